@@ -1,0 +1,51 @@
+# Everything that people and CI run. Each target makes what it needs: a fresh clone wants git, make and Python 3.11+.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+SOURCE := src tests scripts bench
+
+.PHONY: demo test test-all check fmt bench torture clean help
+
+help:            ## show this
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+
+demo: $(VENV)/.installed            ## install, and show a conversation remembered and questions answered
+	$(BIN)/recollect demo
+
+test: $(VENV)/.developing           ## install what the tests need, and run them
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test-all:                           ## the tests on every Python from 3.11 to 3.13 that is on this machine
+	@scripts/test-all
+
+check: $(VENV)/.developing          ## lint, types, layers, and every code block of README and docs
+	$(BIN)/ruff check $(SOURCE)
+	$(BIN)/ruff format --check $(SOURCE)
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest tests/test_docs.py
+
+fmt: $(VENV)/.developing            ## put the source into its one format
+	$(BIN)/ruff check --fix $(SOURCE)
+	$(BIN)/ruff format $(SOURCE)
+
+bench: $(VENV)/.developing          ## measure start-up, writes and recall on this machine
+	$(BIN)/python -m bench
+
+torture: $(VENV)/.developing        ## the long form of the tests that kill and of those that search for counterexamples
+	RECOLLECT_KILLS=500 HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n 2 --dist loadgroup tests
+
+clean:                              ## remove what the other targets made
+	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml requirements/lock.txt | $(BIN)/python
+	$(PIP) --constraint requirements/lock.txt --editable .
+	touch $@
+
+$(VENV)/.developing: pyproject.toml requirements/lock.txt requirements/dev.txt | $(BIN)/python
+	$(PIP) --constraint requirements/lock.txt --requirement requirements/dev.txt --editable .
+	touch $@

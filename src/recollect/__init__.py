@@ -1,0 +1,88 @@
+"""Recollect: long-term memory for LLM agents.
+
+    import recollect
+    memory = recollect.open("agent.db")
+    memory.remember("Ana prefers window seats", kind="user_fact", user="ana", importance=0.8)
+    for hit in memory.recall("which seat should I book for Ana?", k=5):
+        print(hit.score, hit.record.content, hit.why)
+
+Filters are in `recollect.filters`, operations in `recollect.operations`, record builders in
+`recollect.records.factories`, and what other people's stores are tested with in `recollect.testing`.
+
+Names are imported when they are first used, so that `import recollect` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from recollect._version import __version__
+
+if TYPE_CHECKING:
+    from recollect import errors, filters, operations
+    from recollect.aio import AsyncMemory
+    from recollect.engine.feed import Subscription
+    from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
+    from recollect.errors import RecollectError
+    from recollect.memory import Batch, Memory, RecollectWarning
+    from recollect.opening import open  # noqa: A004 - recollect.open is the name
+    from recollect.operations import ABSENT
+    from recollect.records.record import EntityId, Record, RecordId
+    from recollect.stores.base import Change, Commit
+
+__all__ = [
+    "ABSENT",
+    "AsyncMemory",
+    "Batch",
+    "Change",
+    "Commit",
+    "EntityId",
+    "Failed",
+    "Hit",
+    "Hits",
+    "Memory",
+    "Outcome",
+    "Record",
+    "RecordId",
+    "RecollectError",
+    "RecollectWarning",
+    "Report",
+    "Subscription",
+    "Why",
+    "__version__",
+    "errors",
+    "filters",
+    "open",
+    "operations",
+]
+
+#: Module -> the public names that it holds. The submodules themselves stand under "".
+_HOMES = {
+    "": ("errors", "filters", "operations"),
+    "aio": ("AsyncMemory",),
+    "engine.feed": ("Subscription",),
+    "engine.results": ("Failed", "Hit", "Hits", "Outcome", "Report", "Why"),
+    "errors": ("RecollectError",),
+    "memory": ("Batch", "Memory", "RecollectWarning"),
+    "opening": ("open",),
+    "operations": ("ABSENT",),
+    "records.record": ("EntityId", "Record", "RecordId"),
+    "stores.base": ("Change", "Commit"),
+}
+_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'recollect' has no attribute {name!r}")
+    module = _HOME_OF[name]
+    if not module:
+        return import_module(f"recollect.{name}")
+    value = getattr(import_module(f"recollect.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

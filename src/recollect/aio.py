@@ -1,0 +1,168 @@
+"""AsyncMemory: the calls of a memory, awaited.
+
+The core is synchronous; here each call runs in a bounded pool of threads, so that an event loop is never held up.
+Cancelling an await does not undo a commit: a write that has begun runs to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, ParamSpec, TypeVar, Unpack
+
+from recollect.engine.feed import Subscription
+from recollect.engine.results import Hits, Report
+from recollect.filters.tree import Filter
+from recollect.memory import Batch, Item, Memory
+from recollect.operations import Operation
+from recollect.records.record import Fields, Record
+from recollect.stores.base import Commit
+
+P = ParamSpec("P")
+T = TypeVar("T")
+#: How many calls run at once; more wait their turn.
+WORKERS = 8
+
+
+class AsyncMemory:
+    """A `Memory` whose calls are awaited; each means what it means there.
+
+    async with recollect.AsyncMemory(recollect.open("agent.db")) as memory:
+        await memory.remember("Ana prefers window seats")
+    """
+
+    def __init__(self, memory: Memory, *, workers: int = WORKERS, _pool: ThreadPoolExecutor | None = None) -> None:
+        self._memory = memory
+        self._pool = _pool or ThreadPoolExecutor(workers, thread_name_prefix="recollect-async")
+
+    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+
+    async def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        return await self._run(self._memory.execute, operation, actor=actor, reason=reason)
+
+    async def remember(
+        self,
+        content: str | bytes,
+        *,
+        id: str | None = None,  # noqa: A002 - the field's name
+        expect: str | Record | None = None,
+        if_exists: str = "keep",
+        **fields: Unpack[Fields],
+    ) -> Record:
+        call = partial(self._memory.remember, content, id=id, expect=expect, if_exists=if_exists, **fields)
+        return await self._run(call)
+
+    async def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
+        return await self._run(self._memory.remember_all, items, on_error=on_error)
+
+    async def recall(self, question: str, k: int = 10, where: Filter | None = None) -> Hits:
+        return await self._run(self._memory.recall, question, k, where)
+
+    async def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
+        return await self._run(self._memory.grep, query, limit, where)
+
+    async def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
+        return await self._run(self._memory.get, id)
+
+    async def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+        return await self._run(self._memory.exists, id)
+
+    async def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+        return await self._run(self._memory.find, where, limit, order)
+
+    async def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
+        return await self._run(self._memory.recent, n, where)
+
+    async def count(self, where: Filter | None = None) -> int:
+        return await self._run(self._memory.count, where)
+
+    async def update(
+        self,
+        id: str,  # noqa: A002 - the field's name
+        change: Callable[[Record], Record] | None = None,
+        *,
+        expect: str | Record | None = None,
+        **changes: Any,
+    ) -> Record:
+        return await self._run(partial(self._memory.update, id, change, expect=expect, **changes))
+
+    async def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
+        return await self._run(self._memory.forget, id, expect=expect)
+
+    async def forget_where(self, where: Filter) -> int:
+        return await self._run(self._memory.forget_where, where)
+
+    async def clear(self) -> int:
+        return await self._run(self._memory.clear)
+
+    async def stats(self) -> dict[str, Any]:
+        return await self._run(self._memory.stats)
+
+    async def changes(self, since: int = 0, limit: int | None = None) -> list[Commit]:
+        return await self._run(self._memory.changes, since, limit)
+
+    async def namespaces(self) -> list[str]:
+        return await self._run(self._memory.namespaces)
+
+    async def check(self) -> list[str]:
+        return await self._run(self._memory.check)
+
+    async def listen(self, callback: Callable[[Commit], object], *, since: int | None = None) -> Subscription:
+        """As `Memory.listen`; the callback runs in the listener's thread, not in the event loop."""
+        return await self._run(self._memory.listen, callback, since=since)
+
+    @asynccontextmanager
+    async def batch(
+        self, *, actor: str | None = None, reason: str | None = None, expect_head: int | None = None
+    ) -> AsyncIterator[AsyncBatch]:
+        """As `Memory.batch`: `async with memory.batch() as batch: await batch.remember(...)`."""
+        # A pool of one keeps the calls of a batch in turn.
+        with ThreadPoolExecutor(1, thread_name_prefix="recollect-batch") as pool:
+            loop = asyncio.get_running_loop()
+            held = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
+            batch = await loop.run_in_executor(pool, held.__enter__)
+            try:
+                yield AsyncBatch(batch, pool)
+            except BaseException as error:
+                if not await loop.run_in_executor(pool, held.__exit__, type(error), error, error.__traceback__):
+                    raise
+            else:
+                await loop.run_in_executor(pool, held.__exit__, None, None, None)
+
+    def scoped(
+        self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
+    ) -> AsyncMemory:
+        return AsyncMemory(self._memory.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
+
+    def namespace(self, name: str) -> AsyncMemory:
+        return AsyncMemory(self._memory.namespace(name), _pool=self._pool)
+
+    async def close(self) -> None:
+        await self._run(self._memory.close)
+        self._pool.shutdown(wait=False)
+
+    async def __aenter__(self) -> AsyncMemory:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+class AsyncBatch:
+    """The calls of a batch, awaited."""
+
+    def __init__(self, batch: Batch, pool: ThreadPoolExecutor) -> None:
+        self._batch = batch
+        self._pool = pool
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        call = getattr(self._batch, name)
+
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+
+        return awaited

@@ -1,0 +1,1 @@
+"""The engine: the write path (validate, encode, commit) and the read path (plan, score, explain)."""

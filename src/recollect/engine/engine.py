@@ -1,0 +1,390 @@
+"""The engine: one store, its indexes and its clock, behind `execute`.
+
+Every public call arrives here as an operation with the line and scope it is about. Reads open a view of the store,
+catch the index up to it and work inside it; writes open a transaction, and listeners are told once it is durable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+from recollect.engine.feed import Feed, Subscription
+from recollect.engine.indexing import IndexKeeper, apply_changed
+from recollect.engine.recalling import recall
+from recollect.engine.results import Failed, Outcome, Report
+from recollect.engine.scope import Scope
+from recollect.engine.writing import Draft, Limits, Writer, draft
+from recollect.errors import (
+    ClosedError,
+    ConflictError,
+    InvalidArgumentError,
+    InvalidOperationError,
+    RecollectError,
+    StoreError,
+)
+from recollect.filters.tree import All, Everything, Is
+from recollect.indexes.merkle import check
+from recollect.indexes.words import WordIndex, WordView
+from recollect.operations import (
+    Batch,
+    Changes,
+    Clear,
+    Count,
+    Find,
+    Forget,
+    ForgetWhere,
+    Get,
+    Grep,
+    Namespaces,
+    Operation,
+    Recall,
+    Remember,
+    RememberAll,
+    Stats,
+    Update,
+)
+from recollect.records.codec import microseconds
+from recollect.records.codec import moment as to_moment
+from recollect.records.record import Record, aware
+from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
+from recollect.stores.fulltext import FullText
+
+#: Bulk writes commit once for so many items.
+BULK = 1000
+WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Clear, Batch)
+
+
+class Engine:
+    """A store with what makes it a memory. Shared by all namespaces and scopes that are opened from one handle."""
+
+    def __init__(self, store: Store, clock: Callable[[], datetime], limits: Limits) -> None:
+        self.store = store
+        self.clock = clock
+        self.limits = limits
+        self.feed = Feed()
+        self.keeper = IndexKeeper()
+        facts = store.facts()
+        folder = None if store.path == ":memory:" or facts.get("read_only") else store.path + ".index"
+        self._fulltext = FullText(folder, str(facts["uuid"]))
+
+    def now(self) -> datetime:
+        """The clock's time. Raises: InvalidArgumentError where it is naive."""
+        try:
+            return aware("clock", self.clock())
+        except RecollectError as error:
+            raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
+
+    # The two ways in
+
+    def execute(
+        self, operation: Operation, line: Line, scope: Scope, actor: str | None = None, reason: str | None = None
+    ) -> Any:
+        """Do an operation and give its result."""
+        if isinstance(operation, RememberAll):
+            return self._remember_all(operation, line, scope, actor, reason)
+        if isinstance(operation, WRITES):
+            if isinstance(operation, Batch):
+                actor, reason = operation.actor or actor, operation.reason or reason
+            with self.writing(line, scope, actor, reason) as writing:
+                return writing.execute(operation)
+        now = microseconds(self.now())
+        with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
+            return self.read(operation, moment, line, scope, now, words)
+
+    @contextmanager
+    def writing(
+        self, line: Line, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None = None
+    ) -> Iterator[Writing]:
+        """A transaction that becomes one commit when the block ends well, and nothing when it raises."""
+        now = self.now()
+        with self.store.write() as transaction:
+            if expect_head is not None:
+                check_head(transaction, line, expect_head)
+            writer = Writer(transaction, line, self.store.key, now, scope, self.limits)
+            writing = Writing(self, transaction, writer, line, scope, now)
+            try:
+                yield writing
+            finally:
+                writing.open = False
+            if writing.failure is not None:
+                raise writing.failure
+            commit = writer.commit(actor, reason)
+        if commit is not None:
+            self.feed.wake()
+
+    @contextmanager
+    def _reading(self, line: Line, *, needs_index: bool) -> Iterator[tuple[View, WordView | None]]:
+        while True:
+            with self.store.read() as moment:
+                words = self.keeper.view(moment, line) if needs_index else None
+                if words is not None or not needs_index:
+                    yield moment, words
+                    return
+
+    def read(
+        self, operation: Operation, moment: View, line: Line, scope: Scope, now: int, words: WordView | None
+    ) -> Any:
+        """Do a reading operation at a moment; `words` is the index there, which recall needs."""
+        match operation:
+            case Get():
+                where = All.of(scope.filter, Is("id", (operation.id,)))
+                return next(iter(moment.select(line, where, order="id", limit=1, now=now)), None)
+            case Find():
+                where = All.of(scope.filter, operation.where)
+                return list(moment.select(line, where, order=operation.order, limit=operation.limit, now=now))
+            case Count():
+                return moment.count(line, All.of(scope.filter, operation.where), now=now)
+            case Recall():
+                assert words is not None
+                return recall(operation, moment, line, words, scope, now)
+            case Grep():
+                return self._grep(operation, moment, line, scope, now)
+            case Changes():
+                seen = (seen_by(scope, moment, commit) for commit in moment.commits(line, operation.since))
+                return list(islice((commit for commit in seen if commit is not None), operation.limit))
+            case Stats():
+                return self._stats(moment, line, scope, now)
+            case Namespaces():
+                # A scope cannot tell which other namespaces there are.
+                return [line.namespace] if scope.fixed else sorted({each.namespace for each in moment.lines()})
+        raise InvalidOperationError(operation, "is not an operation of this memory")
+
+    # Bulk writes
+
+    def _remember_all(
+        self, operation: RememberAll, line: Line, scope: Scope, actor: str | None, reason: str | None
+    ) -> Report:
+        """All items are checked first; then the valid ones are held, a commit for each thousand."""
+        now = self.now()
+        drafts: list[tuple[int, Draft]] = []
+        failed: list[Failed] = []
+        for place, item in enumerate(operation.items):
+            try:
+                drafts.append((place, draft(item, scope, now, self.limits)))
+            except RecollectError as error:
+                if operation.on_error == "raise":
+                    raise
+                failed.append(Failed(item, place, error))
+        if operation.on_error == "raise":
+            with self.writing(line, scope, actor, reason) as writing:
+                return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
+        results: list[tuple[int, Outcome]] = []
+        told: dict[int, str] | None = None
+        for start in range(0, len(drafts), BULK):
+            part = drafts[start : start + BULK]
+            outcomes: list[tuple[int, Outcome]] = []
+            refused: list[Failed] = []
+            try:
+                with self.writing(line, scope, actor, reason) as writing:
+                    if told is None:  # for all items at once: a conversation may be longer than a commit
+                        told = writing.writer.told_again([wanted for _, wanted in drafts])
+                    for at, (place, wanted) in enumerate(part, start):
+                        try:
+                            outcomes.append((place, writing.remember_draft(wanted, told.get(at))))
+                        except StoreError:
+                            raise
+                        except RecollectError as error:
+                            refused.append(Failed(operation.items[place], place, error))
+            except StoreError as error:
+                # What was committed stays; neither this part nor what follows is held.
+                failed.extend(Failed(operation.items[place], place, error) for place, _ in drafts[start:])
+                break
+            results.extend(outcomes)
+            failed.extend(refused)
+        failed.sort(key=lambda item: item.place)
+        return Report(tuple(outcome for _, outcome in results), tuple(failed))
+
+    # Reads
+
+    def _grep(self, operation: Grep, moment: View, line: Line, scope: Scope, now: int) -> list[Record]:
+        head, reached = moment.head(line).seq, self._fulltext.reached(line)
+        if head < reached:  # the index file is ahead of a store that was put back from a copy
+            self._fulltext.forget(line)
+            reached = 0
+        if reached < head:
+            stored = ((record_id, moment.get(line, record_id)) for record_id in moment.changed(line, reached))
+            texts = [(record_id, Record.load(held.payload).text if held else None) for record_id, held in stored]
+            self._fulltext.apply(line, head, texts)
+        where = All.of(scope.filter, operation.where)
+        held = (moment.get(line, record_id) for record_id in self._fulltext.search(line, operation.query))
+        records = (Record.load(stored.payload) for stored in held if stored is not None)
+        found = (record for record in records if not expired(record, now) and where.matches(record))
+        return in_order(found, "newest")[: operation.limit]
+
+    def _stats(self, moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
+        tally = moment.tally(line, scope.filter, now=now)
+        out: dict[str, Any] = {
+            "namespace": line.namespace,
+            "records": sum(tally.kinds.values()),
+            "kinds": tally.kinds,
+            "users": tally.users,
+            "conversations": tally.conversations,
+            "entities": tally.entities,
+            "oldest": None if tally.oldest is None else to_moment(tally.oldest).isoformat(),
+            "newest": None if tally.newest is None else to_moment(tally.newest).isoformat(),
+        }
+        if not scope.fixed:  # the log and the root tell of the others too
+            head = moment.head(line)
+            out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
+        return out
+
+    # Listening, checking, closing
+
+    def listen(self, callback: Callable[[Commit], object], line: Line, scope: Scope, since: int | None) -> Subscription:
+        """Deliver the commits after `since` (None: those to come) to a callback."""
+        if since is None:
+            with self.store.read() as moment:
+                since = moment.head(line).seq
+
+        def read(seen: int, limit: int) -> Sequence[Commit]:
+            with self.store.read() as moment:
+                return list(moment.commits(line, seen, limit))
+
+        def deliver(commit: Commit) -> None:
+            with self.store.read() as moment:
+                seen = seen_by(scope, moment, commit)
+            if seen is not None:
+                callback(seen)
+
+        return self.feed.add(deliver if scope.fixed else callback, read, since)
+
+    def check(self) -> list[str]:
+        """What is wrong with the store: its structure, and every namespace's root against its records."""
+        problems = self.store.check()
+        with self.store.read() as moment:
+            for line in moment.lines():
+                head = moment.head(line)
+                versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
+                problem = check(head.root, versions, _ReadPages(moment))
+                if problem:
+                    problems.append(f"namespace {line.namespace!r}: {problem}")
+        return problems
+
+    def close(self) -> None:
+        """End the listeners, wait for the calls under way, close the store."""
+        try:
+            self.feed.close()
+        finally:
+            self._fulltext.close()
+            self.store.close()
+
+
+class _ReadPages:
+    """The pages of a view, for checking."""
+
+    def __init__(self, moment: View) -> None:
+        self.node = moment.node
+
+    def add_node(self, body: bytes) -> int:
+        raise AssertionError("checking writes nothing")
+
+
+class Writing:
+    """A transaction under way: operations on it see what those before them did."""
+
+    def __init__(
+        self, engine: Engine, transaction: Transaction, writer: Writer, line: Line, scope: Scope, now: datetime
+    ) -> None:
+        self._engine = engine
+        self._transaction = transaction
+        self.writer = writer
+        self._line = line
+        self._scope = scope
+        self._now = now
+        self._index: WordIndex | None = None
+        self.open = True
+        self.failure: StoreError | None = None
+
+    def execute(self, operation: Operation) -> Any:
+        """Do an operation inside the transaction.
+
+        An operation that is refused changes nothing, and the transaction goes on. Where the store itself fails, the
+        transaction is lost, also for a caller who catches that error.
+        """
+        if not self.open:
+            raise ClosedError("the batch")
+        try:
+            return self._execute(operation)
+        except StoreError as error:
+            self.failure = error
+            raise
+
+    def _execute(self, operation: Operation) -> Any:
+        match operation:
+            case Remember():
+                return self.remember_draft(draft(operation, self._scope, self._now, self._engine.limits))
+            case RememberAll():
+                return self._remember_all(operation)
+            case Update():
+                return self.writer.update(operation.id, operation.changes, operation.expect)
+            case Forget():
+                return self.writer.forget(operation.id, operation.expect)
+            case ForgetWhere():
+                return self.writer.forget_where(operation.where)
+            case Clear():
+                return self.writer.forget_where(Everything())
+            case Batch():
+                if operation.expect_head is not None:
+                    check_head(self._transaction, self._line, operation.expect_head)
+                return [self.execute(each) for each in operation.operations]
+            case Changes():
+                raise InvalidArgumentError(
+                    "operation", "changes", "is not part of a batch, whose commit is yet to come"
+                )
+        words = self._words() if isinstance(operation, Recall) else None
+        now = microseconds(self._now)
+        return self._engine.read(operation, self._transaction, self._line, self._scope, now, words)
+
+    def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
+        """Hold a draft; `held_id` names the turn that it tells again."""
+        return self.writer.remember(wanted) if held_id is None else self.writer.again(wanted, held_id)
+
+    def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
+        """Hold drafts that were given together, so that a conversation told again is known as such."""
+        told = self.writer.told_again(drafts)
+        return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
+
+    def _remember_all(self, operation: RememberAll) -> Report:
+        drafts: list[Draft] = []
+        failed: list[Failed] = []
+        for place, item in enumerate(operation.items):
+            try:
+                drafts.append(draft(item, self._scope, self._now, self._engine.limits))
+            except RecollectError as error:
+                if operation.on_error == "raise":
+                    raise
+                failed.append(Failed(item, place, error))
+        return Report(tuple(self.remember_drafts(drafts)), tuple(failed))
+
+    def _words(self) -> WordView:
+        """The index with what this transaction wrote: a fork of the shared one, brought up to date."""
+        if self._index is None:
+            self._index = self._engine.keeper.fork(self._transaction, self._line)
+        apply_changed(self._index, self._transaction, self._line, self.writer.touched)
+        return self._index.view()
+
+
+def check_head(moment: View, line: Line, expected: int) -> None:
+    """Raises: ConflictError where the newest commit is another."""
+    seq = moment.head(line).seq
+    if seq != expected:
+        raise ConflictError(f"the head of {line.namespace!r}", str(expected), str(seq))
+
+
+def seen_by(scope: Scope, moment: View, commit: Commit) -> Commit | None:
+    """A commit as a scope sees it: with the changes to records that lie in it; None where there are none."""
+    if not scope.fixed:
+        return commit
+    line = Line(commit.namespace, commit.branch)
+
+    def admitted(version: bytes | None) -> bool:
+        payload = None if version is None else moment.payload(line, version)
+        return payload is not None and scope.admits(Record.load(payload))
+
+    changes = tuple(change for change in commit.changes if admitted(change.before) or admitted(change.after))
+    return replace(commit, changes=changes) if changes else None

@@ -1,0 +1,97 @@
+"""Keeping indexes in step with the ledger.
+
+There is one index for each line, made when it is first asked for and caught up by seq: a reader that finds newer
+commits applies just what they touched. Views of it are immutable; a reader whose moment is older than the index has
+already reached is told to look again, since a newer moment exists.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.words import WordIndex, WordView
+from recollect.records.codec import microseconds
+from recollect.records.record import Record
+from recollect.stores.base import Line, View
+from recollect.text.words import ends_with_question, terms
+
+
+def document_of(record: Record) -> Document:
+    """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`)."""
+    caption = record.metadata.get("caption")
+    words = list(terms(record.text))
+    if isinstance(caption, str):
+        words.extend(terms(caption))
+    micros = -(2**63) if record.time is None else microseconds(record.time)
+    return Document(
+        id=record.id,
+        terms=words,
+        session=None if record.conversation is None else (record.conversation, record.session or ""),
+        place=(-1 if record.position is None else record.position, micros, record.id),
+        asks=ends_with_question(record.text),
+        micros=micros,
+        expires=NEVER if record.expires is None else microseconds(record.expires),
+    )
+
+
+@dataclass
+class _Kept:
+    index: WordIndex = field(default_factory=WordIndex)
+    seq: int = 0
+    view: WordView | None = None
+
+
+class IndexKeeper:
+    """The indexes of a store."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Line, _Kept] = {}
+        self._turn = threading.Lock()
+
+    def view(self, moment: View, line: Line) -> WordView | None:
+        """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
+
+        Cost: in proportion to the commits since the index was last asked for; at first, to what is held.
+        """
+        seq = moment.head(line).seq
+        with self._turn:
+            kept = self._kept.setdefault(line, _Kept())
+            if seq < kept.seq:
+                return None
+            if seq > kept.seq:
+                try:
+                    self._catch_up(kept, moment, line)
+                except BaseException:
+                    del self._kept[line]  # half caught up is no index: the next reader starts anew
+                    raise
+                kept.seq, kept.view = seq, None
+            if kept.view is None:
+                kept.view = kept.index.view()
+            return kept.view
+
+    def fork(self, moment: View, line: Line) -> WordIndex:
+        """A copy of the index at a moment that is the newest (a writer's), to go its own way."""
+        self.view(moment, line)
+        with self._turn:
+            return self._kept[line].index.fork()
+
+    @staticmethod
+    def _catch_up(kept: _Kept, moment: View, line: Line) -> None:
+        if kept.seq == 0:
+            records = (Record.load(stored.payload) for _, stored in moment.versions(line))
+            # In the order of their places, so that turns are appended and not put between others.
+            documents = sorted(map(document_of, records), key=lambda document: (document.place, document.id))
+            kept.index.apply((), documents)
+        else:
+            apply_changed(kept.index, moment, line, moment.changed(line, kept.seq))
+
+
+def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str]) -> None:
+    """Bring the records of some ids up to the moment: take each out, and put in what it is now."""
+    changed = list(changed)
+    stored = (moment.get(line, record_id) for record_id in changed)
+    documents = [document_of(Record.load(version.payload)) for version in stored if version is not None]
+    index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))

@@ -1,0 +1,85 @@
+"""The read path of recall: plan, score, order, explain.
+
+A recall is a pure function of the records that are live at a moment, the question and the time. Each signal gives
+every document an integer share; the score is their sum. A filter decides which hits are given, never what they score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recollect.engine.results import Hit, Hits, Plan, Why, Word
+from recollect.engine.scope import Scope
+from recollect.filters.tree import All, Everything
+from recollect.indexes.documents import Flags
+from recollect.indexes.fixed import SHARE_BITS, logistic
+from recollect.indexes.ranking import ranked
+from recollect.indexes.words import Scores, WordView, asked_terms
+from recollect.operations import Recall
+from recollect.records.record import Record
+from recollect.stores.base import Line, View
+from recollect.text.words import terms
+
+_WHOLE = 1 << SHARE_BITS
+#: Confidence is 1 / (1 + exp(4.51 - 2.92 f)), where f is the score times the root of what the question weighs: the
+#: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
+#: memories.
+_CONFIDENCE = ("4.51", "2.92")
+
+
+def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: Scope, now: int) -> Hits:
+    """The hits of a question at a moment.
+
+    words   the index at that moment
+    now     in microseconds of 1970: records that are due are not there
+
+    Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
+    """
+    words = words.at(now)
+    visible = _visible(moment, line, words, scope)
+    wanted = [(term.term, term.word) for term in terms(operation.question)]
+    asked = asked_terms(words, wanted)
+    scores = words.score(asked, visible)
+    total = scores.total()
+    where = All.of(scope.filter, operation.where)
+    narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
+    passed = int(np.count_nonzero(total))
+    if narrowed is not None:
+        total = total * words.table.mask(narrowed)
+    hits: list[Hit] = []
+    for number in ranked(total, words.table):
+        stored = moment.get(line, words.table.ids[number])
+        assert stored is not None, "the index and the moment belong together"
+        record = Record.load(stored.payload)
+        if where.matches(record):
+            hits.append(_hit(record, number, scores))
+            if len(hits) == operation.k:
+                break
+    plan = Plan(operation.question, operation.k, tuple(asked), passed, narrowed is not None)
+    head = moment.head(line)
+    return Hits(tuple(hits), plan, head.seq, head.root.hash.hex())
+
+
+def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags | None:
+    """Which documents the scope may see; None for all."""
+    if not scope.fixed:
+        return None
+    narrowed = moment.narrowed(line, scope.filter)
+    if narrowed is None:
+        narrowed = [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
+    return words.table.mask(narrowed)
+
+
+def _hit(record: Record, number: int, scores: Scores) -> Hit:
+    shares = {name: int(column[number]) for name, column in scores.shares.items()}
+    score = sum(shares.values())
+    words = tuple(
+        Word(match.word, match.like, match.share / _WHOLE, match.own / _WHOLE, match.lent_by)
+        for match in scores.matches(number)
+    )
+    return Hit(
+        record=record,
+        score=score / _WHOLE,
+        confidence=logistic(score, scores.mass * 2 // 5, *_CONFIDENCE),
+        why=Why({name: share / _WHOLE for name, share in shares.items() if share}, words),
+    )

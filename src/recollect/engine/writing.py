@@ -1,0 +1,366 @@
+"""The write path: from operations to one commit.
+
+A `Writer` lives inside one store transaction. Operations act on the heads at once, so that each sees what those before
+it did; at the end the net effect becomes the Merkle root, the log entry and the commit. Ids are given here, inside the
+transaction, because only here it is certain what is already held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from recollect.engine.results import Outcome
+from recollect.engine.scope import Scope
+from recollect.errors import (
+    ConflictError,
+    InvalidRecordError,
+    RecordExistsError,
+    ScopeError,
+    UnknownRecordError,
+)
+from recollect.filters.tree import All, Filter, Is
+from recollect.indexes.merkle import update, version_hash
+from recollect.operations import ABSENT, Remember
+from recollect.records.codec import encode_json, microseconds
+from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
+from recollect.records.record import FIELD_NAMES, Record
+from recollect.stores.base import Change, Commit, Line, Stored, Transaction, expired
+
+#: Kinds whose names begin so are the engine's own.
+INTERNAL = "_"
+#: How many ordinals are looked at one by one before the first free one is searched by doubling.
+_LOOKED_AT = 8
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a memory takes."""
+
+    content_bytes: int = 10 * 2**20
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A record as it was asked for, checked, before it has its final id.
+
+    given   the fields that the caller named; the others are defaults
+    """
+
+    record: Record
+    given: frozenset[str]
+    own_id: bool
+    expect: str | None
+    if_exists: str
+
+    @property
+    def is_turn(self) -> bool:
+        """A turn of a conversation: what is said twice there was said twice."""
+        return self.record.kind == "conversation" and self.record.conversation is not None
+
+    @property
+    def placed(self) -> bool:
+        return "position" in self.given
+
+    @property
+    def appended(self) -> bool:
+        """A turn without a place or an id of its own: it comes after those that are there."""
+        return self.is_turn and not self.placed and not self.own_id and self.expect is None
+
+
+def draft(operation: Remember, scope: Scope, now: datetime, limits: Limits) -> Draft:
+    """The draft of a remember operation. Raises: InvalidRecordError, ScopeError."""
+    fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
+    given = frozenset(fields)
+    fields.setdefault("time", now)
+    record = Record(id=operation.id or "draft", content=operation.content, **fields)
+    check_limits(record, limits)
+    return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists)
+
+
+def check_limits(record: Record, limits: Limits) -> None:
+    """Raises: InvalidRecordError for a content over the cap, or a kind that is the engine's own."""
+    if record.kind.startswith(INTERNAL):
+        raise InvalidRecordError("kind", record.kind, f"may not begin with {INTERNAL!r}: those are internal")
+    content = record.content if isinstance(record.content, bytes) else record.content.encode("utf-8")
+    if len(content) > limits.content_bytes:
+        raise InvalidRecordError("content", record.content, f"is longer than the cap of {limits.content_bytes} bytes")
+
+
+class Writer:
+    """The writes of one commit."""
+
+    def __init__(
+        self, transaction: Transaction, line: Line, key: bytes, now: datetime, scope: Scope, limits: Limits
+    ) -> None:
+        self._tx = transaction
+        self._line = line
+        self._key = key
+        self._now = now
+        self._micros = microseconds(now)
+        self._scope = scope
+        self._limits = limits
+        self._pending: dict[str, Change] = {}
+        self._live_before: dict[str, bytes | None] = {}
+
+    @property
+    def touched(self) -> list[str]:
+        """The ids that were written so far, in order."""
+        return list(self._pending)
+
+    # Reading what is live
+
+    def live(self, record_id: str) -> Record | None:
+        """The record of an id as this transaction sees it, whatever its scope; None where it is due."""
+        stored = self._tx.get(self._line, record_id)
+        if stored is None:
+            return None
+        record = Record.load(stored.payload)
+        return None if expired(record, self._micros) else record
+
+    def _known(self, record_id: str) -> bool:
+        return record_id in self._pending or self._tx.known(self._line, record_id)
+
+    # Operations
+
+    def remember(self, wanted: Draft) -> Outcome:
+        """Hold a record: the five cases of ids, and `expect`."""
+        if wanted.expect is not None:
+            return self._remember_expecting(wanted)
+        if wanted.appended:
+            return self._append_turn(wanted)
+        return self._remember_fact(wanted)
+
+    def _remember_fact(self, wanted: Draft) -> Outcome:
+        """Walk the candidate ids to the same fact, or else to the first that is free."""
+        asked = wanted.record
+        candidates = numbered_ids(asked.id) if wanted.own_id else derived_ids(asked)
+        free = None
+        for candidate in candidates:
+            held = self.live(candidate)
+            if held is not None:
+                if wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
+                    return self._take_over(wanted, held)
+                if self._says_the_same(held, wanted):
+                    return self._again(wanted, held)
+            else:
+                free = free or candidate
+                if not self._known(candidate):
+                    break
+        assert free is not None
+        return self._create(wanted, free, asked.id if wanted.own_id and free != asked.id else None)
+
+    def _says_the_same(self, held: Record, wanted: Draft) -> bool:
+        if wanted.own_id:
+            # The caller's id says which fact it is; the text decides whether it is still the same.
+            return same_text(held, wanted.record) and self._scope.admits(held) and held.kind == wanted.record.kind
+        return same_fact(held, wanted.record, position_given=wanted.placed)
+
+    def _append_turn(self, wanted: Draft) -> Outcome:
+        """A turn after those that are there, with the first ordinal that no live turn has."""
+        for ordinal in range(_LOOKED_AT):
+            if self.live(derived_id(wanted.record, ordinal)) is None:
+                return self._create(wanted, derived_id(wanted.record, ordinal))
+        low = high = _LOOKED_AT
+        while self._known(derived_id(wanted.record, high)):
+            low, high = high, high * 2
+        while low < high:
+            middle = (low + high) // 2
+            low, high = (middle + 1, high) if self._known(derived_id(wanted.record, middle)) else (low, middle)
+        return self._create(wanted, derived_id(wanted.record, low))
+
+    def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
+        changes: dict[str, Any] = {"id": record_id}
+        if wanted.is_turn and not wanted.placed:
+            conversation = wanted.record.conversation
+            assert conversation is not None
+            last = self._tx.last_position(self._line, conversation)
+            changes["position"] = 0 if last is None else last + 1
+        record = wanted.record.changed(**changes)
+        self._put(record)
+        return Outcome(record, "created", asked_id=asked_id)
+
+    def _again(self, wanted: Draft, held: Record) -> Outcome:
+        """The same fact again."""
+        if wanted.if_exists == "error":
+            raise RecordExistsError(held.id, held.hash)
+        differing = self._differing(wanted, held)
+        if not differing or wanted.if_exists == "keep":
+            return Outcome(held, "unchanged", differing)
+        record = held.changed(**{name: getattr(wanted.record, name) for name in differing})
+        self._put(record)
+        return Outcome(record, "updated")
+
+    def again(self, wanted: Draft, record_id: str) -> Outcome:
+        """The same turn again, where the caller found out which one it is."""
+        held = self.live(record_id)
+        return self.remember(wanted) if held is None else self._again(wanted, held)
+
+    def _take_over(self, wanted: Draft, held: Record) -> Outcome:
+        """`if_exists` is "update" or "error", and the caller's id is held: by whatever text."""
+        if not self._scope.admits(held):
+            raise ScopeError(f"record {held.id!r}", str(self._scope))
+        if wanted.if_exists == "error":
+            raise RecordExistsError(held.id, held.hash)
+        names = {*wanted.given, "content"}
+        record = held.changed(**{name: getattr(wanted.record, name) for name in names})
+        if record == held:
+            return Outcome(held, "unchanged")
+        self._put(record)
+        return Outcome(record, "updated")
+
+    def _differing(self, wanted: Draft, held: Record) -> tuple[str, ...]:
+        """The fields that the caller gave and that are held otherwise."""
+        return tuple(
+            name
+            for name in FIELD_NAMES
+            if name in wanted.given and name not in ("id", "content") and _differ(name, wanted.record, held)
+        )
+
+    def _remember_expecting(self, wanted: Draft) -> Outcome:
+        """`expect`: only where the id is held with this hash, or not at all."""
+        record = wanted.record if wanted.own_id else wanted.record.changed(id=derived_id(wanted.record))
+        held = self.live(record.id)
+        if held is not None and not self._scope.admits(held):
+            raise ScopeError(f"record {held.id!r}", str(self._scope))
+        if held is not None and same_text(held, record) and not self._differing(wanted, held):
+            return Outcome(held, "unchanged")
+        _check_expectation(record.id, wanted.expect, held)
+        if held is None:
+            return self._create(wanted, record.id)
+        self._put(record)
+        return Outcome(record, "updated")
+
+    def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
+        """Change fields of a record. Raises: UnknownRecordError, ConflictError, InvalidRecordError, ScopeError."""
+        held = self.live(record_id)
+        if held is None or not self._scope.admits(held):
+            raise UnknownRecordError(record_id, self._line.namespace)
+        record = self._changed(held, changes)
+        check_limits(record, self._limits)
+        if not self._scope.admits(record):
+            raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
+        if record == held:
+            return Outcome(held, "unchanged")
+        _check_expectation(record_id, expect, held)
+        self._put(record)
+        return Outcome(record, "updated")
+
+    @staticmethod
+    def _changed(held: Record, changes: Mapping[str, Any] | Any) -> Record:
+        if not callable(changes):
+            # None takes a field away, also one whose absence is written otherwise.
+            absent: dict[str, Any] = {"tags": (), "metadata": {}, "supersedes": (), "derived_from": (), "pinned": False}
+            return held.changed(
+                **{name: absent.get(name) if value is None else value for name, value in changes.items()}
+            )
+        record = changes(held)
+        if not isinstance(record, Record):
+            raise InvalidRecordError("update", record, "the function must return a record, such as record.changed(...)")
+        if record.id != held.id:
+            raise InvalidRecordError("id", record.id, "of a record cannot change; remember it anew")
+        return record
+
+    def forget(self, record_id: str, expect: str | None = None) -> Outcome:
+        """Let a record be held no longer. Raises: UnknownRecordError where it never was; ConflictError."""
+        held = self.live(record_id)
+        if held is not None and not self._scope.admits(held):
+            raise UnknownRecordError(record_id, self._line.namespace)
+        if held is None:
+            # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
+            if self._scope.fixed or not self._known(record_id):
+                raise UnknownRecordError(record_id, self._line.namespace)
+            return Outcome(None, "unchanged")
+        _check_expectation(record_id, expect, held)
+        self._drop(held, "forgotten")
+        return Outcome(held, "forgotten")
+
+    def forget_where(self, where: Filter) -> int:
+        """Forget every record in the scope that matches; how many."""
+        found = list(self._tx.select(self._line, All.of(self._scope.filter, where), order="id", now=self._micros))
+        for record in found:
+            self._drop(record, "forgotten")
+        return len(found)
+
+    # The store, and the commit
+
+    def _before(self, record_id: str) -> bytes | None:
+        """The version that was live when the transaction began."""
+        if record_id not in self._live_before:
+            stored = self._tx.get(self._line, record_id)
+            self._live_before[record_id] = stored.version if stored else None
+        return self._live_before[record_id]
+
+    def _put(self, record: Record) -> None:
+        payload = record.to_bytes()
+        version = version_hash(record.id, payload, self._key)
+        self._pending[record.id] = Change(record.id, self._before(record.id), version, "written")
+        self._tx.put(self._line, record, Stored(version, payload))
+
+    def _drop(self, record: Record, cause: str) -> None:
+        self._pending[record.id] = Change(record.id, self._before(record.id), None, cause)
+        self._tx.drop(self._line, record.id)
+
+    def commit(self, actor: str | None, reason: str | None) -> Commit | None:
+        """Append the net effect to the log; None, and nothing, where there is none."""
+        changes = tuple(change for change in self._pending.values() if change.before != change.after)
+        if not changes:
+            return None
+        head = self._tx.head(self._line)
+        commit = Commit(
+            namespace=self._line.namespace,
+            branch=self._line.branch,
+            seq=head.seq + 1,
+            parents=((self._line.branch, head.seq),) if head.seq else (),
+            micros=max(self._micros, head.micros + 1),
+            actor=actor,
+            reason=reason,
+            root=update(head.root, {change.id: change.after for change in changes}, self._tx),
+            changes=changes,
+        )
+        self._tx.append(commit)
+        return commit
+
+    def told_again(self, drafts: Sequence[Draft]) -> dict[int, str]:
+        """Which drafts are turns of a conversation told again from its start: place in `drafts` -> id that is held.
+
+        Turns without ids and places are a conversation told again where they begin with the turns that are held, or
+        (two or more of them) are the beginning of those. All else is new, as it would be one turn at a time.
+        """
+        told: dict[str, list[int]] = {}
+        for place, wanted in enumerate(drafts):
+            if wanted.appended:
+                assert wanted.record.conversation is not None
+                told.setdefault(wanted.record.conversation, []).append(place)
+        out: dict[int, str] = {}
+        for conversation, places in told.items():
+            held = list(self._turns(conversation))
+            common = min(len(held), len(places))
+            if len(places) < len(held) and len(places) < 2:
+                continue
+            pairs = list(zip(held[:common], places[:common], strict=True))
+            if all(same_fact(turn, drafts[place].record, position_given=False) for turn, place in pairs):
+                out.update((place, turn.id) for turn, place in pairs)
+        return out
+
+    def _turns(self, conversation: str) -> Iterator[Record]:
+        where = All.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
+        return self._tx.select(self._line, where, order="position", now=self._micros)
+
+
+def _differ(name: str, one: Record, other: Record) -> bool:
+    """Whether two records hold a field otherwise, to the bit: 1 and 1.0 in metadata do differ."""
+    if name == "metadata":
+        return encode_json(one.metadata) != encode_json(other.metadata)
+    left, right = getattr(one, name), getattr(other, name)
+    if isinstance(left, datetime) and isinstance(right, datetime):
+        return left.isoformat() != right.isoformat()
+    return bool(left != right)
+
+
+def _check_expectation(record_id: str, expect: str | None, held: Record | None) -> None:
+    current = held.hash if held else ABSENT
+    if expect is not None and expect != current:
+        raise ConflictError(f"record {record_id!r}", expect, current)

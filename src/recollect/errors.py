@@ -1,0 +1,337 @@
+"""Every error that Recollect raises on purpose.
+
+One base class, so that `except RecollectError` catches all of them; a stable `code` each, for programs and wires; the
+fields in `args`, so that an error survives pickling and a socket. The message says what happened, what state things
+are in, and what to do. Errors that have an obvious built-in counterpart are also that (an invalid value is a
+`ValueError`), so that ordinary Python code need not know this module.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class RecollectError(Exception):
+    """The base of all errors of this package."""
+
+    code: ClassVar[str] = "error"
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"error": code, "message": ..., "args": [...]}`, the form in which an error crosses a wire."""
+        return {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
+
+
+def _plain(arg: object) -> Any:
+    return arg if isinstance(arg, (str, int, float, bool, type(None))) else shown(arg)
+
+
+def shown(value: object, limit: int = 80) -> str:
+    """The value as an error message shows it: `repr`, cut to `limit` characters, never raising and never slow.
+
+    A lone surrogate is shown escaped, so that the message itself can always be printed.
+    """
+    if isinstance(value, (str, bytes, list, tuple)) and len(value) > limit:
+        value = value[:limit]
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a broken __repr__ must not replace the error that is being reported
+        text = f"<{type(value).__name__}>"
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+class InvalidArgumentError(RecollectError, ValueError):
+    """An argument of a call is outside what the call takes."""
+
+    code = "invalid_argument"
+
+    def __init__(self, name: str, value: object, rule: str) -> None:
+        super().__init__(name, shown(value), rule)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} = {self.args[1]}: {self.args[2]}; nothing was changed"
+
+
+class UnknownArgumentError(RecollectError, TypeError):
+    """A keyword that the call does not know."""
+
+    code = "unknown_argument"
+
+    def __init__(self, call: str, name: str, similar: str = "") -> None:
+        super().__init__(call, name, similar)
+
+    def __str__(self) -> str:
+        hint = f" (did you mean {self.args[2]!r}?)" if self.args[2] else ""
+        return f"{self.args[0]} has no argument {self.args[1]!r}{hint}; nothing was changed"
+
+
+class InvalidRecordError(RecollectError, ValueError):
+    """A field of a record breaks its rule, so the record cannot exist."""
+
+    code = "invalid_record"
+
+    def __init__(self, field: str, value: object, rule: str) -> None:
+        super().__init__(field, shown(value), rule)
+
+    @property
+    def field(self) -> str:
+        return str(self.args[0])
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} = {self.args[1]}: {self.args[2]}; nothing was changed"
+
+
+class InvalidFilterError(RecollectError, ValueError):
+    """A filter is malformed, in its JSON form, its text form or its values."""
+
+    code = "invalid_filter"
+
+    def __init__(self, what: object, rule: str) -> None:
+        super().__init__(shown(what), rule)
+
+    def __str__(self) -> str:
+        return f"filter {self.args[0]}: {self.args[1]}; nothing was changed"
+
+
+class InvalidOperationError(RecollectError, ValueError):
+    """The JSON form of an operation is not one."""
+
+    code = "invalid_operation"
+
+    def __init__(self, what: object, rule: str) -> None:
+        super().__init__(shown(what), rule)
+
+    def __str__(self) -> str:
+        return f"operation {self.args[0]}: {self.args[1]}; nothing was changed"
+
+
+class InvalidQueryError(RecollectError, ValueError):
+    """A full-text query (grep) cannot be read."""
+
+    code = "invalid_query"
+
+    def __init__(self, query: str, rule: str) -> None:
+        super().__init__(shown(query), rule)
+
+    def __str__(self) -> str:
+        return f"query {self.args[0]}: {self.args[1]}; nothing was changed"
+
+
+class UnsupportedError(RecollectError):
+    """A thing that is right in itself cannot be done here."""
+
+    code = "unsupported"
+
+    def __init__(self, what: str, why: str) -> None:
+        super().__init__(what, why)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {self.args[1]}; nothing was changed"
+
+
+class CodecError(RecollectError, ValueError):
+    """Bytes that should be a canonical encoding are not."""
+
+    code = "codec"
+
+    def __init__(self, rule: str, offset: int) -> None:
+        super().__init__(rule, offset)
+
+    def __str__(self) -> str:
+        return f"not a canonical record: {self.args[0]} at byte {self.args[1]}; the bytes were left as they are"
+
+
+class UnknownRecordError(RecollectError, LookupError):
+    """No record of that id has ever been held here."""
+
+    code = "unknown_record"
+
+    def __init__(self, record_id: str, namespace: str) -> None:
+        super().__init__(record_id, namespace)
+
+    def __str__(self) -> str:
+        return f"no record {shown(self.args[0])} in namespace {self.args[1]!r}; nothing was changed"
+
+
+class RecordExistsError(RecollectError):
+    """`if_exists="error"`, and the record is already there."""
+
+    code = "record_exists"
+
+    def __init__(self, record_id: str, current: str) -> None:
+        super().__init__(record_id, current)
+
+    def __str__(self) -> str:
+        return (
+            f"record {shown(self.args[0])} is already there with hash {self.args[1]}; nothing was changed: "
+            "use if_exists='keep' or 'update'"
+        )
+
+
+class ConflictError(RecollectError):
+    """A condition (`expect`, `expect_head`) does not hold. Carries what is there now."""
+
+    code = "conflict"
+
+    def __init__(self, what: str, expected: str, current: str) -> None:
+        super().__init__(what, expected, current)
+
+    @property
+    def current(self) -> str:
+        """The hash (or head) that is there now; "absent" where there is none."""
+        return str(self.args[2])
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}; nothing was changed: "
+            "read it again and decide"
+        )
+
+
+class ScopeError(RecollectError):
+    """A call would reach outside the scope that the memory was narrowed to."""
+
+    code = "scope"
+
+    def __init__(self, what: str, scope: str) -> None:
+        super().__init__(what, scope)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} lies outside the scope {self.args[1]}; nothing was changed"
+
+
+class ClosedError(RecollectError):
+    """The memory, batch or store has been closed."""
+
+    code = "closed"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is closed; nothing was changed: open it again"
+
+
+class ForkedError(RecollectError):
+    """A memory was used in a process that was forked from the one that opened it."""
+
+    code = "forked"
+
+    def __init__(self, path: str, opened_in: int) -> None:
+        super().__init__(path, opened_in)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} was opened by process {self.args[1]}, of which this one is a fork; nothing was changed: "
+            "open it again in this process"
+        )
+
+
+class ImportFormatError(RecollectError, ValueError):
+    """A file to import is not of the format that was named."""
+
+    code = "import_format"
+
+    def __init__(self, path: str, place: str, rule: str) -> None:
+        super().__init__(path, place, rule)
+
+    def __str__(self) -> str:
+        where = f", {self.args[1]}" if self.args[1] else ""
+        return f"{self.args[0]}{where}: {self.args[2]}; nothing of it was imported"
+
+
+class StoreError(RecollectError):
+    """The base of what can go wrong with the file, disk or server below."""
+
+    code = "store"
+
+    def __init__(self, path: str, detail: str = "") -> None:
+        super().__init__(path, detail)
+
+    @property
+    def _detail(self) -> str:
+        return f" ({self.args[1]})" if self.args[1] else ""
+
+
+class StoreMissingError(StoreError):
+    """There is no store at that place, and the call may not make one."""
+
+    code = "store_missing"
+
+    def __str__(self) -> str:
+        return f"there is no store at {self.args[0]}{self._detail}; nothing was made: check the path"
+
+
+class NotAStoreError(StoreError):
+    """The path holds something else than a Recollect store."""
+
+    code = "not_a_store"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is not a Recollect store{self._detail}; it was not touched: give another path"
+
+
+class NewerFormatError(StoreError):
+    """The store was written by a later release that says this one must not open it."""
+
+    code = "newer_format"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} was written by a newer Recollect{self._detail}; it was not touched: upgrade Recollect"
+
+
+class WrongKeyError(StoreError):
+    """The store was made with another key."""
+
+    code = "wrong_key"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} was made with another store key; it was not touched: open it with key=..."
+
+
+class DamagedStoreError(StoreError):
+    """The store's bytes contradict themselves."""
+
+    code = "damaged_store"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} is damaged{self._detail}; nothing was changed: keep a copy of the file and run "
+            "`recollect doctor`"
+        )
+
+
+class ReadOnlyStoreError(StoreError):
+    """The store can be read but not written."""
+
+    code = "read_only"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is read-only{self._detail}; nothing was changed"
+
+
+class StoreBusyError(StoreError):
+    """Another writer held the store for longer than the timeout."""
+
+    code = "busy"
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} is being written by another{self._detail}; nothing was changed: try again"
+
+
+class StoreFullError(StoreError):
+    """The disk, or the store's size limit, is full."""
+
+    code = "store_full"
+
+    def __str__(self) -> str:
+        return f"no room to write {self.args[0]}{self._detail}; nothing was changed: make room and try again"
+
+
+class StoreIOError(StoreError):
+    """The operating system refused to read or write."""
+
+    code = "store_io"
+
+    def __str__(self) -> str:
+        return f"cannot read or write {self.args[0]}{self._detail}; nothing was changed"

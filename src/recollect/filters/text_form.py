@@ -1,0 +1,198 @@
+"""The text form of filters, for the command line.
+
+    kind=user_fact and (user=ana or user=bob) and not tag=old and importance>=0.5 and time>=2026-01-01
+
+A condition is `key operator value`. Keys: the text fields of a record, `tag`, `importance`, `time`, `content`, `words`
+and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content and meta; `>=` for importance; `<`, `<=`, `>`, `>=`
+for time. `meta.KEY` alone asks whether the key is there. Values with blanks, parentheses or quotes stand in double
+quotes, with `\\"` and `\\\\` inside; so do keys of metadata: `meta."a.b c"=1`. `not` binds closest, then `and`, then
+`or`. Times are ISO 8601; those without an offset are taken in the zone that the caller names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, tzinfo
+from typing import Any, NamedTuple
+
+from recollect.errors import InvalidFilterError
+from recollect.filters.tree import (
+    MAX_DEPTH,
+    TEXT_FIELDS,
+    All,
+    Any_,
+    Contains,
+    Everything,
+    Filter,
+    ImportanceAtLeast,
+    Is,
+    Matches,
+    Meta,
+    Not,
+    Nothing,
+    Tag,
+    Time,
+)
+
+_TOKEN = re.compile(r'\s*(?:([()])|(!=|>=|<=|=|~|<|>)|((?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))', re.DOTALL)
+_FIRST = datetime(2, 1, 1, tzinfo=UTC)
+_LAST = datetime(9998, 12, 30, tzinfo=UTC)
+
+
+class _Token(NamedTuple):
+    kind: str  # "(", ")", "op", "word", "end"
+    text: str
+    at: int
+
+
+def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
+    """The filter of a text form; of an empty text, everything.
+
+    Raises: InvalidFilterError with the place (in characters, from 1) where reading stopped.
+
+    >>> parse("user=ana and not tag=old").to_json()
+    {'all_of': [{'user': 'ana'}, {'not': {'tag': 'old'}}]}
+    """
+    reader = _Reader(text, zone)
+    if reader.token.kind == "end":
+        return Everything()
+    found = reader.either(0)
+    if reader.token.kind != "end":
+        raise reader.wrong("expected and, or, or the end")
+    return found
+
+
+class _Reader:
+    """A recursive descent over the tokens."""
+
+    def __init__(self, text: str, zone: tzinfo) -> None:
+        self.text, self.zone, self.at = text, zone, 0
+        self.token = self.next_token()
+
+    def next_token(self) -> _Token:
+        found = _TOKEN.match(self.text, self.at)
+        if found is None:
+            rest = self.text[self.at :]
+            if rest.strip():
+                raise InvalidFilterError(self.text, f"cannot be read at character {self.at + 1}")
+            return _Token("end", "", len(self.text))
+        self.at = found.end()
+        bracket, operator, word = found.groups()
+        if bracket:
+            return _Token(bracket, bracket, found.start(1))
+        return _Token("op", operator, found.start(2)) if operator else _Token("word", word, found.start(3))
+
+    def take(self) -> _Token:
+        taken, self.token = self.token, self.next_token()
+        return taken
+
+    def wrong(self, rule: str) -> InvalidFilterError:
+        return InvalidFilterError(self.text, f"{rule}, at character {self.token.at + 1}")
+
+    def is_word(self, word: str) -> bool:
+        return self.token.kind == "word" and self.token.text.lower() == word
+
+    def either(self, depth: int) -> Filter:
+        parts = [self.both(depth)]
+        while self.is_word("or"):
+            self.take()
+            parts.append(self.both(depth))
+        return Any_.of(*parts)
+
+    def both(self, depth: int) -> Filter:
+        parts = [self.one(depth)]
+        while self.is_word("and"):
+            self.take()
+            parts.append(self.one(depth))
+        return All.of(*parts)
+
+    def one(self, depth: int) -> Filter:
+        if depth > MAX_DEPTH:
+            raise self.wrong(f"nested deeper than {MAX_DEPTH} levels")
+        if self.is_word("not"):
+            self.take()
+            return Not(self.one(depth + 1))
+        if self.token.kind == "(":
+            self.take()
+            inner = self.either(depth + 1)
+            if self.token.kind != ")":
+                raise self.wrong("expected )")
+            self.take()
+            return inner
+        if self.token.kind != "word":
+            raise self.wrong("expected a condition such as user=ana")
+        return self.condition()
+
+    def condition(self) -> Filter:
+        key = self.take()
+        if self.token.kind != "op":
+            if key.text.startswith("meta."):
+                return Meta(_unquoted(key.text[5:]), "has")
+            if key.text in ("everything", "nothing"):
+                return Everything() if key.text == "everything" else Nothing()
+            raise self.wrong(f"expected an operator after {key.text!r}")
+        operator = self.take().text
+        if self.token.kind != "word":
+            raise self.wrong("expected a value")
+        value = self.take().text
+        if operator == "!=":
+            return Not(self.compared(key, "=", value))
+        return self.compared(key, operator, value)
+
+    def compared(self, key: _Token, operator: str, value: str) -> Filter:
+        name, text = key.text, _unquoted(value)
+        if name in TEXT_FIELDS and operator == "=":
+            return Is(name, (text,))
+        if name == "tag" and operator == "=":
+            return Tag(text)
+        if name == "content" and operator == "~":
+            return Contains(text)
+        if name == "words" and operator in "=~":
+            return Matches(text)
+        if name == "importance" and operator == ">=":
+            try:
+                return ImportanceAtLeast(float(text))
+            except ValueError:
+                raise InvalidFilterError(value, "importance takes a number") from None
+        if name == "time" and operator != "~":
+            return self.timed(operator, text)
+        if name.startswith("meta.") and operator in "=~":
+            return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", _meta_value(value))
+        known = ", ".join((*TEXT_FIELDS, "tag", "content", "words", "importance", "time", "meta.KEY"))
+        raise InvalidFilterError(
+            self.text, f"{name} {operator} is no condition, at character {key.at + 1} (keys: {known})"
+        )
+
+    def timed(self, operator: str, text: str) -> Filter:
+        try:
+            moment = datetime.fromisoformat(text)
+        except ValueError:
+            raise InvalidFilterError(text, "is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30") from None
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=self.zone)
+        if operator == ">":
+            return Time("after", start=moment)
+        if operator == "<":
+            return Time("before", end=moment)
+        start, end = {">=": (moment, _LAST), "<=": (_FIRST, moment), "=": (moment, moment)}[operator]
+        return Time("between", start, end)
+
+
+def _unquoted(text: str) -> str:
+    """The text with its quoted stretches opened."""
+    return re.sub(
+        r'"((?:[^"\\]|\\.)*)"', lambda found: re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL), text, flags=re.DOTALL
+    )
+
+
+def _meta_value(text: str) -> Any:
+    """A bare JSON number, true, false or null is that value; all else, and whatever is quoted, is text."""
+    if '"' not in text:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        if not isinstance(value, (list, dict)):
+            return value
+    return _unquoted(text)

@@ -1,0 +1,428 @@
+"""The filter tree: conditions on records as values.
+
+A filter means what its `matches` says, a plain Python predicate on a record, on every store and over every wire. A
+store may use a filter to read less, but it asks `matches` in the end. Filters are frozen and hashable, combine with
+`&`, `|` and `~`, and have a JSON form that round-trips; a custom predicate is the one that cannot travel, and says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
+from recollect.records.frozen import freeze
+from recollect.records.record import Record, aware, parse_time
+from recollect.unicode import fold, has_surrogate, word_class
+
+MAX_DEPTH = 60
+#: Fields that a filter can compare with a text, exactly.
+TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
+
+
+class Filter:
+    """A condition on a record."""
+
+    #: How deeply conditions are nested in it.
+    depth: int = 1
+
+    def matches(self, record: Record) -> bool:
+        """Whether the record meets the condition."""
+        raise NotImplementedError
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form. Raises: UnsupportedError where a custom predicate is part of the filter."""
+        raise NotImplementedError
+
+    def __and__(self, other: Filter) -> Filter:
+        return All.of(self, other) if isinstance(other, Filter) else NotImplemented
+
+    def __or__(self, other: Filter) -> Filter:
+        return Any_.of(self, other) if isinstance(other, Filter) else NotImplemented
+
+    def __invert__(self) -> Filter:
+        return Not(self)
+
+
+@dataclass(frozen=True)
+class Everything(Filter):
+    """Every record."""
+
+    def matches(self, record: Record) -> bool:
+        return True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"everything": True}
+
+
+@dataclass(frozen=True)
+class Nothing(Filter):
+    """No record."""
+
+    def matches(self, record: Record) -> bool:
+        return False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"nothing": True}
+
+
+@dataclass(frozen=True)
+class Is(Filter):
+    """A text field is one of some values. A record without the field never matches."""
+
+    name: str
+    values: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.values:
+            raise InvalidFilterError(self.name, "needs at least one value")
+        for value in self.values:
+            _checked_text(self.name, value)
+        if self.name == "kind":
+            object.__setattr__(self, "values", tuple(fold(value) for value in self.values))
+
+    def matches(self, record: Record) -> bool:
+        return getattr(record, self.name) in self.values
+
+    def to_json(self) -> dict[str, Any]:
+        return {self.name: self.values[0] if len(self.values) == 1 else list(self.values)}
+
+
+@dataclass(frozen=True)
+class Tag(Filter):
+    """The record carries a tag."""
+
+    tag: str
+
+    def __post_init__(self) -> None:
+        _checked_text("tag", self.tag)
+
+    def matches(self, record: Record) -> bool:
+        return self.tag in record.tags
+
+    def to_json(self) -> dict[str, Any]:
+        return {"tag": self.tag}
+
+
+@dataclass(frozen=True)
+class Meta(Filter):
+    """A condition on one key of the metadata, taken as it is: dots, quotes and colons are part of the key.
+
+    test: "has" (the key is there), "equals" (Python's `==`), "contains" (a text holds the value, without regard to
+    case; a list has it as an item; an object has it as a key).
+    """
+
+    key: str
+    test: str
+    value: Any = field(default=None)
+
+    def __post_init__(self) -> None:
+        _checked_text("meta", self.key, empty=True)
+        if self.test not in ("has", "equals", "contains"):
+            raise InvalidFilterError(self.test, "a metadata test is has, equals or contains")
+        try:
+            object.__setattr__(self, "value", freeze(self.value, f"meta {self.key!r}"))
+        except InvalidRecordError as error:
+            raise InvalidFilterError(self.key, f"{error.args[1]} {error.args[2]}") from None
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.test, repr(self.value)))
+
+    def matches(self, record: Record) -> bool:
+        if self.key not in record.metadata:
+            return False
+        held = record.metadata[self.key]
+        if self.test == "has":
+            return True
+        if self.test == "equals":
+            return bool(held == self.value)
+        if isinstance(held, str):
+            return isinstance(self.value, str) and fold(self.value) in fold(held)
+        if isinstance(held, dict):
+            return isinstance(self.value, str) and self.value in held
+        return isinstance(held, list) and self.value in held
+
+    def to_json(self) -> dict[str, Any]:
+        out = {"key": self.key}
+        if self.test != "has":
+            out[self.test] = self.value
+        return {"meta": out}
+
+
+@dataclass(frozen=True)
+class ImportanceAtLeast(Filter):
+    """The record's importance is `least` or more. A record without importance never matches."""
+
+    least: float
+
+    def __post_init__(self) -> None:
+        if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or self.least != self.least:
+            raise InvalidFilterError(self.least, "importance_at_least takes a number")
+        object.__setattr__(self, "least", float(self.least))
+
+    def matches(self, record: Record) -> bool:
+        return record.importance is not None and record.importance >= self.least
+
+    def to_json(self) -> dict[str, Any]:
+        if self.least in (float("inf"), float("-inf")):
+            raise UnsupportedError("an infinite importance", "JSON has no infinity")
+        return {"importance_at_least": self.least}
+
+
+@dataclass(frozen=True)
+class Time(Filter):
+    """The record's time lies in an interval. A record without a time never matches.
+
+    test: "after" (later than `start`), "before" (earlier than `end`), "between" (`start` to `end`, both included).
+    """
+
+    test: str
+    start: datetime | None = None
+    end: datetime | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("start", "end"):
+            value = getattr(self, name)
+            wanted = self.test == "between" or self.test == {"start": "after", "end": "before"}[name]
+            if not wanted:
+                continue
+            try:
+                object.__setattr__(self, name, aware(self.test, value))
+            except InvalidRecordError as error:
+                raise InvalidFilterError(value, f"{self.test} {error.args[2]}") from None
+
+    def matches(self, record: Record) -> bool:
+        time = record.time
+        if time is None:
+            return False
+        if self.test == "after":
+            return time > self.start  # type: ignore[operator]
+        if self.test == "before":
+            return time < self.end  # type: ignore[operator]
+        return self.start <= time <= self.end  # type: ignore[operator]
+
+    def to_json(self) -> dict[str, Any]:
+        ends = [end.isoformat() for end in (self.start, self.end) if end is not None]
+        return {self.test: ends if self.test == "between" else ends[0]}
+
+
+@dataclass(frozen=True)
+class Contains(Filter):
+    """The content contains a text, anywhere; without regard to case and compatibility variants unless asked."""
+
+    text: str
+    case_sensitive: bool = False
+
+    def __post_init__(self) -> None:
+        _checked_text("contains", self.text, empty=True)
+
+    @cached_property
+    def _folded(self) -> str:
+        return fold(self.text)
+
+    def matches(self, record: Record) -> bool:
+        if self.case_sensitive:
+            return isinstance(record.content, str) and self.text in record.content
+        return isinstance(record.content, str) and self._folded in fold(record.content)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"contains": {"text": self.text, "case_sensitive": True} if self.case_sensitive else self.text}
+
+
+@dataclass(frozen=True)
+class Matches(Filter):
+    """Every word of `words` occurs in the content as a whole word, in any order: "java" is not in "javascript"."""
+
+    words: str
+
+    def __post_init__(self) -> None:
+        _checked_text("matches", self.words)
+        if not self._wanted:
+            raise InvalidFilterError(self.words, "matches needs at least one word")
+
+    @cached_property
+    def _wanted(self) -> frozenset[str]:
+        return frozenset(_word_pattern().findall(fold(self.words)))
+
+    def matches(self, record: Record) -> bool:
+        if not isinstance(record.content, str):
+            return False
+        return self._wanted <= set(_word_pattern().findall(fold(record.content)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"matches": self.words}
+
+
+@dataclass(frozen=True)
+class Custom(Filter):
+    """Any predicate on a record. It must be pure: a store may ask it of any record, in any order, more than once."""
+
+    predicate: Callable[[Record], object]
+
+    def __post_init__(self) -> None:
+        if not callable(self.predicate):
+            raise InvalidFilterError(self.predicate, "custom takes a function of a record")
+
+    def matches(self, record: Record) -> bool:
+        return bool(self.predicate(record))
+
+    def to_json(self) -> dict[str, Any]:
+        raise UnsupportedError("a custom filter in JSON form", "a Python function cannot travel")
+
+
+@dataclass(frozen=True)
+class All(Filter):
+    """Every part matches."""
+
+    parts: tuple[Filter, ...]
+    depth: int = field(init=False, repr=False, compare=False, default=1)
+
+    def __post_init__(self) -> None:
+        _check_parts(self, self.parts)
+
+    @classmethod
+    def of(cls, *parts: Filter) -> Filter:
+        """The conjunction, without nesting of its own kind. Of no parts: everything."""
+        flat = [inner for part in parts for inner in (part.parts if isinstance(part, All) else (part,))]
+        return Everything() if not flat else flat[0] if len(flat) == 1 else cls(tuple(flat))
+
+    def matches(self, record: Record) -> bool:
+        return all(part.matches(record) for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"all_of": [part.to_json() for part in self.parts]}
+
+
+@dataclass(frozen=True)
+class Any_(Filter):  # noqa: N801 - the name that is free beside typing.Any
+    """At least one part matches."""
+
+    parts: tuple[Filter, ...]
+    depth: int = field(init=False, repr=False, compare=False, default=1)
+
+    def __post_init__(self) -> None:
+        _check_parts(self, self.parts)
+
+    @classmethod
+    def of(cls, *parts: Filter) -> Filter:
+        """The disjunction, without nesting of its own kind. Of no parts: nothing."""
+        flat = [inner for part in parts for inner in (part.parts if isinstance(part, Any_) else (part,))]
+        return Nothing() if not flat else flat[0] if len(flat) == 1 else cls(tuple(flat))
+
+    def matches(self, record: Record) -> bool:
+        return any(part.matches(record) for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"any_of": [part.to_json() for part in self.parts]}
+
+
+@dataclass(frozen=True)
+class Not(Filter):
+    """The part does not match. Records that lack what the part asks about do match."""
+
+    part: Filter
+    depth: int = field(init=False, repr=False, compare=False, default=1)
+
+    def __post_init__(self) -> None:
+        _check_parts(self, (self.part,))
+
+    def __invert__(self) -> Filter:
+        return self.part
+
+    def matches(self, record: Record) -> bool:
+        return not self.part.matches(record)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"not": self.part.to_json()}
+
+
+def _word_pattern() -> re.Pattern[str]:
+    return re.compile(f"[{word_class()}]+")  # re keeps compiled patterns
+
+
+def _checked_text(name: str, value: object, *, empty: bool = False) -> None:
+    if not isinstance(value, str):
+        raise InvalidFilterError(value, f"{name} takes text")
+    if has_surrogate(value):
+        raise InvalidFilterError(value, f"{name} holds a lone surrogate, which is not valid Unicode")
+    if not value and not empty:
+        raise InvalidFilterError(value, f"{name} takes text that is not empty")
+
+
+def _check_parts(whole: Filter, parts: tuple[Filter, ...]) -> None:
+    for part in parts:
+        if not isinstance(part, Filter):
+            raise InvalidFilterError(part, "is not a filter: use the functions of recollect.filters")
+    depth = 1 + max((part.depth for part in parts), default=0)
+    if depth > MAX_DEPTH:
+        raise InvalidFilterError("...", f"is nested deeper than {MAX_DEPTH} levels")
+    object.__setattr__(whole, "depth", depth)
+
+
+def from_json(data: object, depth: int = 0) -> Filter:
+    """The filter of a JSON form: an object with exactly one key.
+
+    Raises: InvalidFilterError naming the part that is wrong.
+    """
+    if depth > MAX_DEPTH:
+        raise InvalidFilterError("...", f"is nested deeper than {MAX_DEPTH} levels")
+    if not isinstance(data, Mapping) or len(data) != 1:
+        raise InvalidFilterError(data, "must be an object with exactly one key")
+    ((name, value),) = data.items()
+    if name in ("all_of", "any_of"):
+        if not isinstance(value, list):
+            raise InvalidFilterError(data, f"{name} takes a list of filters")
+        parts = [from_json(part, depth + 1) for part in value]
+        return All.of(*parts) if name == "all_of" else Any_.of(*parts)
+    if name == "not":
+        return Not(from_json(value, depth + 1))
+    if name in ("everything", "nothing"):
+        if value is not True:
+            raise InvalidFilterError(data, f"{name} takes true")
+        return Everything() if name == "everything" else Nothing()
+    if name in TEXT_FIELDS:
+        return Is(name, tuple(value) if isinstance(value, list) else (value,))
+    if name == "tag":
+        return Tag(value)
+    if name == "meta":
+        return _meta_from_json(value)
+    if name == "importance_at_least":
+        return ImportanceAtLeast(value)
+    if name in ("after", "before", "between"):
+        return _time_from_json(name, value)
+    if name == "contains":
+        match value:
+            case str():
+                return Contains(value)
+            case {"text": str(text), "case_sensitive": bool(exact)} if len(value) == 2:
+                return Contains(text, exact)
+        raise InvalidFilterError(data, "contains takes a text, or {text, case_sensitive}")
+    if name == "matches":
+        return Matches(value)
+    raise InvalidFilterError(data, f"{name!r} is not a filter")
+
+
+def _meta_from_json(value: object) -> Filter:
+    match value:
+        case {"key": str(key), "equals": wanted, **rest} if not rest:
+            return Meta(key, "equals", wanted)
+        case {"key": str(key), "contains": wanted, **rest} if not rest:
+            return Meta(key, "contains", wanted)
+        case {"key": str(key), **rest} if not rest:
+            return Meta(key, "has")
+    raise InvalidFilterError(value, "meta takes {key}, {key, equals} or {key, contains}")
+
+
+def _time_from_json(name: str, value: object) -> Filter:
+    ends = [end for end in (value if isinstance(value, list) else [value]) if isinstance(end, str)]
+    if len(ends) != (2 if name == "between" else 1):
+        raise InvalidFilterError(value, f"{name} takes {'two times' if name == 'between' else 'a time'} in ISO 8601")
+    try:
+        times = [parse_time(name, end) for end in ends]
+    except InvalidRecordError as error:
+        raise InvalidFilterError(value, str(error.args[2])) from None
+    return Time(name, times[0] if name != "before" else None, times[-1] if name != "after" else None)

@@ -1,0 +1,236 @@
+"""The table of documents: what every signal needs to know of a record, by document number.
+
+Numbers are given in order of arrival and never again: a record that changes gets a new number and its old one dies.
+Columns only grow at their end, so a view that remembers how many documents there were sees the same table for ever.
+What must change in the middle (a death, a turn put between two others) is done on copies, and views keep the old ones.
+
+Turns of a session are linked to the turn before and after; that is all that context needs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.text.words import Term
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Place = tuple[int, int, str]
+NEVER = 2**63 - 1
+NONE = -1
+
+
+class Document(NamedTuple):
+    """A record as indexes see it.
+
+    session   what context stays within: (conversation, session), or None for a record that is no turn
+    place     the order within the session: position, time, id
+    asks      whether it ends with a question, which the next turn answers
+    micros, expires   in microseconds of 1970; `expires` NEVER where it does not
+    """
+
+    id: str
+    terms: list[Term]
+    session: tuple[str, str] | None
+    place: Place
+    asks: bool
+    micros: int
+    expires: int
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view."""
+
+    count: int
+    live_count: int
+    tokens: int
+    length: Ints
+    asks: Flags
+    micros: Ints
+    expires: Ints
+    alive: Flags
+    before: Ints
+    after: Ints
+    ids: list[str]
+    first_due: int
+    _numbers: dict[str, int]
+    _earlier: Ints
+
+    def number(self, record_id: str) -> int:
+        """The document of a live record, or NONE."""
+        number = self._numbers.get(record_id, NONE)
+        while number >= self.count:  # given after this view
+            number = int(self._earlier[number]) if number < len(self._earlier) else NONE
+        return number if number != NONE and self.alive[number] else NONE
+
+    def mask(self, record_ids: Iterable[str]) -> Flags:
+        """Which documents belong to these records."""
+        out: Flags = np.zeros(self.count, dtype=np.bool_)
+        numbers = [self.number(record_id) for record_id in record_ids]
+        out[[number for number in numbers if number != NONE]] = True
+        return out
+
+    def at(self, now: int) -> Table:
+        """The table without the records that are due at `now`, their turns unlinked."""
+        if now < self.first_due:
+            return self
+        due = np.flatnonzero(self.alive[: self.count] & (self.expires[: self.count] <= now))
+        alive, before, after = self.alive.copy(), self.before.copy(), self.after.copy()
+        for number in due:
+            _unlink(int(number), before, after, self.count)
+            alive[number] = False
+        return Table(
+            count=self.count,
+            live_count=self.live_count - len(due),
+            tokens=self.tokens - int(self.length[due].sum()),
+            length=self.length,
+            asks=self.asks,
+            micros=self.micros,
+            expires=self.expires,
+            alive=alive,
+            before=before,
+            after=after,
+            ids=self.ids,
+            first_due=NEVER,
+            _numbers=self._numbers,
+            _earlier=self._earlier,
+        )
+
+
+def _unlink(number: int, before: Ints, after: Ints, count: int) -> None:
+    left, right = int(before[number]), int(after[number])
+    if left != NONE:
+        after[left] = right
+    if right != NONE and right < count:
+        before[right] = left
+
+
+class Documents:
+    """The table as it is built: one writer, any number of views."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._live_count = 0
+        self._tokens = 0
+        self._first_due = NEVER
+        self._ids: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._sessions: dict[tuple[str, str], list[tuple[Place, int]]] = {}
+        self._session_of: dict[int, tuple[tuple[str, str], Place]] = {}
+        self._length, self._micros, self._expires, self._earlier, self._before, self._after = (
+            np.zeros(16, dtype=np.int64) for _ in range(6)
+        )
+        self._asks, self._alive = np.zeros(16, dtype=np.bool_), np.zeros(16, dtype=np.bool_)
+        self._shared = False  # whether a view holds the columns that deaths and insertions change
+
+    def fork(self) -> Documents:
+        """A copy that can go its own way."""
+        copy = Documents()
+        copy.__dict__.update(self.__dict__)
+        copy._ids, copy._numbers, copy._session_of = list(self._ids), dict(self._numbers), dict(self._session_of)
+        copy._sessions = {session: list(turns) for session, turns in self._sessions.items()}
+        for name in ("_length", "_micros", "_expires", "_earlier", "_before", "_after", "_asks", "_alive"):
+            setattr(copy, name, getattr(self, name).copy())
+        copy._shared = False
+        return copy
+
+    def add(self, document: Document) -> int:
+        """Give a document its number. The record's former document must have been removed."""
+        number = self.count
+        if number == len(self._length):
+            self._grow()
+        self._length[number] = len(document.terms)
+        self._asks[number] = document.asks
+        self._micros[number] = document.micros
+        self._expires[number] = document.expires
+        self._alive[number] = True
+        self._before[number] = self._after[number] = NONE
+        self._earlier[number] = self._numbers.get(document.id, NONE)
+        self._numbers[document.id] = number
+        self._ids.append(document.id)
+        self._first_due = min(self._first_due, document.expires)
+        self.count += 1
+        self._live_count += 1
+        self._tokens += len(document.terms)
+        if document.session is not None:
+            self._link(number, document.session, document.place)
+        return number
+
+    def _link(self, number: int, session: tuple[str, str], place: Place) -> None:
+        turns = self._sessions.setdefault(session, [])
+        self._session_of[number] = (session, place)
+        if not turns or turns[-1][0] < place:
+            if turns:
+                # In place: a view that does not know the new number takes the link for the end of the session.
+                self._after[turns[-1][1]] = number
+                self._before[number] = turns[-1][1]
+            turns.append((place, number))
+            return
+        self._own()
+        insort(turns, (place, number))
+        at = bisect_left(turns, (place, number))
+        if at > 0:
+            left = turns[at - 1][1]
+            self._after[left], self._before[number] = number, left
+        if at + 1 < len(turns):
+            right = turns[at + 1][1]
+            self._before[right], self._after[number] = number, right
+
+    def remove(self, record_id: str) -> None:
+        """Let the record have no document. One that has none is passed over."""
+        number = self._numbers.get(record_id, NONE)
+        if number == NONE or not self._alive[number]:
+            return
+        self._own()
+        self._alive[number] = False
+        self._live_count -= 1
+        self._tokens -= int(self._length[number])
+        if number in self._session_of:
+            session, place = self._session_of.pop(number)
+            turns = self._sessions[session]
+            del turns[bisect_left(turns, (place, number))]
+            if not turns:
+                del self._sessions[session]
+            _unlink(number, self._before, self._after, self.count)
+
+    def view(self) -> Table:
+        """The table of this moment."""
+        self._shared = True
+        return Table(
+            count=self.count,
+            live_count=self._live_count,
+            tokens=self._tokens,
+            length=self._length,
+            asks=self._asks,
+            micros=self._micros,
+            expires=self._expires,
+            alive=self._alive,
+            before=self._before,
+            after=self._after,
+            ids=self._ids,
+            first_due=self._first_due,
+            _numbers=self._numbers,
+            _earlier=self._earlier,
+        )
+
+    def _own(self) -> None:
+        """Before a change in the middle: leave the columns that it touches to the views that hold them."""
+        if self._shared:
+            self._alive, self._before, self._after = self._alive.copy(), self._before.copy(), self._after.copy()
+            self._shared = False
+
+    def _grow(self) -> None:
+        def doubled(column: NDArray[Any]) -> NDArray[Any]:
+            return np.concatenate([column, np.zeros_like(column)])
+
+        self._length, self._micros, self._expires = map(doubled, (self._length, self._micros, self._expires))
+        self._earlier, self._before, self._after = map(doubled, (self._earlier, self._before, self._after))
+        self._asks, self._alive = map(doubled, (self._asks, self._alive))
+        self._shared = False

@@ -1,0 +1,43 @@
+"""Fixed-point arithmetic for scores: integers, so that sums agree in any order and on every machine.
+
+Logarithms and exponentials come from `decimal`, whose results are correctly rounded by specification (General Decimal
+Arithmetic, ln and exp), and not from the platform's libm, whose last bits differ between platforms.
+"""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from functools import lru_cache
+
+#: Masses and weights have 16 bits behind the point.
+BITS = 16
+ONE = 1 << BITS
+#: Shares of a score have 30.
+SHARE_BITS = 30
+_CONTEXT = Context(prec=24, rounding=ROUND_HALF_EVEN)
+
+
+@lru_cache(maxsize=65_536)
+def log_ratio(above: int, below: int) -> int:
+    """ln(above / below) with 16 bits behind the point, rounded to nearest, for positive integers.
+
+    >>> log_ratio(1, 1), round(log_ratio(10, 1) / ONE, 4)
+    (0, 2.3026)
+    """
+    ratio = _CONTEXT.divide(Decimal(above), Decimal(below))
+    return int((_CONTEXT.ln(ratio) * ONE).to_integral_value(ROUND_HALF_EVEN))
+
+
+@lru_cache(maxsize=4_096)
+def logistic(score: int, mass: int, offset: str, slope: str) -> float:
+    """1 / (1 + exp(offset - slope f)) with f = score sqrt(mass), rounded to six decimals.
+
+    score  with SHARE_BITS behind the point; mass with BITS behind it
+    """
+    context = _CONTEXT
+    f = context.multiply(
+        context.divide(Decimal(score), Decimal(1 << SHARE_BITS)),
+        context.sqrt(context.divide(Decimal(mass), Decimal(ONE))),
+    )
+    power = context.exp(context.subtract(Decimal(offset), context.multiply(Decimal(slope), f)))
+    return float(context.divide(Decimal(1), context.add(Decimal(1), power)).quantize(Decimal("0.000001")))

@@ -1,0 +1,82 @@
+"""The words that a namespace uses, findable by trigram: where a misspelt or unknown word is led to those it resembles.
+
+Words are only ever added. One that no live record uses any more is passed over when it is looked up, because its stem
+then has no document; so a reader of an older view gets that view's answer.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple
+
+from recollect.indexes.fixed import ONE
+from recollect.text.words import trigrams
+
+#: Shorter words share too little with others for likeness to mean anything.
+LEAST_LETTERS = 4
+#: At most so many stems stand in for an unknown word, and only from this Dice coefficient on (in hundredths).
+MOST_STEMS = 3
+LEAST_DICE = 35
+
+
+class Similar(NamedTuple):
+    """A known word that resembles an unknown one. `dice`: 2|a&b| / (|a|+|b|) over trigrams, 16 bits of fraction."""
+
+    word: str
+    stem: str
+    dice: int
+
+
+def comparable(word: str) -> bool:
+    """Whether a word takes part: letters only, and at least `LEAST_LETTERS` of them."""
+    return len(word) >= LEAST_LETTERS and word.isalpha()
+
+
+class Vocabulary:
+    """Folded words with their stems."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._words: list[tuple[str, str, int]] = []  # word, stem, number of trigrams
+        self._by_trigram: dict[str, list[int]] = {}
+        self._adding = threading.Lock()  # an index and its forks share one vocabulary
+
+    def add(self, word: str, stem: str) -> None:
+        """Add a word, once. Cost: O(length of the word)."""
+        if word in self._known or not comparable(word):
+            return
+        grams = trigrams(word)
+        with self._adding:
+            self._known.add(word)
+            self._words.append((word, stem, len(grams)))
+            for gram in grams:
+                self._by_trigram.setdefault(gram, []).append(len(self._words) - 1)
+
+    def similar(self, word: str, in_use: Callable[[str], bool]) -> list[Similar]:
+        """The best words, of `MOST_STEMS` different stems, that resemble `word`; most alike first, ties alphabetical.
+
+        in_use   whether a stem has a document in the reader's view
+
+        Cost: in proportion to the words that share a trigram.
+        """
+        if not comparable(word):
+            return []
+        grams = trigrams(word)
+        shared: Counter[int] = Counter()
+        for gram in grams:
+            shared.update(self._by_trigram.get(gram, ()))
+        alike = []
+        for number, common in shared.items():
+            candidate, stem, size = self._words[number]
+            if 200 * common >= LEAST_DICE * (len(grams) + size):
+                alike.append(Similar(candidate, stem, 2 * common * ONE // (len(grams) + size)))
+        alike.sort(key=lambda item: (-item.dice, item.word))
+        best: dict[str, Similar] = {}
+        for item in alike:
+            if item.stem not in best and in_use(item.stem):
+                best[item.stem] = item
+                if len(best) == MOST_STEMS:
+                    break
+        return list(best.values())

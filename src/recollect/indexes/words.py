@@ -1,0 +1,338 @@
+"""The word index: BM25 with conversation context, in integers.
+
+For each term there are postings (document, count). A document's mass of a term is its own count plus what the turns
+around it lend: their counts at decaying weight, where a long turn lends no more than a short one would. The mass is
+saturated against the document's length, both in absolute tokens, and weighted by how rare the term is among documents
+and among tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's
+postings: context is applied while a term's postings are walked.
+
+Everything is fixed-point integer arithmetic (`indexes.fixed`), so a score is the exact sum of its shares and does not
+depend on the order of adding. docs/architecture.md has the formulas.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from recollect.indexes.documents import NONE, Document, Documents, Flags, Ints, Table
+from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
+from recollect.indexes.vocabulary import Similar, Vocabulary
+
+#: What the turns around lend, in tenths, nearest first; the turn right before lends more where it asked a question.
+FROM_BEFORE = (4, 3, 1, 1)
+FROM_AFTER = (2, 2, 1, 1)
+AFTER_QUESTION = 6
+#: A turn lends at most about so many tokens.
+DONOR_CAP = 12
+#: K = 1.5 (0.4 + 0.6 length / 40), as 0.6 + 0.0225 length.
+PIVOT_CONSTANT, PIVOT_SLOPE = 6 * ONE // 10, 225
+#: The saturated mass is at most k1 + 1 = 2.5, as a fraction.
+TOP = (5, 2)
+_COUNT_BITS = 16
+_MOST_COUNT = (1 << 15) - 1
+_MOST_ASKED = 15
+
+
+class QueryTerm(NamedTuple):
+    """A term that is asked for.
+
+    word     as the asker wrote it
+    weight   how much it counts, with 16 bits of fraction: how often it was asked, or how alike it is to what was asked
+    like     the known word that stands in for an unknown one; "" where the word itself is meant
+    """
+
+    term: str
+    word: str
+    weight: int
+    like: str = ""
+
+
+class Match(NamedTuple):
+    """A word of the question in a hit.
+
+    share   of the score, with SHARE_BITS of fraction
+    own     the part of it that the record's own text has; the rest comes from the turns in `lent_by`
+    """
+
+    word: str
+    like: str
+    share: int
+    own: int
+    lent_by: tuple[str, ...]
+
+
+class _Postings:
+    """Document numbers with counts, packed in one rising column that grows at its end."""
+
+    __slots__ = ("column", "count")
+
+    def __init__(self, column: Ints | None = None) -> None:
+        self.column: Ints = np.zeros(2, dtype=np.int64) if column is None else column
+        self.count = 0 if column is None else len(column)
+
+    def append(self, number: int, count: int) -> None:
+        if self.count == len(self.column):
+            self.column = np.concatenate([self.column, np.zeros_like(self.column)])
+        self.column[self.count] = number << _COUNT_BITS | min(count, _MOST_COUNT)
+        self.count += 1
+
+
+@dataclass
+class _Weighed:
+    """One term's part in the scores: the documents that it reaches, and their mass."""
+
+    asked: QueryTerm
+    numbers: Ints  # rising
+    own: Ints
+    mass: Ints
+    share: Ints
+
+
+@dataclass
+class Scores:
+    """What the words of a question give to each document.
+
+    shares   signal -> one number for each document, with SHARE_BITS of fraction; the score is their sum
+    mass     of the question: the sum of its terms' weights, with 16 bits of fraction
+    """
+
+    shares: dict[str, Ints]
+    mass: int
+    _weighed: list[_Weighed] = field(default_factory=list)
+    _table: Table | None = None
+    _visible: Flags | None = None
+
+    def total(self) -> Ints:
+        """The score of each document, with SHARE_BITS of fraction."""
+        total: Ints = np.sum(list(self.shares.values()), axis=0, dtype=np.int64)
+        return total
+
+    def matches(self, number: int) -> list[Match]:
+        """The words of the question that a document has or is lent, greatest share first."""
+        out = []
+        for part in self._weighed:
+            at = int(np.searchsorted(part.numbers, number))
+            if at == len(part.numbers) or part.numbers[at] != number or not part.share[at]:
+                continue
+            share, own, mass = int(part.share[at]), int(part.own[at]), int(part.mass[at])
+            lenders = self._lenders(part, number) if mass > own else ()
+            out.append(Match(part.asked.word, part.asked.like, share, share * own // mass, lenders))
+        out.sort(key=lambda match: (-match.share, match.word, match.like))
+        return out
+
+    def _lenders(self, part: _Weighed, number: int) -> tuple[str, ...]:
+        """The ids of the turns around a document that have the term themselves, nearest before first."""
+        table = self._table
+        assert table is not None
+        out = []
+        for links, steps in ((table.before, len(FROM_BEFORE)), (table.after, len(FROM_AFTER))):
+            at = number
+            for _ in range(steps):
+                at = int(links[at])
+                if at == NONE or at >= table.count:
+                    break
+                place = int(np.searchsorted(part.numbers, at))
+                has = place < len(part.numbers) and part.numbers[place] == at and part.own[place]
+                if has and (self._visible is None or self._visible[at]):
+                    out.append(table.ids[at])
+        return tuple(out)
+
+
+class WordView:
+    """The index of one moment: immutable, and a pure function of the records that it holds."""
+
+    def __init__(self, table: Table, postings: dict[str, _Postings], vocabulary: Vocabulary) -> None:
+        self.table = table
+        self._postings = postings
+        self._vocabulary = vocabulary
+
+    def at(self, now: int) -> WordView:
+        """The view without the records that are due at `now`."""
+        table = self.table.at(now)
+        return self if table is self.table else WordView(table, self._postings, self._vocabulary)
+
+    def postings(self, term: str) -> tuple[Ints, Ints]:
+        """Documents (rising) and counts of a term, live ones only. Cost: O(number of postings)."""
+        held = self._postings.get(term)
+        if held is None:
+            empty: Ints = np.zeros(0, dtype=np.int64)
+            return empty, empty
+        column, count = held.column, held.count
+        packed = column[: min(count, len(column))]
+        packed = packed[: int(np.searchsorted(packed, self.table.count << _COUNT_BITS))]
+        numbers = packed >> _COUNT_BITS
+        live = self.table.alive[numbers]
+        return numbers[live], (packed & ((1 << _COUNT_BITS) - 1))[live]
+
+    def similar(self, word: str) -> list[Similar]:
+        """Known words that resemble an unknown one."""
+        return self._vocabulary.similar(word, lambda stem: len(self.postings(stem)[0]) > 0)
+
+    def idf(self, documents: int, occurrences: int) -> int:
+        """The mean of two inverse frequencies, with 16 bits of fraction.
+
+        ln(1 + (N - df + 1/2) / (df + 1/2)) over documents and ln(1 + T / (cf + 1)) over tokens. The second keeps
+        telling words apart where messages are so long that each holds most words.
+        """
+        live, tokens = self.table.live_count, self.table.tokens
+        by_document = log_ratio(2 * live + 2, 2 * documents + 1)
+        by_token = log_ratio(tokens + occurrences + 1, occurrences + 1)
+        return (by_document + by_token) // 2
+
+    def score(self, asked: Sequence[QueryTerm], visible: Flags | None = None) -> Scores:
+        """The shares of every document for a question.
+
+        visible   documents that may be seen at all: others are neither scored nor lend their words
+
+        Cost: in proportion to the postings of the terms, times the nine places of a context.
+        """
+        found = [self.postings(query.term) for query in asked]
+        weights = [
+            query.weight * self.idf(len(numbers), int(counts.sum())) >> BITS
+            for query, (numbers, counts) in zip(asked, found, strict=True)
+        ]
+        top, below = TOP
+        whole = sum(top * weight // below for weight in weights)
+        shares: dict[str, Ints] = {
+            name: np.zeros(self.table.count, dtype=np.int64) for name in ("words", "trigram", "context")
+        }
+        scores = Scores(shares, whole, _table=self.table, _visible=visible)
+        if not whole:
+            return scores
+        for query, weight, (numbers, counts) in zip(asked, weights, found, strict=True):
+            if not len(numbers):
+                continue
+            own, mass = self._masses(numbers, counts, visible)
+            reached = np.flatnonzero(mass)
+            if visible is not None:
+                reached = reached[visible[reached]]
+            own, mass = own[reached], mass[reached]
+            saturated = weight * top * mass // (below * (mass + self._pivot(reached, visible)))
+            share = (saturated << SHARE_BITS) // whole
+            part_own = share * own // mass
+            shares["trigram" if query.like else "words"][reached] += part_own
+            shares["context"][reached] += share - part_own
+            scores._weighed.append(_Weighed(query, reached, own, mass, share))
+        return scores
+
+    def _masses(self, numbers: Ints, counts: Ints, visible: Flags | None) -> tuple[Ints, Ints]:
+        """For every document: its own mass of a term, and that with what its neighbours lend."""
+        table = self.table
+        own: Ints = np.zeros(table.count, dtype=np.int64)
+        own[numbers] = counts << BITS
+        mass = own.copy()
+        if visible is not None:
+            seen = visible[numbers]
+            numbers, counts = numbers[seen], counts[seen]
+        lent = (counts * DONOR_CAP << BITS) // np.maximum(table.length[numbers], DONOR_CAP)
+        asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
+        # A turn lends forward what it gives to those it stands before, and backward likewise. The documents at one
+        # distance are all different, so adding by index loses nothing.
+        for links, tenths in ((table.after, FROM_BEFORE), (table.before, FROM_AFTER)):
+            at = numbers
+            amount = lent
+            for step, weight in enumerate(tenths):
+                at = links[at]
+                there = (at != NONE) & (at < table.count)
+                at, amount = at[there], amount[there]
+                if not len(at):
+                    break
+                extra = asked if step == 0 and links is table.after else 0
+                lending = weight + (extra[there] if isinstance(extra, np.ndarray) else 0)
+                mass[at] += amount * lending // 10
+        return own, mass
+
+    def _pivot(self, numbers: Ints, visible: Flags | None) -> Ints:
+        """K of each document: how much mass is half of enough, by its length and what is lent to it."""
+        table = self.table
+        length = table.length[numbers] << BITS
+        for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
+            at = numbers
+            places = np.arange(len(numbers))
+            for step, weight in enumerate(tenths):
+                at = links[at]
+                there = (at != NONE) & (at < table.count)
+                at, places = at[there], places[there]
+                if not len(at):
+                    break
+                lending: Ints = np.full(len(at), weight, dtype=np.int64)
+                if step == 0 and links is table.before:
+                    lending += np.where(table.asks[at], AFTER_QUESTION, 0)
+                if visible is not None:
+                    lending *= visible[at]
+                length[places] += (np.minimum(table.length[at], DONOR_CAP) * lending << BITS) // 10
+        return PIVOT_CONSTANT + length * PIVOT_SLOPE // 10_000
+
+
+class WordIndex:
+    """The index as it is built: one writer, any number of views."""
+
+    def __init__(self) -> None:
+        self._documents = Documents()
+        self._postings: dict[str, _Postings] = {}
+        self._vocabulary = Vocabulary()
+        self._borrowed: set[str] = set()  # terms whose postings belong to the index that this one was forked from
+
+    def fork(self) -> WordIndex:
+        """A copy that can go its own way: for a batch that wants to find what it has not yet committed.
+
+        Cost: O(number of records and terms); postings are copied only when they grow.
+        """
+        copy = WordIndex()
+        copy._documents = self._documents.fork()
+        copy._postings = dict(self._postings)
+        copy._vocabulary = self._vocabulary  # only ever grows, and words without documents are passed over
+        copy._borrowed = set(self._postings)
+        return copy
+
+    def apply(self, removed: Iterable[str], added: Iterable[Document]) -> None:
+        """Take records out and put records in; one that changed is in both. Views are not touched.
+
+        Cost: in proportion to the terms added, and one copy of three columns where something is removed.
+        """
+        for record_id in removed:
+            self._documents.remove(record_id)
+        for document in added:
+            number = self._documents.add(document)
+            for term, count in Counter(term.term for term in document.terms).items():
+                postings = self._postings.get(term)
+                if postings is None:
+                    postings = self._postings[term] = _Postings()
+                elif term in self._borrowed:
+                    self._borrowed.remove(term)
+                    numbers = postings.column[: postings.count]
+                    before = int(np.searchsorted(numbers, number << _COUNT_BITS))
+                    postings = self._postings[term] = _Postings(numbers[:before].copy())
+                postings.append(number, count)
+            for stem, word in document.terms:
+                if word:
+                    self._vocabulary.add(word, stem)
+
+    def view(self) -> WordView:
+        """The index of this moment."""
+        return WordView(self._documents.view(), self._postings, self._vocabulary)
+
+
+def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
+    """The terms of a question: (term, word) pairs counted, and for each unknown word those that resemble it.
+
+    The unknown word stays, with its full weight: what the memory does not know lowers every score.
+    """
+    counts = Counter(term for term, _ in wanted)
+    words = dict(reversed(wanted))  # the first word of each term
+    asked = {
+        term: QueryTerm(term, words[term] or term, min(count, _MOST_ASKED) * ONE) for term, count in counts.items()
+    }
+    for term, word in list(dict.fromkeys(wanted)):
+        if not word or len(view.postings(term)[0]):
+            continue
+        for like in view.similar(word):
+            known = asked.get(like.stem)
+            if known is None or known.weight < like.dice:
+                asked[like.stem] = QueryTerm(like.stem, word, like.dice, like.word)
+    return list(asked.values())

@@ -1,0 +1,385 @@
+"""Memory: what `recollect.open` gives, one namespace of a store.
+
+Each method makes an operation and executes it; `Calls` has the methods, so that a batch has the same ones, and each is
+one line of meaning. A memory is thread-safe. Namespaces and scopes opened from one handle share its store.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Unpack
+
+from recollect.engine.engine import Engine, Writing
+from recollect.engine.feed import Subscription
+from recollect.engine.results import Failed, Hits, Outcome, Report
+from recollect.engine.scope import Scope
+from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
+from recollect.filters.tree import Everything, Filter
+from recollect.operations import (
+    Batch as BatchOperation,
+)
+from recollect.operations import (
+    Changes,
+    Clear,
+    Count,
+    Find,
+    Forget,
+    ForgetWhere,
+    Get,
+    Grep,
+    Namespaces,
+    Operation,
+    Recall,
+    Remember,
+    RememberAll,
+    Stats,
+    Update,
+)
+from recollect.records.codec import RawField
+from recollect.records.record import Fields, Record, record_id
+from recollect.stores.base import Commit, Line
+
+#: What `remember_all` takes: a text, a mapping of fields with its content, a record, or an operation.
+Item = str | Mapping[str, Any] | Record | Remember
+
+
+class RecollectWarning(UserWarning):
+    """Something was done, but not all of what was said could be kept."""
+
+
+class Calls:
+    """The calls of a memory, each an operation handed to `execute`."""
+
+    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Do an operation (`recollect.operations`) and give its result. Every other call is one of these."""
+        raise NotImplementedError
+
+    def remember(
+        self,
+        content: str | bytes,
+        *,
+        id: str | None = None,  # noqa: A002 - the field's name
+        expect: str | Record | None = None,
+        if_exists: str = "keep",
+        **fields: Unpack[Fields],
+    ) -> Record:
+        """Hold `content` and give the record, durable when this returns.
+
+        id         of your own; else it follows from what is said, so that the same fact again changes nothing
+        expect     hold it only where the record of that id has this hash (or is this record), or is "absent"
+        if_exists  for the same fact again: "keep" what is held (with a warning where you gave other values), "update"
+                   the fields that you gave, or "error"
+        fields     of the record: kind, user, conversation, time, importance, tags, metadata ... (see `Record`)
+
+        The default time is now. An id that another text holds gets a counter ("note-2"), unless `if_exists` says
+        otherwise. A turn (kind "conversation", with a conversation) without id or position follows those that are
+        held, also where it repeats one.
+
+        Raises: InvalidRecordError, UnknownArgumentError, ConflictError, RecordExistsError, ScopeError, StoreError;
+        nothing is changed then.
+        Cost: one durable commit, O(log n).
+        """
+        outcome: Outcome = self.execute(
+            Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists)  # type: ignore[arg-type]
+        )
+        assert outcome.record is not None
+        if outcome.differing:
+            warnings.warn(
+                f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
+                "use if_exists='update' to change them",
+                RecollectWarning,
+                stacklevel=2,
+            )
+        return outcome.record
+
+    def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
+        """Hold many records: texts, mappings of fields with a "content", records, or `Remember` operations.
+
+        on_error  "report": what is valid is held, a durable commit for each thousand, and `report.failed` names the
+                  rest (item, place, reason); "raise": the first error is raised and nothing is held
+
+        Turns of a conversation without ids and positions are known when they are told again from the start: a longer
+        list adds only the new ones.
+
+        Cost: about a tenth of `remember` for each.
+        """
+        given = list(items)
+        wanted: list[Remember] = []
+        places: list[int] = []
+        failed: list[Failed] = []
+        for place, item in enumerate(given):
+            try:
+                wanted.append(_remember_operation(item))
+                places.append(place)
+            except RecollectError as error:
+                if on_error == "raise":
+                    raise
+                failed.append(Failed(item, place, error))
+        report: Report = self.execute(RememberAll(items=tuple(wanted), on_error=on_error))
+        failed.extend(Failed(given[places[each.place]], places[each.place], each.reason) for each in report.failed)
+        return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+
+    def recall(self, question: str, k: int = 10, where: Filter | None = None) -> Hits:
+        """The `k` records that answer a question best, best first, with scores and reasons.
+
+        where  only records that match; it never changes a score
+
+        A hit shares a word with the question, or follows or precedes a turn that does. Misspelt words are led to the
+        known ones that they resemble. Equal scores are in order of time, newest first, then of id.
+
+        Raises: InvalidArgumentError for a `k` below 1 or an empty question.
+        """
+        hits: Hits = self.execute(Recall(question=question, k=k, where=Everything() if where is None else where))
+        return hits
+
+    def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
+        """The records whose text matches a full-text query, newest first.
+
+        query  words (all must occur), "phrases", prefix*, and, or, not, parentheses
+
+        Raises: InvalidQueryError. Cost: catches the full-text index up first, which is in proportion to what is new.
+        """
+        found: list[Record] = self.execute(
+            Grep(query=query, limit=limit, where=Everything() if where is None else where)
+        )
+        return found
+
+    def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
+        """The record of an id, or None."""
+        record: Record | None = self.execute(Get(id=id))
+        return record
+
+    def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+        """Whether a record of that id is held."""
+        return self.get(id) is not None
+
+    def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+        """The records that match, in an order: "newest", "oldest", "importance", "position" or "id".
+
+        Cost: in proportion to the records of the kind, user, conversation, entity or time that the filter names; to
+        all of them where it names none.
+        """
+        where = Everything() if where is None else where
+        found: list[Record] = self.execute(Find(where=where, limit=limit, order=order))
+        return found
+
+    def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
+        """The `n` newest records by their time, newest first."""
+        return self.find(where, limit=n)
+
+    def count(self, where: Filter | None = None) -> int:
+        """How many records match."""
+        found: int = self.execute(Count(where=Everything() if where is None else where))
+        return found
+
+    def update(
+        self,
+        id: str,  # noqa: A002 - the field's name
+        change: Callable[[Record], Record] | None = None,
+        *,
+        expect: str | Record | None = None,
+        **changes: Any,
+    ) -> Record:
+        """Change fields of a record, or apply a function that gives the changed record; None takes a field away.
+
+            memory.update(id, importance=0.9, tags=["travel"])
+            memory.update(id, lambda record: record.changed(content=record.content + "!"))
+
+        expect  change it only where it has this hash (or is this record); a state that already equals the request
+                satisfies any expectation
+
+        Raises: UnknownRecordError, ConflictError, InvalidRecordError, UnknownArgumentError; nothing is changed then.
+        """
+        if (change is None) == (not changes):
+            raise InvalidArgumentError("changes", changes, "give fields to change, or one function, not both")
+        operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
+        outcome: Outcome = self.execute(operation)
+        assert outcome.record is not None
+        return outcome.record
+
+    def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
+        """Let a record be held no longer; True where it was, False where it was forgotten before.
+
+        Raises: UnknownRecordError for an id that was never held; ConflictError.
+        """
+        outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
+        return outcome.status == "forgotten"
+
+    def forget_where(self, where: Filter) -> int:
+        """Forget every record that matches, in one commit; how many."""
+        forgotten: int = self.execute(ForgetWhere(where=where))
+        return forgotten
+
+    def clear(self) -> int:
+        """Forget every record, in one commit; how many."""
+        forgotten: int = self.execute(Clear())
+        return forgotten
+
+    def stats(self) -> dict[str, Any]:
+        """How many records there are, of which kinds, of how many users; seq, root, and facts of the store."""
+        stats: dict[str, Any] = self.execute(Stats())
+        return stats
+
+
+class Memory(Calls):
+    """One namespace of a store. Made by `recollect.open`."""
+
+    def __init__(self, engine: Engine, line: Line, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
+        self._engine = engine
+        self._line = line
+        self._scope = scope
+
+    @property
+    def name(self) -> str:
+        """The name of the namespace."""
+        return self._line.namespace
+
+    @property
+    def root(self) -> str:
+        """The root hash of all that the namespace holds, in 64 hex digits."""
+        with self._engine.store.read() as moment:
+            return moment.head(self._line).root.hash.hex()
+
+    @property
+    def seq(self) -> int:
+        """The number of the newest commit; 0 before the first."""
+        with self._engine.store.read() as moment:
+            return moment.head(self._line).seq
+
+    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        if not isinstance(operation, Operation):
+            raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
+        return self._engine.execute(operation, self._line, self._scope, actor, reason)
+
+    @contextmanager
+    def batch(
+        self, *, actor: str | None = None, reason: str | None = None, expect_head: int | None = None
+    ) -> Iterator[Batch]:
+        """Calls as one commit, all or none: the calls of the batch see what those before them did.
+
+            with memory.batch(actor="importer", reason="spring clean") as batch:
+                batch.forget("a")
+                batch.remember("b")
+
+        expect_head  only where the newest commit has this seq. Raises: ConflictError, before anything is done.
+
+        The batch holds the store's write lock until the block ends; an exception in the block undoes all of it.
+        """
+        # The operation checks the arguments.
+        wanted = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
+        with self._engine.writing(self._line, self._scope, actor, reason, wanted.expect_head) as writing:
+            yield Batch(writing)
+
+    def changes(self, since: int = 0, limit: int | None = None) -> list[Commit]:
+        """The commits after the seq `since`, oldest first."""
+        commits: list[Commit] = self.execute(Changes(since=since, limit=limit))
+        return commits
+
+    def listen(self, callback: Callable[[Commit], object], *, since: int | None = None) -> Subscription:
+        """Call back with each commit, in order, once it is durable: from now on, or after the seq `since`.
+
+        The callback runs in a thread of its own; what it raises is logged and delays nobody. Commits of other
+        processes are delivered when this one next writes or `subscription.wake()` is called.
+        """
+        if not callable(callback):
+            raise InvalidArgumentError("callback", callback, "must be a function of a commit")
+        if since is not None:
+            Changes(since=since)  # checks it
+        return self._engine.listen(callback, self._line, self._scope, since)
+
+    def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
+        """This memory as one user, agent or conversation sees it: nothing else can be read or written through it.
+
+        Raises: ScopeError where this memory is already scoped to another.
+        """
+        if user is None and agent is None and conversation is None:
+            raise InvalidArgumentError("scope", None, "name a user, an agent or a conversation")
+        return Memory(self._engine, self._line, self._scope.narrowed(user=user, agent=agent, conversation=conversation))
+
+    def namespace(self, name: str) -> Memory:
+        """Another namespace of the same store. Raises: ScopeError from within a scope."""
+        if self._scope.fixed:
+            raise ScopeError(f"namespace {name!r}", str(self._scope))
+        return Memory(self._engine, Line(namespace_name(name)))
+
+    def namespaces(self) -> list[str]:
+        """The names of the store's namespaces, in order."""
+        names: list[str] = self.execute(Namespaces())
+        return names
+
+    def check(self) -> list[str]:
+        """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it."""
+        return self._engine.check()
+
+    def now(self) -> datetime:
+        """The time by the memory's clock."""
+        return self._engine.now()
+
+    def close(self) -> None:
+        """Deliver to the listeners, wait for the calls under way, and close the store for all that share it."""
+        self._engine.close()
+
+    def __enter__(self) -> Memory:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        scope = f" scoped to {self._scope}" if self._scope.fixed else ""
+        return f"<Memory {self.name!r} of {self._engine.store.path}{scope}>"
+
+
+class Batch(Calls):
+    """The calls of a memory inside one commit. Made by `Memory.batch`."""
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+
+    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        if not isinstance(operation, Operation):
+            raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
+        if actor is not None or reason is not None:
+            raise InvalidArgumentError("actor", actor or reason, "and reason belong to the batch as a whole")
+        return self._writing.execute(operation)
+
+
+def namespace_name(value: object) -> str:
+    """`value` as the name of a namespace: the rules of an id. Raises: InvalidArgumentError."""
+    try:
+        return record_id(value, "namespace")
+    except RecollectError as error:
+        raise InvalidArgumentError("namespace", value, str(error.args[2])) from None
+
+
+def _remember_operation(item: object) -> Remember:
+    """An item of `remember_all` as an operation. Raises: InvalidRecordError and its like."""
+    if isinstance(item, Remember):
+        return item
+    if isinstance(item, (str, bytes)):
+        return Remember(content=item)
+    if isinstance(item, Record):
+        return Remember(content=item.content, id=item.id, fields=_fields_of(item))
+    if isinstance(item, Mapping):
+        fields = dict(item)
+        if "content" not in fields:
+            raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
+        arguments = {name: fields.pop(name) for name in ("content", "id", "expect", "if_exists") if name in fields}
+        return Remember(**arguments, fields=fields)
+    raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
+
+
+def _fields_of(record: Record) -> dict[str, Any]:
+    values: dict[str, Any] = {
+        name: getattr(record, name)
+        for name in Fields.__annotations__
+        if getattr(record, name) not in (None, (), {}, False)
+    }
+    unknown: tuple[RawField, ...] = record.unknown
+    return {**values, "unknown": unknown} if unknown else values

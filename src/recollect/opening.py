@@ -1,0 +1,99 @@
+"""Opening a memory: from a path or address to a store, an engine and a namespace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+
+from recollect.engine.engine import Engine
+from recollect.engine.writing import Limits
+from recollect.errors import InvalidArgumentError, UnsupportedError
+from recollect.indexes.merkle import PUBLIC_KEY
+from recollect.memory import Memory, namespace_name
+from recollect.records.record import utc_now
+from recollect.stores.base import Line, Store
+from recollect.stores.memory import MemoryStore
+
+#: Names the default store, before the user's data folder.
+PATH_VARIABLE = "RECOLLECT_DB"
+
+
+def default_path() -> str:
+    """Where the memory is when no path is given: RECOLLECT_DB, else `memory.db` in the user's data folder."""
+    named = os.environ.get(PATH_VARIABLE)
+    if named:
+        return named
+    import platformdirs
+
+    return str(Path(platformdirs.user_data_dir("recollect", appauthor=False)) / "memory.db")
+
+
+def open(  # noqa: A001 - recollect.open is the name
+    path: str | os.PathLike[str] | None = None,
+    namespace: str = "default",
+    clock: Callable[[], datetime] | None = None,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    key: bytes | None = None,
+    timeout: float = 10.0,
+    durability: str = "full",
+    max_content_bytes: int = Limits.content_bytes,
+) -> Memory:
+    """Open the memory at a path, making it where there is none.
+
+    path        a file, "sqlite:///FILE" or ":memory:"; none: RECOLLECT_DB, else a file in the user's data folder
+    namespace   the isolation boundary: nothing crosses it
+    clock       gives the time, as an aware datetime; default: the system's, in UTC
+    create      False: a missing file is an error and stays missing
+    read_only   True: nothing is ever written
+    key         from which the salts of hashes are derived. The default is public, so anyone can reproduce the root of
+                such a store; with a key of your own (16 bytes or more), erased text cannot be confirmed by guessing
+    timeout     how many seconds a writer waits for another before StoreBusyError
+    durability  "full": what was acknowledged survives a power cut; "normal": the newest commits may be lost to one
+    max_content_bytes  the cap on one record's content
+
+    Raises: StoreMissingError, NotAStoreError, NewerFormatError, WrongKeyError, StoreIOError, InvalidArgumentError.
+    Cost: milliseconds; indexes are made when first asked for.
+    """
+    name = namespace_name(namespace)
+    if clock is not None and not callable(clock):
+        raise InvalidArgumentError("clock", clock, "must be a function that gives an aware datetime")
+    if key is not None and (not isinstance(key, bytes) or len(key) < 16):
+        raise InvalidArgumentError("key", "...", "must be 16 bytes or more")
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86_400:
+        raise InvalidArgumentError("timeout", timeout, "must be seconds, 0 to 86400")
+    if isinstance(max_content_bytes, bool) or not isinstance(max_content_bytes, int) or max_content_bytes < 1:
+        raise InvalidArgumentError("max_content_bytes", max_content_bytes, "must be a whole number, 1 or more")
+    store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
+    return Memory(Engine(store, clock or utc_now, Limits(max_content_bytes)), Line(name))
+
+
+def _open_store(
+    path: str | os.PathLike[str] | None, create: bool, read_only: bool, key: bytes, timeout_s: float, durability: str
+) -> Store:
+    if path is None:
+        path = default_path()
+        if create and not read_only and PATH_VARIABLE not in os.environ:
+            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        location = os.fspath(path)
+    except TypeError:
+        raise InvalidArgumentError("path", path, "must be a path or an address") from None
+    if not isinstance(location, str) or not location or "\0" in location:
+        raise InvalidArgumentError("path", location, "must be a path or an address")
+    if location == ":memory:":
+        return MemoryStore(key=key, timeout_s=timeout_s)
+    if location.startswith("sqlite:///"):
+        location = location.removeprefix("sqlite:///")
+        if not location:
+            raise InvalidArgumentError("path", path, "names no file: sqlite:///FILE")
+    elif "://" in location:
+        raise UnsupportedError(f"the address {location!r}", "stores are files, sqlite:///FILE and :memory:")
+    from recollect.stores.sqlite import SqliteStore
+
+    return SqliteStore(
+        location, create=create, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability
+    )

@@ -1,0 +1,360 @@
+"""Operations: every public call as a value.
+
+`memory.execute(operation)` is the one way in; the methods of `Memory` make these values and hand them over. Each has a
+JSON form, `{"op": name, ...}`, from which `from_json` makes an equal one, so that a socket or HTTP client can be the
+same memory over a wire. What cannot travel (a custom filter, a function) raises UnsupportedError when asked for its
+JSON form; it is never left out.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from datetime import datetime
+from typing import Any, ClassVar
+
+from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
+from recollect.filters.tree import Everything, Filter
+from recollect.filters.tree import from_json as filter_from_json
+from recollect.records.record import Record, check_field, fields_from_json, record_id
+
+#: What `expect` takes beside a hash: that no record is there.
+ABSENT = "absent"
+IF_EXISTS = ("keep", "update", "error")
+ON_ERROR = ("report", "raise")
+ORDERS = ("newest", "oldest", "importance", "position", "id")
+_HASH = re.compile(r"[0-9a-f]{64}")
+_REGISTRY: dict[str, type[Operation]] = {}
+
+
+class Operation:
+    """The base of all operations."""
+
+    name: ClassVar[str]
+
+    def __init_subclass__(cls, name: str) -> None:
+        cls.name = name
+        _REGISTRY[name] = cls
+
+    def to_json(self) -> dict[str, Any]:
+        """`{"op": name, ...}`; what has its default is left out. Raises: UnsupportedError."""
+        out: dict[str, Any] = {"op": self.name}
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            default = item.default if item.default is not MISSING else None
+            if item.default_factory is not MISSING:
+                default = item.default_factory()
+            if value != default:
+                out[item.name] = _plain(value)
+        return out
+
+
+def from_json(data: object) -> Operation:
+    """The operation of a JSON form.
+
+    Raises: InvalidOperationError, or the error of the part that is wrong (InvalidRecordError, InvalidFilterError ...).
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidOperationError(data, "must be a JSON object")
+    name = data.get("op")
+    kind = _REGISTRY.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise InvalidOperationError(name, f"is not one of {', '.join(sorted(_REGISTRY))}")
+    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    arguments = {}
+    for key, value in data.items():
+        if key == "op":
+            continue
+        if key not in known:
+            raise InvalidOperationError(key, f"is no part of {name}")
+        arguments[key] = _READERS[key](value) if key in _READERS else value
+    try:
+        return kind(**arguments)
+    except TypeError as error:
+        if isinstance(error, RecollectError):
+            raise
+        raise InvalidOperationError(name, str(error).rpartition("() ")[2]) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (Filter, Operation)):
+        return value.to_json()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if callable(value):
+        raise UnsupportedError("a function in JSON form", "a Python function cannot travel: give the changed fields")
+    return value
+
+
+def _read_fields(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidOperationError(value, "fields must be a JSON object")
+    return fields_from_json(value)
+
+
+def _read_content(value: Any) -> Any:
+    match value:
+        case {"base64": str(text)} if len(value) == 1:
+            return fields_from_json({"data": text})["content"]
+    return value
+
+
+def _read_operations(value: Any) -> tuple[Operation, ...]:
+    if not isinstance(value, list):
+        raise InvalidOperationError(value, "must be a list of operations")
+    return tuple(from_json(item) for item in value)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "content": _read_content,
+    "fields": _read_fields,
+    "changes": _read_fields,
+    "where": filter_from_json,
+    "items": _read_operations,
+    "operations": _read_operations,
+}
+
+
+def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise InvalidArgumentError(name, value, f"must be one of {', '.join(choices)}")
+
+
+def _check_count(name: str, value: object, *, least: int = 1, optional: bool = False) -> None:
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or value > 2**62:
+        raise InvalidArgumentError(name, value, f"must be a whole number, {least} or more")
+
+
+def _check_filter(where: object) -> None:
+    if not isinstance(where, Filter):
+        raise InvalidArgumentError("where", where, "must be a filter: see recollect.filters")
+
+
+def expectation(value: object) -> str | None:
+    """`expect` as a hash, "absent" or None. A record stands for its hash."""
+    if value is None:
+        return None
+    if isinstance(value, Record):
+        return value.hash
+    if isinstance(value, str) and (value == ABSENT or _HASH.fullmatch(value)):
+        return value
+    raise InvalidArgumentError("expect", value, "must be a record, a record's hash (64 hex digits) or 'absent'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remember(Operation, name="remember"):
+    """Hold a record. Gives an `Outcome`.
+
+    fields      of the record, without id and content
+    id          else it is derived from what is said (`records.identity`)
+    expect      hold it only where the record of that id is this one, or absent
+    if_exists   for the same fact: "keep" it as it is, "update" the fields given, or "error"
+    """
+
+    content: str | bytes
+    id: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    expect: str | None = None
+    if_exists: str = "keep"
+
+    def __post_init__(self) -> None:
+        _check_choice("if_exists", self.if_exists, IF_EXISTS)
+        object.__setattr__(self, "expect", expectation(self.expect))
+        if self.id is not None:
+            object.__setattr__(self, "id", record_id(self.id))
+        for name in ("id", "content"):
+            if name in self.fields:
+                raise InvalidArgumentError("fields", name, "is given apart from the other fields")
+        for name in self.fields:
+            if name != "unknown":
+                check_field(name, "remember()")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberAll(Operation, name="remember_all"):
+    """Hold many records. Gives a `Report`.
+
+    on_error   "report": what is valid is held, a commit for each thousand, the rest reported;
+               "raise": the first error is raised and nothing is held
+    """
+
+    items: tuple[Remember, ...]
+    on_error: str = "report"
+
+    def __post_init__(self) -> None:
+        _check_choice("on_error", self.on_error, ON_ERROR)
+        for item in self.items:
+            if not isinstance(item, Remember):
+                raise InvalidOperationError(item, "the items of remember_all are remember operations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(Operation, name="update"):
+    """Change fields of a record: a mapping, or a function from the record to the changed one. Gives an `Outcome`."""
+
+    id: str
+    changes: Mapping[str, Any] | Callable[[Record], Record]
+    expect: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+        object.__setattr__(self, "expect", expectation(self.expect))
+        if callable(self.changes):
+            return
+        for name in self.changes:
+            check_field(name, "update()")
+        if "id" in self.changes:
+            raise InvalidArgumentError("id", self.changes["id"], "of a record cannot change; remember it anew")
+        if not self.changes:
+            raise InvalidArgumentError("changes", {}, "name at least one field")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget(Operation, name="forget"):
+    """Let a record be held no longer; its history stays. Gives an `Outcome`."""
+
+    id: str
+    expect: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+        object.__setattr__(self, "expect", expectation(self.expect))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetWhere(Operation, name="forget_where"):
+    """Forget every record that matches. Gives how many."""
+
+    where: Filter
+
+    def __post_init__(self) -> None:
+        _check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Operation, name="clear"):
+    """Forget every record. Gives how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Operation, name="batch"):
+    """Operations as one commit, all or none. Gives the list of their results.
+
+    expect_head   do it only where the newest commit has this seq
+    """
+
+    operations: tuple[Operation, ...]
+    actor: str | None = None
+    reason: str | None = None
+    expect_head: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_count("expect_head", self.expect_head, least=0, optional=True)
+        for item in self.operations:
+            if not isinstance(item, Operation) or isinstance(item, (Batch, Changes)):
+                raise InvalidOperationError(item, "cannot be part of a batch")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Get(Operation, name="get"):
+    """The record of an id, or None."""
+
+    id: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Find(Operation, name="find"):
+    """The records that match, in an order. Gives a list."""
+
+    where: Filter = field(default_factory=Everything)
+    limit: int | None = None
+    order: str = "newest"
+
+    def __post_init__(self) -> None:
+        _check_filter(self.where)
+        _check_count("limit", self.limit, optional=True)
+        _check_choice("order", self.order, ORDERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Operation, name="count"):
+    """How many records match."""
+
+    where: Filter = field(default_factory=Everything)
+
+    def __post_init__(self) -> None:
+        _check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Operation, name="recall"):
+    """The records that answer a question best. Gives `Hits`."""
+
+    question: str
+    k: int = 10
+    where: Filter = field(default_factory=Everything)
+
+    def __post_init__(self) -> None:
+        _check_question("question", self.question)
+        _check_count("k", self.k)
+        _check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grep(Operation, name="grep"):
+    """The records whose text matches a full-text query: words, "phrases", prefix*, and, or, not. Gives a list."""
+
+    query: str
+    limit: int = 20
+    where: Filter = field(default_factory=Everything)
+
+    def __post_init__(self) -> None:
+        _check_question("query", self.query)
+        _check_count("limit", self.limit)
+        _check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes(Operation, name="changes"):
+    """The commits after a seq, oldest first. Gives a list."""
+
+    since: int = 0
+    limit: int | None = None
+
+    def __post_init__(self) -> None:
+        _check_count("since", self.since, least=0)
+        _check_count("limit", self.limit, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats(Operation, name="stats"):
+    """How many of what are held. Gives a dict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Namespaces(Operation, name="namespaces"):
+    """The names of the store's namespaces. Gives a list."""
+
+
+def _check_question(name: str, value: object) -> None:
+    if not isinstance(value, str):
+        raise InvalidArgumentError(name, value, "must be text")
+    if not value.strip():
+        raise InvalidArgumentError(name, value, "is empty")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(name, value, "holds a lone surrogate, which is not valid Unicode") from None

@@ -1,0 +1,1 @@
+"""Records and what makes them: fields, canonical bytes, identity. Pure values, no I/O."""

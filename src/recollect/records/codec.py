@@ -1,0 +1,347 @@
+"""Canonical bytes: one byte string for one set of fields, for ever.
+
+A record is a run of fields in rising order of their numbers. A field is
+
+    number (varint) · type (1 byte) · length of value (varint) · value
+
+Absent fields are left out, so a field added by a later release changes no old hash; a field that this release does
+not know is kept, byte for byte, and written back. A varint is LEB128, unsigned, in its shortest form. Every value
+has exactly one encoding and the decoder refuses all others, so two different records never share their bytes and
+`encode(decode(b)) == b` for all `b` that it accepts. docs/file-format.md has the types with worked examples.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+from recollect.errors import CodecError
+from recollect.records.frozen import MAX_DEPTH, FrozenDict, FrozenList
+
+TEXT, BYTES, INT, FLOAT, BOOL, TIME, TEXTS, JSON = range(1, 9)
+
+#: Field name -> (number, type). Numbers are given once and never again; a retired one is never reused.
+FIELDS: dict[str, tuple[int, int]] = {
+    "id": (1, TEXT),
+    "kind": (2, TEXT),
+    "text": (3, TEXT),  # `content` where it is text
+    "data": (4, BYTES),  # `content` where it is bytes
+    "media_type": (5, TEXT),
+    "role": (6, TEXT),
+    "speaker": (7, TEXT),
+    "user": (8, TEXT),
+    "agent": (9, TEXT),
+    "conversation": (10, TEXT),
+    "session": (11, TEXT),
+    "position": (12, INT),
+    "entity": (13, TEXT),
+    "source": (14, TEXT),
+    "tags": (15, TEXTS),
+    "metadata": (16, JSON),
+    "time": (17, TIME),
+    "valid_from": (18, TIME),
+    "valid_to": (19, TIME),
+    "importance": (20, FLOAT),
+    "expires": (21, TIME),
+    "supersedes": (22, TEXTS),
+    "derived_from": (23, TEXTS),
+    "parent": (24, TEXT),
+    "order": (25, INT),
+    "language": (26, TEXT),
+    "pinned": (27, BOOL),
+    "trust": (28, FLOAT),
+}
+_BY_NUMBER = {number: (name, kind) for name, (number, kind) in FIELDS.items()}
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+#: The first and the last instant that a `datetime` can show at any offset: years 2 to 9998.
+_TIMES = range(
+    (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
+    (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
+)
+_DAY_S = 86_400
+
+
+class RawField(NamedTuple):
+    """A field that this release does not know, as it was read."""
+
+    number: int
+    type: int
+    value: bytes
+
+
+def microseconds(moment: datetime) -> int:
+    """Microseconds from 1970-01-01T00:00Z to an aware `moment`."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment(micros: int, offset_s: int = 0) -> datetime:
+    """The aware datetime `micros` microseconds after 1970-01-01T00:00Z, shown at an offset of `offset_s` seconds."""
+    zone = timezone(timedelta(seconds=offset_s)) if offset_s else UTC
+    return (_EPOCH + timedelta(microseconds=micros)).astimezone(zone)
+
+
+def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> bytes:
+    """The canonical bytes of `fields` (names of `FIELDS`, absent ones left out) and of the unknown fields kept."""
+    items = []
+    for name, value in fields.items():
+        number, kind = FIELDS[name]
+        items.append((number, kind, _ENCODERS[kind](value)))
+    items.extend(unknown)
+    items.sort()
+    out = bytearray()
+    for number, kind, raw in items:
+        out += varint(number)
+        out.append(kind)
+        out += varint(len(raw))
+        out += raw
+    return bytes(out)
+
+
+def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
+    """Fields by name, and the fields that this release does not know.
+
+    Raises: CodecError for anything but the one canonical encoding.
+    """
+    fields: dict[str, Any] = {}
+    unknown: list[RawField] = []
+    at, previous = 0, 0
+    while at < len(data):
+        start = at
+        number, at = read_varint(data, at)
+        if number <= previous:
+            raise CodecError("field numbers do not rise", start)
+        previous = number
+        if at >= len(data):
+            raise CodecError("a field is cut off", at)
+        kind = data[at]
+        length, at = read_varint(data, at + 1)
+        if at + length > len(data):
+            raise CodecError("a value is cut off", at)
+        raw = data[at : at + length]
+        known = _BY_NUMBER.get(number)
+        if known is None:
+            unknown.append(RawField(number, kind, raw))
+        elif kind != known[1]:
+            raise CodecError(f"field {known[0]!r} has type {kind} instead of {known[1]}", start)
+        else:
+            try:
+                fields[known[0]] = _DECODERS[kind](raw)
+            except (CodecError, ValueError, struct.error, OverflowError) as error:
+                rule = error.args[0] if isinstance(error, CodecError) else str(error)
+                raise CodecError(f"field {known[0]!r}: {rule}", start) from None
+        at += length
+    return fields, tuple(unknown)
+
+
+def varint(number: int) -> bytes:
+    """LEB128 of a number >= 0."""
+    if number < 0x80:
+        return bytes((number,))
+    out = bytearray()
+    while number >= 0x80:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def read_varint(data: bytes, at: int) -> tuple[int, int]:
+    """The number that starts at `at`, and where it ends. At most 63 bits, shortest form only."""
+    number = shift = 0
+    while True:
+        if at >= len(data):
+            raise CodecError("a number is cut off", at)
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            if byte == 0 and shift:
+                raise CodecError("a number is not in its shortest form", at - 1)
+            return number, at
+        shift += 7
+        if shift > 56:
+            raise CodecError("a number is too large", at)
+
+
+def length_prefixed(*parts: bytes) -> bytes:
+    """The parts, each behind its length: different lists of parts never give the same bytes."""
+    return b"".join(varint(len(part)) + part for part in parts)
+
+
+def _encode_text(value: str) -> bytes:
+    return value.encode("utf-8")
+
+
+def _decode_text(raw: bytes) -> str:
+    return raw.decode("utf-8")
+
+
+def _encode_int(value: int) -> bytes:
+    return struct.pack(">q", value)
+
+
+def _decode_int(raw: bytes) -> int:
+    return int(struct.unpack(">q", raw)[0])
+
+
+def _encode_float(value: float) -> bytes:
+    return struct.pack(">d", value + 0.0)
+
+
+def _decode_float(raw: bytes) -> float:
+    value = float(struct.unpack(">d", raw)[0])
+    # NaN, the infinities and -0.0 have no place in a record, so their bytes have none either.
+    if value - value != 0.0 or _encode_float(value) != raw:
+        raise CodecError("a number is not finite, or is minus zero", 0)
+    return value
+
+
+def _encode_bool(value: bool) -> bytes:
+    return b"\x01" if value else b"\x00"
+
+
+def _decode_bool(raw: bytes) -> bool:
+    if raw != b"\x01":  # false is an absent field
+        raise CodecError("a flag is not 1", 0)
+    return True
+
+
+def _encode_time(value: datetime) -> bytes:
+    offset = value.utcoffset() or timedelta()
+    return struct.pack(">qi", microseconds(value), offset // timedelta(seconds=1))
+
+
+def _decode_time(raw: bytes) -> datetime:
+    micros, offset_s = struct.unpack(">qi", raw)
+    if micros not in _TIMES or not -_DAY_S < offset_s < _DAY_S:
+        raise CodecError("a time is out of range", 0)
+    return moment(micros, offset_s)
+
+
+def _encode_texts(value: tuple[str, ...]) -> bytes:
+    return length_prefixed(*(item.encode("utf-8") for item in value))
+
+
+def _decode_texts(raw: bytes) -> tuple[str, ...]:
+    out, at = [], 0
+    while at < len(raw):
+        length, at = read_varint(raw, at)
+        if at + length > len(raw):
+            raise CodecError("a text is cut off", at)
+        out.append(raw[at : at + length].decode("utf-8"))
+        at += length
+    if not out:
+        raise CodecError("an empty list is not left out", 0)
+    return tuple(out)
+
+
+# A JSON value is a type letter and its content; lists and objects carry their number of items.
+
+
+def encode_json(value: Any) -> bytes:
+    """The canonical bytes of a JSON value; objects by rising UTF-8 of their keys, integers and floats distinct."""
+    out = bytearray()
+    _write_json(value, out)
+    return bytes(out)
+
+
+def _write_json(value: Any, out: bytearray) -> None:
+    if value is None:
+        out += b"n"
+    elif value is True:
+        out += b"t"
+    elif value is False:
+        out += b"f"
+    elif isinstance(value, str):
+        raw = value.encode("utf-8")
+        out += b"s" + varint(len(raw)) + raw
+    elif isinstance(value, int):
+        out += b"i" + _encode_int(value)
+    elif isinstance(value, float):
+        out += b"d" + _encode_float(value)
+    elif isinstance(value, Mapping):
+        out += b"o" + varint(len(value))
+        for key, item in sorted((key.encode("utf-8"), item) for key, item in value.items()) if value else ():
+            out += varint(len(key)) + key
+            _write_json(item, out)
+    else:
+        out += b"a" + varint(len(value))
+        for item in value:
+            _write_json(item, out)
+
+
+def _decode_json(raw: bytes) -> Any:
+    value, at = _read_json(raw, 0, 0)
+    if at != len(raw):
+        raise CodecError("bytes follow a JSON value", at)
+    if value == {}:
+        raise CodecError("an empty object is not left out", 0)
+    return value
+
+
+def _read_text(raw: bytes, at: int) -> tuple[bytes, int]:
+    length, at = read_varint(raw, at)
+    if at + length > len(raw):
+        raise CodecError("a text is cut off", at)
+    return raw[at : at + length], at + length
+
+
+def _read_json(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
+    if at >= len(raw) or depth > MAX_DEPTH:
+        raise CodecError("a JSON value is cut off or nested too deeply", at)
+    letter, at = raw[at : at + 1], at + 1
+    if letter == b"n":
+        return None, at
+    if letter in b"tf":
+        return letter == b"t", at
+    if letter in b"id":
+        if at + 8 > len(raw):
+            raise CodecError("a number is cut off", at)
+        return (_decode_int if letter == b"i" else _decode_float)(raw[at : at + 8]), at + 8
+    if letter == b"s":
+        text, at = _read_text(raw, at)
+        return text.decode("utf-8"), at
+    if letter == b"a":
+        count, at = read_varint(raw, at)
+        items = []
+        for _ in range(count):
+            item, at = _read_json(raw, at, depth + 1)
+            items.append(item)
+        return FrozenList(items), at
+    if letter == b"o":
+        count, at = read_varint(raw, at)
+        members: dict[str, Any] = {}
+        previous = None
+        for _ in range(count):
+            key, at = _read_text(raw, at)
+            if previous is not None and key <= previous:
+                raise CodecError("the keys of an object do not rise", at)
+            previous = key
+            members[key.decode("utf-8")], at = _read_json(raw, at, depth + 1)
+        return FrozenDict(members), at
+    raise CodecError("an unknown kind of JSON value", at - 1)
+
+
+_ENCODERS: dict[int, Any] = {
+    TEXT: _encode_text,
+    BYTES: bytes,
+    INT: _encode_int,
+    FLOAT: _encode_float,
+    BOOL: _encode_bool,
+    TIME: _encode_time,
+    TEXTS: _encode_texts,
+    JSON: encode_json,
+}
+_DECODERS: dict[int, Any] = {
+    TEXT: _decode_text,
+    BYTES: bytes,
+    INT: _decode_int,
+    FLOAT: _decode_float,
+    BOOL: _decode_bool,
+    TIME: _decode_time,
+    TEXTS: _decode_texts,
+    JSON: _decode_json,
+}

@@ -1,0 +1,102 @@
+"""Records of the five usual kinds, with the fields and metadata that each kind carries.
+
+The builders take importance as a hint and clamp it to [0, 1]; `Record` itself refuses what lies outside. Each gives a
+plain dict of fields for `memory.remember(**...)` or `remember_all`, since the id is the memory's to give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.errors import InvalidRecordError
+from recollect.records.record import EntityId
+
+#: What messages, facts and tasks get where nothing is said; knowledge has none.
+DEFAULT_IMPORTANCE = 0.5
+
+
+def conversation(
+    content: str,
+    *,
+    role: str,
+    conversation: str | None = None,
+    importance: float | None = DEFAULT_IMPORTANCE,
+    **fields: Any,
+) -> dict[str, Any]:
+    """One message of a conversation. Metadata: role, conversation_id."""
+    names = {"role": role, "conversation_id": conversation}
+    return _fields("conversation", content, importance, names, fields, role=role, conversation=conversation)
+
+
+def entity(
+    content: str,
+    *,
+    name: str,
+    entity: str | None = None,
+    entity_type: str = "unknown",
+    importance: float | None = DEFAULT_IMPORTANCE,
+    **fields: Any,
+) -> dict[str, Any]:
+    """A fact about an entity. Metadata: entity_id (from the name where none is given), entity_name, entity_type."""
+    entity_id = EntityId(entity) if entity else EntityId.from_name(name)
+    names = {"entity_id": str(entity_id), "entity_name": name, "entity_type": entity_type}
+    return _fields("entity", content, importance, names, fields, entity=str(entity_id))
+
+
+def knowledge(
+    content: str,
+    *,
+    source: str | None = None,
+    chunk_index: int | None = None,
+    importance: float | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """A piece of a document. Metadata: source, chunk_index."""
+    names = {"source": source, "chunk_index": chunk_index}
+    return _fields("knowledge", content, importance, names, fields, source=source)
+
+
+def user_fact(
+    content: str, *, user: str | None = None, importance: float | None = DEFAULT_IMPORTANCE, **fields: Any
+) -> dict[str, Any]:
+    """Something known about a user. Metadata: user_id."""
+    return _fields("user_fact", content, importance, {"user_id": user}, fields, user=user)
+
+
+def task(
+    description: str, outcome: str, *, success: bool, importance: float | None = DEFAULT_IMPORTANCE, **fields: Any
+) -> dict[str, Any]:
+    """A task that was done, or failed. Metadata: success.
+
+    >>> task("book a seat", "12A, window", success=True)["content"]
+    'Task: book a seat\\nOutcome: 12A, window'
+    """
+    return _fields("task", f"Task: {description}\nOutcome: {outcome}", importance, {"success": success}, fields)
+
+
+def _fields(
+    kind: str,
+    content: str,
+    importance: float | None,
+    names: Mapping[str, Any],
+    extra: dict[str, Any],
+    **own: Any,
+) -> dict[str, Any]:
+    metadata = {name: value for name, value in names.items() if value is not None}
+    metadata.update(extra.pop("metadata", None) or {})
+    out: dict[str, Any] = {"kind": kind, "content": content, **own, **extra, "metadata": metadata}
+    out["importance"] = _clamped(importance)
+    return {name: value for name, value in out.items() if value is not None}
+
+
+def _clamped(importance: float | None) -> float | None:
+    """
+    >>> _clamped(-0.5), _clamped(1.5), _clamped(None)
+    (0.0, 1.0, None)
+    """
+    if importance is None:
+        return None
+    if not isinstance(importance, (int, float)) or importance != importance:
+        raise InvalidRecordError("importance", importance, "must be a number")
+    return min(1.0, max(0.0, float(importance)))

@@ -1,0 +1,75 @@
+"""Which records are the same fact, and the id of one that has none of its own.
+
+The derived id is a UUIDv5 over the kind, the scope, the text and an ordinal, each behind its length, so that no two
+different lists of parts meet. The ordinal tells apart what is otherwise equal: the second "ok" of a conversation, or
+a fact whose first id was since given another text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Iterator
+
+from recollect.records.codec import length_prefixed, varint
+from recollect.records.record import MAX_ID_BYTES, Record, RecordId
+from recollect.unicode import nfc
+
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "record.recollect")
+#: The fields that say whose, of what, and where from: part of what makes a fact the same fact.
+SCOPE = ("user", "agent", "conversation", "session", "speaker", "role", "entity", "source", "parent")
+
+
+def derived_id(record: Record, ordinal: int = 0) -> RecordId:
+    """The id that `record`'s kind, scope, text and `ordinal` give: a UUID in its usual text form.
+
+    The text counts in its composed form (NFC): one letter typed in two ways is one letter.
+    """
+    parts = [record.kind, *(getattr(record, name) or "" for name in SCOPE)]
+    content = record.content if isinstance(record.content, bytes) else nfc(record.content).encode("utf-8")
+    name = length_prefixed(*(nfc(part).encode("utf-8") for part in parts), content) + varint(ordinal)
+    # uuid.uuid5 takes bytes only from 3.12 on; Latin-1 would re-encode them, so the digest is made here (RFC 9562).
+    digest = hashlib.sha1(_NAMESPACE.bytes + name, usedforsecurity=False).digest()
+    return RecordId(str(uuid.UUID(bytes=digest[:16], version=5)))
+
+
+def same_fact(held: Record, given: Record, *, position_given: bool) -> bool:
+    """Whether `given` says what `held` says: same kind, scope and text, and the same place where one was given."""
+    return (
+        held.kind == given.kind
+        and all(getattr(held, name) == getattr(given, name) for name in SCOPE)
+        and _text_key(held) == _text_key(given)
+        and (not position_given or held.position == given.position)
+    )
+
+
+def same_text(held: Record, given: Record) -> bool:
+    """Whether two records hold the same text, or the same bytes."""
+    return _text_key(held) == _text_key(given)
+
+
+def _text_key(record: Record) -> str | bytes:
+    return record.content if isinstance(record.content, bytes) else nfc(record.content)
+
+
+def numbered_ids(wanted: str) -> Iterator[RecordId]:
+    """`wanted`, then `wanted` with a counter: for an id that another text already holds.
+
+    >>> ids = numbered_ids("note"); next(ids), next(ids), next(ids)
+    ('note', 'note-2', 'note-3')
+    """
+    yield RecordId(wanted)
+    counter = 2
+    while True:
+        suffix = f"-{counter}"
+        stem = wanted.encode("utf-8")[: MAX_ID_BYTES - len(suffix)].decode("utf-8", "ignore")
+        yield RecordId(stem + suffix)
+        counter += 1
+
+
+def derived_ids(record: Record) -> Iterator[RecordId]:
+    """The derived ids of `record` for the ordinals 0, 1, 2, ..."""
+    ordinal = 0
+    while True:
+        yield derived_id(record, ordinal)
+        ordinal += 1

@@ -1,0 +1,456 @@
+"""The record: one remembered thing.
+
+A `Record` is frozen, checks every field when it is made, and cannot exist in a broken state. It promises that equal
+records have equal bytes and equal hashes, and that different ones do not. What happens to a record (who wrote it,
+when, in which commit) is not in it: that belongs to the commit.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import difflib
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any, NewType, TypedDict
+
+from recollect.errors import CodecError, InvalidRecordError, UnknownArgumentError, shown
+from recollect.records import codec
+from recollect.records.frozen import INT64, FrozenDict, freeze
+from recollect.unicode import fold, has_surrogate, nfc
+
+MAX_ID_BYTES = 255
+MAX_NAME_BYTES = 1000
+KINDS = ("conversation", "entity", "knowledge", "user_fact", "task", "custom")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_YEARS = range(2, 9999)
+
+#: The id of a record: NFC text of 1 to 255 bytes, unique in its namespace.
+RecordId = NewType("RecordId", str)
+
+
+class EntityId(str):
+    """The id of an entity (a person, a place, a product ...) that records speak about."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_name(cls, name: str) -> EntityId:
+        """The id of the entity called `name`: lower case, each run of white space one `_`, nothing trimmed.
+
+        >>> EntityId.from_name("Ada Lovelace")
+        'ada_lovelace'
+        """
+        return cls(re.sub(r"\s+", "_", name.lower()))
+
+
+def record_id(value: object, name: str = "id") -> RecordId:
+    """`value` as a record id, composed (NFC).
+
+    Raises: InvalidRecordError for anything but 1 to 255 bytes of Unicode text without control characters.
+    """
+    text = _text(name, value, MAX_ID_BYTES)
+    composed = nfc(text)
+    if len(composed.encode("utf-8")) > MAX_ID_BYTES:
+        raise InvalidRecordError(name, value, f"is longer than {MAX_ID_BYTES} bytes once composed (NFC)")
+    return RecordId(composed)
+
+
+def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
+    """A name: non-empty Unicode text on one line."""
+    if not isinstance(value, str):
+        raise InvalidRecordError(name, value, "must be text")
+    if not value:
+        raise InvalidRecordError(name, value, "is empty; leave it out instead")
+    if has_surrogate(value):
+        raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
+    if _CONTROL.search(value):
+        raise InvalidRecordError(name, value, "holds a control character")
+    if len(value) > most_bytes or len(value.encode("utf-8")) > most_bytes:
+        raise InvalidRecordError(name, value, f"is longer than {most_bytes} bytes")
+    return str(value)
+
+
+def _kind(name: str, value: object) -> str:
+    return fold(_text(name, value, 100))
+
+
+def _content(name: str, value: object) -> str | bytes:
+    if isinstance(value, str):
+        if not value.strip():
+            raise InvalidRecordError(name, value, "is empty: there is nothing to remember")
+        if has_surrogate(value):
+            raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
+        return str(value)
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise InvalidRecordError(name, value, "must be text, or bytes with a media_type")
+
+
+def _integer(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidRecordError(name, value, "must be a whole number")
+    if value not in INT64:
+        raise InvalidRecordError(name, value, "does not fit in 64 bits")
+    return int(value)
+
+
+def _position(name: str, value: object) -> int:
+    number = _integer(name, value)
+    if number < 0:
+        raise InvalidRecordError(name, value, "must be 0 or more")
+    return number
+
+
+def _fraction(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidRecordError(name, value, "must be a number in [0, 1]")
+    if not 0.0 <= value <= 1.0:  # also refuses NaN
+        raise InvalidRecordError(name, value, "must lie in [0, 1]")
+    return float(value) + 0.0
+
+
+def _flag(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise InvalidRecordError(name, value, "must be True or False")
+    return value
+
+
+def aware(name: str, value: object) -> datetime:
+    """`value` as an aware datetime at a fixed offset of whole seconds.
+
+    Raises: InvalidRecordError for a naive datetime, whose instant nobody can know, and for anything else.
+    """
+    if not isinstance(value, datetime):
+        raise InvalidRecordError(name, value, "must be a datetime with a time zone")
+    offset = value.utcoffset()
+    if offset is None:
+        raise InvalidRecordError(name, value, "is naive: give it a time zone, such as tzinfo=datetime.timezone.utc")
+    if offset % timedelta(seconds=1):
+        raise InvalidRecordError(name, value, "has a UTC offset that is not whole seconds")
+    if value.year not in _YEARS:
+        raise InvalidRecordError(name, value, "must lie in the years 2 to 9998")
+    return codec.moment(codec.microseconds(value), offset // timedelta(seconds=1))
+
+
+def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
+    def check(name: str, value: object) -> tuple[str, ...]:
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise InvalidRecordError(name, value, "must be a list of texts")
+        return tuple(dict.fromkeys(item(name, each) for each in value))
+
+    return check
+
+
+def _tags(name: str, value: object) -> tuple[str, ...]:
+    # A set: sorted, so that the order in which tags were given is not part of the record.
+    return tuple(sorted(_texts(_text)(name, value), key=lambda tag: tag.encode("utf-8")))
+
+
+def _metadata(name: str, value: object) -> FrozenDict:
+    if not isinstance(value, Mapping):
+        raise InvalidRecordError(name, value, "must be an object (a dict)")
+    frozen: FrozenDict = freeze(value, name)
+    return frozen
+
+
+_CHECKS: dict[str, Callable[[str, object], Any]] = {
+    "id": lambda name, value: record_id(value, name),
+    "kind": _kind,
+    "content": _content,
+    "position": _position,
+    "tags": _tags,
+    "metadata": _metadata,
+    "time": aware,
+    "valid_from": aware,
+    "valid_to": aware,
+    "importance": _fraction,
+    "expires": aware,
+    "supersedes": _texts(lambda name, value: record_id(value, name)),
+    "derived_from": _texts(lambda name, value: record_id(value, name)),
+    "parent": lambda name, value: record_id(value, name),
+    "order": _integer,
+    "pinned": _flag,
+    "trust": _fraction,
+}
+
+
+class Fields(TypedDict, total=False):
+    """The fields that a caller may give to a record, besides its id and content."""
+
+    kind: str
+    media_type: str | None
+    role: str | None
+    speaker: str | None
+    user: str | None
+    agent: str | None
+    conversation: str | None
+    session: str | None
+    position: int | None
+    entity: str | None
+    source: str | None
+    tags: Iterable[str]
+    metadata: Mapping[str, Any]
+    time: datetime | None
+    valid_from: datetime | None
+    valid_to: datetime | None
+    importance: float | None
+    expires: datetime | None
+    supersedes: Iterable[str]
+    derived_from: Iterable[str]
+    parent: str | None
+    order: int | None
+    language: str | None
+    pinned: bool
+    trust: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class Record:
+    """One remembered thing. Two records with equal fields have equal bytes and equal hashes.
+
+    id            NFC text of 1 to 255 bytes, unique in its namespace
+    kind          conversation, entity, knowledge, user_fact, task, custom, or a name of your own; folded case
+    content       what was said, exactly: text, or bytes with a `media_type`
+    role          of the author in a chat: "user", "assistant", "system", "tool"
+    speaker       the author's name
+    user, agent   whom the memory belongs to, and which agent made it
+    conversation  the conversation that it is a turn of; `session` a sitting within it; `position` its place, from 0
+    entity        the entity that it is about (`EntityId`)
+    source        where it comes from: a path, an address
+    tags          a set of labels
+    metadata      a JSON object; its "caption" (what an attached picture shows) is found by recall like content
+    time          when it happened; `valid_from` to `valid_to`, while it was true
+    importance    0 to 1
+    expires       the instant from which it is no longer there
+    supersedes, derived_from   ids of records that this one replaces, or was made from
+    parent, order its place in a tree
+    language      a BCP 47 tag; pinned: never evicted; trust: 0 to 1
+    unknown       fields of a later release, kept as they were read
+
+    Raises: InvalidRecordError naming the field.
+    """
+
+    id: str
+    content: str | bytes
+    kind: str = "knowledge"
+    media_type: str | None = None
+    role: str | None = None
+    speaker: str | None = None
+    user: str | None = None
+    agent: str | None = None
+    conversation: str | None = None
+    session: str | None = None
+    position: int | None = None
+    entity: str | None = None
+    source: str | None = None
+    tags: tuple[str, ...] = ()
+    metadata: Mapping[str, Any] = field(default_factory=FrozenDict)
+    time: datetime | None = None
+    valid_from: datetime | None = None
+    valid_to: datetime | None = None
+    importance: float | None = None
+    expires: datetime | None = None
+    supersedes: tuple[str, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    parent: str | None = None
+    order: int | None = None
+    language: str | None = None
+    pinned: bool = False
+    trust: float | None = None
+    unknown: tuple[codec.RawField, ...] = ()
+    _bytes: bytes | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        for name in FIELD_NAMES:
+            value = getattr(self, name)
+            if value is None and name not in _REQUIRED:
+                continue
+            checked = _CHECKS.get(name, _text)(name, value)
+            if checked is not value:
+                object.__setattr__(self, name, checked)
+        if isinstance(self.content, bytes) and self.media_type is None:
+            raise InvalidRecordError("media_type", None, "is needed where content is bytes")
+        if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
+            raise InvalidRecordError("valid_to", self.valid_to.isoformat(), "lies before valid_from")
+
+    def __repr__(self) -> str:
+        present = {"content" if name in ("text", "data") else name: value for name, value in self._present().items()}
+        return f"Record({', '.join(f'{name}={shown(value)}' for name, value in present.items())})"
+
+    # Identity: records are the same when their canonical bytes are. (Python's own field equality would take 1 for
+    # 1.0 in metadata, and two offsets of one instant for the same time, though their hashes differ.)
+    def __eq__(self, other: object) -> bool:
+        return self.to_bytes() == other.to_bytes() if isinstance(other, Record) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.to_bytes())
+
+    @property
+    def hash(self) -> str:
+        """64 hex digits: SHA-256 of the canonical bytes. What `expect=` takes."""
+        return hashlib.sha256(b"recollect.record.1\0" + self.to_bytes()).hexdigest()
+
+    @property
+    def text(self) -> str:
+        """The content where it is text, else ""."""
+        return self.content if isinstance(self.content, str) else ""
+
+    def to_bytes(self) -> bytes:
+        """The canonical bytes (see `records.codec`)."""
+        if self._bytes is None:
+            object.__setattr__(self, "_bytes", codec.encode(self._present(), self.unknown))
+        assert self._bytes is not None
+        return self._bytes
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Record:
+        """The record whose canonical bytes these are. Raises: CodecError for any other bytes."""
+        values, unknown = codec.decode(data)
+        if "text" in values and "data" in values:
+            raise CodecError("content is given twice", 0)
+        content = values.pop("text", None)
+        values["content"] = values.pop("data", None) if content is None else content
+        try:
+            record = cls(**values, unknown=unknown)
+        except (InvalidRecordError, TypeError) as error:
+            raise CodecError(str(error).removesuffix("; nothing was changed"), 0) from None
+        if record.to_bytes() != data:
+            raise CodecError("a value is not in its canonical form", 0)
+        return record
+
+    @classmethod
+    def load(cls, data: bytes) -> Record:
+        """The record of canonical bytes that this package wrote itself: like `from_bytes`, unchecked.
+
+        For stores, whose payloads were checked when they were written and are covered by a hash since.
+        """
+        values, unknown = codec.decode(data)
+        if "text" in values:
+            values["content"] = values.pop("text")
+        elif "data" in values:
+            values["content"] = values.pop("data")
+        record = object.__new__(cls)
+        for name, default in _DEFAULTS:
+            object.__setattr__(record, name, values.get(name, default))
+        object.__setattr__(record, "metadata", values.get("metadata", _NO_METADATA))
+        object.__setattr__(record, "unknown", unknown)
+        object.__setattr__(record, "_bytes", data)
+        return record
+
+    def changed(self, **changes: Any) -> Record:
+        """A copy with some fields changed, checked like any record.
+
+        Raises: UnknownArgumentError for a name that is no field.
+        """
+        for name in changes:
+            check_field(name, "update()")
+        return replace(self, **changes)
+
+    def _present(self) -> dict[str, Any]:
+        out = {}
+        for name in FIELD_NAMES:
+            value = getattr(self, name)
+            if value is None or value is False or value == () or (name == "metadata" and not value):
+                continue
+            if name == "content":
+                name = "text" if isinstance(value, str) else "data"
+            out[name] = value
+        return out
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes the same record, to the bit; absent fields are left out."""
+        out: dict[str, Any] = {}
+        for name, value in self._present().items():
+            if isinstance(value, datetime):
+                out[name] = value.isoformat()
+            elif isinstance(value, bytes):
+                out["data"] = base64.b64encode(value).decode("ascii")
+            elif isinstance(value, tuple):
+                out[name] = list(value)
+            else:
+                out["content" if name == "text" else name] = value
+        if self.unknown:
+            out["unknown"] = [[raw.number, raw.type, base64.b64encode(raw.value).decode()] for raw in self.unknown]
+        return out
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Record:
+        """The record of a JSON object made by `to_json`. Raises: InvalidRecordError, UnknownArgumentError."""
+        return cls(**fields_from_json(data))
+
+
+FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
+_REQUIRED = frozenset(f.name for f in fields(Record) if f.default is not None)
+_DEFAULTS = tuple((f.name, f.default) for f in fields(Record) if f.name in FIELD_NAMES and f.name != "metadata")
+_NO_METADATA = FrozenDict()
+_TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
+
+
+def check_field(name: str, call: str) -> None:
+    """Raises: UnknownArgumentError, with the nearest field, where `name` is no field of a record."""
+    if name not in FIELD_NAMES:
+        close = difflib.get_close_matches(name, FIELD_NAMES, 1)
+        raise UnknownArgumentError(call, name, close[0] if close else "")
+
+
+def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Keyword arguments for `Record` from JSON: times read from ISO 8601, bytes from base64.
+
+    Raises: InvalidRecordError for a value of the wrong shape, UnknownArgumentError for a name that is no field.
+    """
+    if not isinstance(data, Mapping):
+        raise InvalidRecordError("record", data, "must be a JSON object")
+    out: dict[str, Any] = {}
+    for name, value in data.items():
+        if name in _TIME_FIELDS and isinstance(value, str):
+            out[name] = parse_time(name, value)
+        elif name == "data":
+            out["content"] = _from_base64(name, value)
+        elif name == "unknown":
+            out[name] = _unknown_from_json(value)
+        else:
+            check_field(name, "a record")
+            out[name] = value
+    return out
+
+
+def parse_time(name: str, value: str) -> datetime:
+    """An aware datetime from ISO 8601. Raises: InvalidRecordError, also where the offset is missing."""
+    try:
+        return aware(name, datetime.fromisoformat(value))
+    except ValueError as error:
+        if isinstance(error, InvalidRecordError):
+            raise
+        raise InvalidRecordError(name, value, "is not an ISO 8601 time, such as 2026-03-01T09:30:00+00:00") from None
+
+
+def _from_base64(name: str, value: object) -> bytes:
+    try:
+        return base64.b64decode(value, validate=True)  # type: ignore[arg-type]
+    except (binascii.Error, TypeError, ValueError):
+        raise InvalidRecordError(name, value, "is not base64") from None
+
+
+def _unknown_from_json(value: object) -> tuple[codec.RawField, ...]:
+    if not isinstance(value, list):
+        raise InvalidRecordError("unknown", value, "must be a list of [number, type, base64]")
+    out = []
+    known = {number for number, _ in codec.FIELDS.values()}
+    for item in value:
+        match item:
+            case [int(number), int(kind), str(raw)] if 0 < number < 2**49 and 0 <= kind < 256 and number not in known:
+                out.append(codec.RawField(number, kind, _from_base64("unknown", raw)))
+            case _:
+                raise InvalidRecordError("unknown", item, "must be [number, type, base64] of a field not known here")
+    if len({raw.number for raw in out}) != len(out):
+        raise InvalidRecordError("unknown", value, "names a field twice")
+    return tuple(sorted(out))
+
+
+def utc_now() -> datetime:
+    """The default clock."""
+    return datetime.now(UTC)

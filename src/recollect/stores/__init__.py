@@ -1,0 +1,1 @@
+"""Stores: where records are durable. They keep and find; they do not rank."""

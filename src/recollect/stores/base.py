@@ -1,0 +1,288 @@
+"""The store protocol: a ledger of commits, read in consistent views and written in transactions.
+
+A store keeps, for each line (a branch of a namespace), the log of commits, every version that was ever held, and the
+heads: which version each live id has now. It gives a `View` (one moment, unchanged while it is open) to readers and a
+`Transaction` (a view that can write) to one writer at a time. A store is accepted when it passes
+`recollect.testing.StoreContract`. What the writes mean (ids, conditions, roots) is the engine's business, not the
+store's, so that every store holds the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple, Protocol
+
+from recollect.filters.tree import Filter
+from recollect.indexes.merkle import Root
+from recollect.records.codec import microseconds, moment
+from recollect.records.record import Record
+
+#: What can be the cause of a change.
+CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
+#: The orders in which `View.select` can give records. Ties always end with the id.
+ORDERS = ("newest", "oldest", "importance", "position", "id")
+
+
+class Line(NamedTuple):
+    """A branch of a namespace: what has a log and a head of its own."""
+
+    namespace: str
+    branch: str = "main"
+
+
+class Head(NamedTuple):
+    """The newest commit of a line. Of a line without commits: seq 0 and the empty root."""
+
+    seq: int = 0
+    root: Root = Root()
+    micros: int = -(2**63)
+
+
+class Stored(NamedTuple):
+    """A version as it is kept: its address, and the canonical bytes of the record."""
+
+    version: bytes
+    payload: bytes
+
+
+class Tally(NamedTuple):
+    """How many records there are of each kind, and of how many users, conversations and entities; times in micros."""
+
+    kinds: dict[str, int]
+    users: int
+    conversations: int
+    entities: int
+    oldest: int | None
+    newest: int | None
+
+
+class Change(NamedTuple):
+    """What a commit did to one id: the versions before and after (32 bytes; None where not held), and the cause."""
+
+    id: str
+    before: bytes | None
+    after: bytes | None
+    cause: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "before": self.before.hex() if self.before else None,
+            "after": self.after.hex() if self.after else None,
+            "cause": self.cause,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """Changes applied as one.
+
+    seq       its number in its line, from 1, without gaps
+    parents   (branch, seq) of the commits that it follows: none for the first, two for a merge
+    micros    its time, in microseconds of 1970; always later than its parent's
+    root      the root of the namespace after it
+    """
+
+    namespace: str
+    branch: str
+    seq: int
+    parents: tuple[tuple[str, int], ...]
+    micros: int
+    actor: str | None
+    reason: str | None
+    root: Root
+    changes: tuple[Change, ...]
+
+    @property
+    def time(self) -> datetime:
+        """When it was committed (UTC)."""
+        return moment(self.micros)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "namespace": self.namespace,
+            "branch": self.branch,
+            "seq": self.seq,
+            "parents": [list(parent) for parent in self.parents],
+            "time": self.time.isoformat(),
+            "actor": self.actor,
+            "reason": self.reason,
+            "root": self.root.hash.hex(),
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+class View(Protocol):
+    """One moment of a store. Everything read through one view belongs together.
+
+    Times are microseconds of 1970; records whose `expires` is `now` or earlier are not given.
+    """
+
+    def lines(self) -> list[Line]:
+        """All lines that have a commit, by namespace and branch."""
+        ...
+
+    def head(self, line: Line) -> Head:
+        """The newest commit. Cost: O(log n)."""
+        ...
+
+    def get(self, line: Line, record_id: str) -> Stored | None:
+        """The version that is live now, expired or not. Cost: O(log n)."""
+        ...
+
+    def known(self, line: Line, record_id: str) -> bool:
+        """Whether the id was ever held. Cost: O(log n)."""
+        ...
+
+    def select(
+        self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+    ) -> Iterator[Record]:
+        """The live records that match, in one of `ORDERS`. The filter's own `matches` has the last word.
+
+        "newest" is by falling time, records without a time last; "oldest" by rising time; "position" by conversation,
+        position and time. Cost: in proportion to what the filter's indexed part selects.
+        """
+        ...
+
+    def count(self, line: Line, where: Filter, *, now: int) -> int:
+        """How many live records match."""
+        ...
+
+    def tally(self, line: Line, where: Filter, *, now: int) -> Tally:
+        """What the live records that match are made up of."""
+        ...
+
+    def payload(self, line: Line, version: bytes) -> bytes | None:
+        """The canonical bytes of a version that was ever held; None where it never was, or is erased."""
+        ...
+
+    def narrowed(self, line: Line, where: Filter) -> list[str] | None:
+        """The ids of a set, found through an index, that includes every live record that matches; None for no such."""
+        ...
+
+    def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
+        """Every live id with its version, in no particular order."""
+        ...
+
+    def last_position(self, line: Line, conversation: str) -> int | None:
+        """The greatest position among the live turns of a conversation."""
+        ...
+
+    def changed(self, line: Line, since: int) -> list[str]:
+        """The ids that the commits after `since` touched, each once. Cost: in proportion to those commits."""
+        ...
+
+    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
+        """The commits after `since`, oldest first."""
+        ...
+
+    def node(self, place: int) -> bytes:
+        """A page of the Merkle trie (`indexes.merkle.Pages`)."""
+        ...
+
+
+class Transaction(View, Protocol):
+    """A view that can write, and sees what it wrote. Nothing is seen by others, or durable, before it ends well."""
+
+    def put(self, line: Line, record: Record, stored: Stored) -> None:
+        """Make this version the live one of its id."""
+        ...
+
+    def drop(self, line: Line, record_id: str) -> None:
+        """Let the id have no live version. Its versions and its history stay."""
+        ...
+
+    def add_node(self, body: bytes) -> int:
+        """Keep a page of the Merkle trie (`indexes.merkle.Pages`)."""
+        ...
+
+    def append(self, commit: Commit) -> None:
+        """Add the commit to the log of its line. Its seq follows the head's."""
+        ...
+
+
+class Store(Protocol):
+    """Where records are durable."""
+
+    #: Where it is, for messages: a path, or ":memory:".
+    path: str
+    #: The key from which the salts of versions are derived.
+    key: bytes
+
+    def read(self) -> AbstractContextManager[View]:
+        """A view of the newest moment. Raises: ClosedError, ForkedError, StoreError."""
+        ...
+
+    def write(self) -> AbstractContextManager[Transaction]:
+        """The one writer's transaction: durable when the block ends well, undone when it raises.
+
+        Raises: StoreBusyError after the timeout, with nothing written; ReadOnlyStoreError; other StoreErrors.
+        """
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """What `doctor` and `stats` tell: kind, uuid, format, versions, sizes in bytes, durability."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with the store's own structure; [] where nothing is. Reads everything."""
+        ...
+
+    def probe(self) -> None:
+        """Write something outside the ledger, durably, and read it back. Raises: StoreError."""
+        ...
+
+    def close(self) -> None:
+        """Wait for the calls under way and give everything back. Closing twice is no error."""
+        ...
+
+
+def in_order(records: Iterable[Record], order: str) -> list[Record]:
+    """Records in one of `ORDERS`: the definition that every store's `select` follows."""
+
+    def micros(record: Record) -> int:
+        return -(2**63) if record.time is None else microseconds(record.time)
+
+    out = sorted(records, key=lambda record: record.id.encode("utf-8"))
+    keys: dict[str, Any] = {
+        "newest": lambda record: -micros(record),
+        "oldest": micros,
+        "importance": lambda record: (-1.0 if record.importance is None else record.importance) * -1,
+        "position": lambda record: (
+            (record.conversation or "").encode("utf-8"),
+            -1 if record.position is None else record.position,
+            micros(record),
+        ),
+        "id": lambda record: 0,
+    }
+    out.sort(key=keys[order])
+    return out
+
+
+def expired(record: Record, now: int) -> bool:
+    """Whether the record is due at `now` (microseconds of 1970)."""
+    return record.expires is not None and microseconds(record.expires) <= now
+
+
+def check_seq(commit: Commit, head: Head) -> None:
+    """What every `append` asserts: the log has no gaps and time moves on."""
+    assert commit.seq == head.seq + 1, "a commit must follow the head"
+    assert commit.micros > head.micros, "a commit must be later than the head"
+
+
+def tally_of(records: Iterable[Record]) -> Tally:
+    """The tally of records: the definition that every store's `tally` follows."""
+    records = list(records)
+    times = [microseconds(record.time) for record in records if record.time is not None]
+    return Tally(
+        kinds=dict(sorted(Counter(record.kind for record in records).items())),
+        users=len({record.user for record in records} - {None}),
+        conversations=len({record.conversation for record in records} - {None}),
+        entities=len({record.entity for record in records} - {None}),
+        oldest=min(times, default=None),
+        newest=max(times, default=None),
+    )

@@ -1,0 +1,210 @@
+"""The full-text index for people: exact words, phrases, prefixes and boolean queries, in order of time.
+
+It is derived from the ledger, lazy, and never in the write path: when someone greps, it first catches up by seq. It
+lives in a small SQLite FTS5 file beside the store (`FILE.index/text.db`), which may be deleted at any time, or in
+memory where the store is in memory or cannot be written. Words are split and folded by our own tokenizer, so Chinese
+phrases are found too; nothing is stemmed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+
+import apsw
+
+from recollect.errors import InvalidQueryError, StoreIOError
+from recollect.stores.base import Line
+from recollect.text.words import runs
+
+_log = logging.getLogger("recollect")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reached (namespace TEXT, branch TEXT, seq INTEGER, PRIMARY KEY (namespace, branch));
+CREATE TABLE IF NOT EXISTS texts (number INTEGER PRIMARY KEY, namespace TEXT, branch TEXT, id TEXT,
+                                  UNIQUE (namespace, branch, id));
+CREATE VIRTUAL TABLE IF NOT EXISTS words
+    USING fts5(text, content='', contentless_delete=1, tokenize='unicode61');
+"""
+#: Changes when the tokenizer or the tables do: an index of another layout is made anew.
+_LAYOUT = "1"
+_QUERY = re.compile(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
+
+
+def split(text: str) -> list[str]:
+    """The words of a text for full-text search; each character of a script without spaces is a word.
+
+    >>> split("Don't panic: 我喜欢")
+    ['don', 't', 'panic', '我', '喜', '欢']
+    """
+    out: list[str] = []
+    for run, unspaced in runs(text):
+        out.extend(run if unspaced else run.split("'"))
+    return out
+
+
+def fts_query(query: str) -> str:
+    """A query in FTS5's own syntax, with everything that a person may type made safe.
+
+    `and`, `or`, `not` (any case) and parentheses are operators; "..." is a phrase; a trailing * asks for a prefix;
+    words side by side must all occur.
+
+    Raises: InvalidQueryError.
+
+    >>> fts_query('window-seat or "middle of" ca*')
+    '("window" + "seat") OR ("middle" + "of") AND ("ca" *)'
+    """
+    out: list[str] = []
+    operand = False  # whether the last thing was an operand
+    depth = at = 0
+    while at < len(query):
+        found = _QUERY.match(query, at)
+        if found is None:
+            if query[at:].strip():
+                raise InvalidQueryError(query, f"a quotation mark is not closed, at character {at + 1}")
+            break
+        at = found.end()
+        bracket, phrase, star, word = found.groups()
+        operator = word.upper() if word is not None and word.upper() in ("AND", "OR", "NOT") else ""
+        if bracket == ")" or operator:
+            if not operand:
+                raise InvalidQueryError(query, f"{bracket or word} has nothing before it")
+            if bracket:
+                depth -= 1
+                if depth < 0:
+                    raise InvalidQueryError(query, ") has no (")
+            out.append(bracket or operator)
+            operand = bool(bracket)
+            continue
+        if operand:
+            out.append("AND")
+        if bracket == "(":
+            depth += 1
+            out.append("(")
+            operand = False
+            continue
+        if phrase is None:
+            phrase, star = (word[:-1], "*") if word.endswith("*") else (word, "")
+        words = split(phrase)
+        if not words:
+            raise InvalidQueryError(query, f"{phrase!r} has no letter or digit")
+        out.append("(" + " + ".join(f'"{each}"' for each in words) + (" *" if star else "") + ")")
+        operand = True
+    if depth or not operand:
+        raise InvalidQueryError(query, "( is not closed" if depth else "it ends with an operator, or is empty")
+    return " ".join(out)
+
+
+class FullText:
+    """The full-text index of a store.
+
+    folder  `FILE.index`, made with mode 0700 when first needed; None keeps the index in memory
+    uuid    of the store: an index of another store that lies in that folder is made anew
+    """
+
+    def __init__(self, folder: str | None, uuid: str) -> None:
+        self._folder = folder
+        self._uuid = uuid
+        self._turn = threading.Lock()
+        self._connection: apsw.Connection | None = None
+
+    def _open(self) -> apsw.Connection:
+        if self._connection is None:
+            try:
+                self._connection = self._opened(self._folder)
+            except (apsw.Error, OSError) as error:
+                if self._folder is None:
+                    raise
+                _log.warning("the full-text index in %s cannot be used (%s); it is made anew", self._folder, error)
+                with suppress(OSError):
+                    os.unlink(os.path.join(self._folder, "text.db"))
+                try:
+                    self._connection = self._opened(self._folder)
+                except (apsw.Error, OSError) as again:
+                    _log.warning("%s cannot hold a full-text index (%s); it is kept in memory", self._folder, again)
+                    self._connection = self._opened(None)
+        return self._connection
+
+    def _opened(self, folder: str | None) -> apsw.Connection:
+        path = ":memory:"
+        if folder is not None:
+            os.makedirs(folder, mode=0o700, exist_ok=True)
+            path = os.path.join(folder, "text.db")
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        connection = apsw.Connection(path)
+        connection.set_busy_timeout(10_000)
+        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+        with connection:
+            connection.execute(_TABLES)
+            about = dict(connection.execute("SELECT name, value FROM about"))
+            if about != {"uuid": self._uuid, "layout": _LAYOUT}:
+                connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM texts; DELETE FROM words")
+                connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
+        return connection
+
+    def reached(self, line: Line) -> int:
+        """The seq that the index reflects."""
+        with self._turn:
+            row = self._open().execute("SELECT seq FROM reached WHERE namespace = ? AND branch = ?", line).fetchone()
+            return int(row[0]) if row else 0
+
+    def apply(self, line: Line, seq: int, changed: Iterable[tuple[str, str | None]]) -> None:
+        """Bring the index to `seq`: (id, text, or None where it is not held any more) of all that changed since."""
+        with self._turn:
+            connection = self._open()
+            try:
+                with connection:
+                    for record_id, text in changed:
+                        self._apply_one(connection, line, record_id, text)
+                    connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?)", (*line, seq))
+            except apsw.Error as error:
+                raise StoreIOError(str(self._folder), f"the full-text index: {error}") from error
+
+    @staticmethod
+    def _apply_one(connection: apsw.Connection, line: Line, record_id: str, text: str | None) -> None:
+        found = connection.execute(
+            "SELECT number FROM texts WHERE namespace = ? AND branch = ? AND id = ?", (*line, record_id)
+        ).fetchone()
+        if found:
+            connection.execute("DELETE FROM words WHERE rowid = ?", found)
+            connection.execute("DELETE FROM texts WHERE number = ?", found)
+        if text is not None:
+            connection.execute("INSERT INTO texts (namespace, branch, id) VALUES (?, ?, ?)", (*line, record_id))
+            number = connection.last_insert_rowid()
+            connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, " ".join(split(text))))
+
+    def forget(self, line: Line) -> None:
+        """Let the index of a line be empty, to be made anew."""
+        with self._turn:
+            connection = self._open()
+            with connection:
+                connection.execute(
+                    "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)",
+                    line,
+                )
+                connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", line)
+                connection.execute("DELETE FROM reached WHERE namespace = ? AND branch = ?", line)
+
+    def search(self, line: Line, query: str) -> list[str]:
+        """The ids of the texts that match. Raises: InvalidQueryError."""
+        wanted = fts_query(query)
+        with self._turn:
+            try:
+                rows = self._open().execute(
+                    "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
+                    "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
+                    (wanted, *line),
+                )
+                return [row[0] for row in rows]
+            except apsw.SQLError as error:
+                raise InvalidQueryError(query, str(error)) from error
+
+    def close(self) -> None:
+        with self._turn:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None

@@ -1,0 +1,625 @@
+"""The SQLite store: one file, written by one connection at a time, read by many.
+
+Write-ahead log with `synchronous=FULL`: a commit that was acknowledged survives a power cut. Readers never wait for the
+writer and see one moment; several processes may open the same file. The writer's lock is taken at the start of a
+transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import stat
+import threading
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect.errors import (
+    ClosedError,
+    DamagedStoreError,
+    ForkedError,
+    InvalidArgumentError,
+    NewerFormatError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreFullError,
+    StoreIOError,
+    StoreMissingError,
+    WrongKeyError,
+)
+from recollect.filters.tree import Filter
+from recollect.indexes.merkle import PUBLIC_KEY, Root, version_hash
+from recollect.records.codec import microseconds
+from recollect.records.record import Record
+from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, check_seq, tally_of
+from recollect.stores.schema import APPLICATION_ID, COPIED, FORMAT, INDEXED, TABLES
+from recollect.stores.sql_filters import bounds
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+#: What the modes promise after a power cut (`PRAGMA synchronous`).
+DURABILITY = {
+    "full": "FULL",  # every acknowledged commit
+    "normal": "NORMAL",  # a consistent store, perhaps without the newest commits
+}
+_ORDER_BY = {
+    "newest": "h.time DESC, h.id",
+    "oldest": "h.time, h.id",
+    "importance": "h.importance DESC, h.id",
+    "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time, h.id",
+    "id": "h.id",
+}
+_PUT_HEAD = (
+    f"INSERT INTO heads (branch, id, version, {', '.join(COPIED)}, time, importance, expires) "
+    f"VALUES ({', '.join('?' * (len(COPIED) + 6))}) ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
+    + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
+)
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """SQLite's errors as ours: the one place where the two meet."""
+    try:
+        yield
+    except (apsw.BusyError, apsw.LockedError) as error:
+        raise StoreBusyError(path, str(error)) from error
+    except apsw.FullError as error:
+        raise StoreFullError(path, str(error)) from error
+    except (apsw.NotADBError, apsw.FormatError) as error:
+        raise NotAStoreError(path, str(error)) from error
+    except apsw.CorruptError as error:
+        raise DamagedStoreError(path, str(error)) from error
+    except apsw.ReadOnlyError as error:
+        raise ReadOnlyStoreError(path, str(error)) from error
+    except (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError) as error:
+        raise StoreIOError(path, str(error)) from error
+    except apsw.ConnectionClosedError as error:
+        raise ClosedError("the memory") from error
+    except (apsw.SQLError, apsw.MismatchError, apsw.ConstraintError) as error:
+        # Our own statements are right on our own tables, so the tables are not ours any more.
+        raise DamagedStoreError(path, str(error)) from error
+
+
+@contextmanager
+def _file_errors(path: str) -> Iterator[None]:
+    """The operating system's errors as ours."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreIOError(path, str(error)) from error
+
+
+class SqliteStore:
+    """A `Store` in one SQLite file.
+
+    path         of the file; made with mode 0600 where it is absent and `create` allows
+    read_only    nothing is written, whatever is called
+    key          from which salts are derived; must be the one that the file was made with
+    timeout_s    how long a writer waits for another before StoreBusyError
+    durability   "full", or "normal": after a power cut the newest commits may be missing, never others
+
+    Raises: StoreMissingError, NotAStoreError, NewerFormatError, WrongKeyError, StoreIOError; none of them touches the
+    file.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        create: bool = True,
+        read_only: bool = False,
+        key: bytes = PUBLIC_KEY,
+        timeout_s: float = 10.0,
+        durability: str = "full",
+    ) -> None:
+        if durability not in DURABILITY:
+            raise InvalidArgumentError("durability", durability, f"must be one of {', '.join(DURABILITY)}")
+        self.path = os.path.abspath(os.fspath(path))
+        self.key = key
+        self._timeout_s = timeout_s
+        self._synchronous = DURABILITY[durability]
+        self._durability = durability
+        self._pid = os.getpid()
+        self._closed = False
+        self._turn = threading.Lock()  # one writer of this process at a time
+        self._idle: list[apsw.Connection] = []
+        self._busy_readers = 0
+        self._readers_done = threading.Condition()
+        self._write_refused = _must_not_write(self.path, read_only)
+        new = _admit(self.path, create and not self._write_refused)
+        self._writer = self._connect(writing=not self._write_refused)
+        try:
+            self._begin_life(new)
+        except BaseException:
+            self._writer.close()
+            raise
+
+    # Opening
+
+    def _connect(self, *, writing: bool) -> apsw.Connection:
+        flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
+        with _translated(self.path):
+            connection = apsw.Connection(self.path, flags=flags)
+            connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
+            if not writing:
+                connection.execute("PRAGMA query_only = 1")
+            else:
+                connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+                # A full page for every change is what the log carries anyway; temporary files never touch the disk.
+                connection.execute("PRAGMA temp_store = MEMORY")
+        return connection
+
+    def _begin_life(self, new: bool) -> None:
+        with _translated(self.path):
+            if not self._write_refused:
+                if new:
+                    # In the header before anything else, so that the file is known as ours from its first page on.
+                    self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+                self._writer.execute("PRAGMA journal_mode = WAL")
+            self._make_tables()
+            meta = dict(self._writer.execute("SELECT name, value FROM meta"))
+        try:
+            least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
+            self._uuid, key_check = str(meta["uuid"]), bytes(meta["key_check"])
+        except (KeyError, TypeError, ValueError):
+            raise DamagedStoreError(self.path, "its meta table lacks what every store has") from None
+        if least_reader > FORMAT:
+            raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {FORMAT}")
+        if least_writer > FORMAT and not self._write_refused:
+            self._write_refused = f"it needs format {least_writer} to be written, this release has {FORMAT}"
+        if key_check != _key_check(self.key):
+            raise WrongKeyError(self.path)
+
+    def _make_tables(self) -> None:
+        """The tables, in one transaction, where the file has none yet: it is new, or a process died making it."""
+        has_tables = "SELECT 1 FROM sqlite_schema WHERE name = 'meta'"
+        if self._writer.execute(has_tables).fetchone():
+            return
+        if self._write_refused:
+            raise NotAStoreError(self.path, "it is empty")
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            if not self._writer.execute(has_tables).fetchone():
+                self._writer.execute(TABLES)
+                self._writer.execute(f"PRAGMA user_version = {FORMAT}")
+                facts = {
+                    "uuid": str(uuid.uuid4()),
+                    "format": FORMAT,
+                    "least_reader": FORMAT,
+                    "least_writer": FORMAT,
+                    "features": "",
+                    "key_check": _key_check(self.key),
+                }
+                self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._writer.execute("ROLLBACK")
+            raise
+
+    # Reading and writing
+
+    def _check_usable(self) -> None:
+        if os.getpid() != self._pid:
+            raise ForkedError(self.path, self._pid)
+        if self._closed:
+            raise ClosedError("the memory")
+
+    @contextmanager
+    def _reader(self) -> Iterator[apsw.Connection]:
+        with self._readers_done:
+            self._check_usable()
+            self._busy_readers += 1
+            connection = self._idle.pop() if self._idle else None
+        try:
+            if connection is None:
+                connection = self._connect(writing=False)
+            yield connection
+        finally:
+            with self._readers_done:
+                self._busy_readers -= 1
+                if connection is not None:
+                    self._idle.append(connection)
+                self._readers_done.notify_all()
+
+    @contextmanager
+    def read(self) -> Iterator[_SqliteView]:
+        with self._reader() as connection, _translated(self.path):
+            connection.execute("BEGIN")
+            try:
+                yield _SqliteView(connection)
+            finally:
+                connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+
+    @contextmanager
+    def write(self) -> Iterator[_SqliteTransaction]:
+        self._check_usable()
+        if self._write_refused:
+            raise ReadOnlyStoreError(self.path, self._write_refused)
+        if not self._turn.acquire(timeout=self._timeout_s):
+            raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
+        try:
+            self._check_usable()
+            with _translated(self.path):
+                self._writer.execute("BEGIN IMMEDIATE")
+                try:
+                    yield _SqliteTransaction(self._writer)
+                    self._writer.execute("COMMIT")
+                except BaseException:
+                    # Some errors (a full disk) make SQLite roll back by itself.
+                    if self._writer.in_transaction:
+                        self._writer.execute("ROLLBACK")
+                    raise
+        finally:
+            self._turn.release()
+
+    # Facts
+
+    def facts(self) -> dict[str, Any]:
+        sizes = {}
+        for suffix, name in (("", "file_bytes"), ("-wal", "log_bytes")):
+            with suppress(OSError):
+                sizes[name] = os.stat(self.path + suffix).st_size
+        return {
+            "store": "sqlite",
+            "path": self.path,
+            "uuid": self._uuid,
+            "format": FORMAT,
+            "sqlite": apsw.sqlite_lib_version(),
+            "durability": self._durability,
+            "read_only": bool(self._write_refused),
+            **sizes,
+        }
+
+    def check(self) -> list[str]:
+        """SQLite's integrity check, and that each version's bytes are what its hash says."""
+        with self._reader() as connection, _translated(self.path):
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
+            problems = [] if found == ["ok"] else found
+            rows = connection.execute("SELECT number, hash, payload FROM versions WHERE payload IS NOT NULL")
+            for number, digest, payload in rows:
+                try:
+                    record_id = Record.from_bytes(payload).id
+                except ValueError as error:
+                    problems.append(f"version {number}: {error}")
+                    continue
+                if version_hash(record_id, payload, self.key) != digest:
+                    problems.append(
+                        f"version {number} of record {record_id!r} does not have the hash it is filed under"
+                    )
+        return problems
+
+    def probe(self) -> None:
+        nonce = secrets.token_hex(16)
+        with self.write() as transaction:
+            transaction.set_meta("probe", nonce)
+        with self._reader() as connection, _translated(self.path):
+            row = connection.execute("SELECT value FROM meta WHERE name = 'probe'").fetchone()
+        if row != (nonce,):
+            raise DamagedStoreError(self.path, "what was just written was not read back")
+
+    def close(self) -> None:
+        if os.getpid() != self._pid:
+            return  # a fork must not touch its parent's connections
+        with self._readers_done:
+            if self._closed:
+                return
+            self._closed = True
+            self._readers_done.wait_for(lambda: not self._busy_readers)
+        with self._turn:
+            for connection in (*self._idle, self._writer):
+                with suppress(apsw.Error):
+                    connection.close()
+
+
+class _SqliteView:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._execute = connection.execute
+        self._branches: dict[Line, int | None] = {}
+
+    def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """Run a statement. The columns of its rows have the types that schema.TABLES (STRICT) gives them."""
+        rows: Any = self._execute(sql, parameters)
+        return rows  # type: ignore[no-any-return]
+
+    def _branch(self, line: Line) -> int | None:
+        if line not in self._branches:
+            self._branches[line] = self._value(
+                "SELECT b.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
+                "WHERE n.name = ? AND b.name = ?",
+                line,
+            )
+        return self._branches[line]
+
+    def _value(self, sql: str, parameters: tuple[Any, ...]) -> Any:
+        row = next(self._sql(sql, parameters), None)
+        return row[0] if row else None
+
+    def lines(self) -> list[Line]:
+        rows = self._sql(
+            "SELECT n.name, b.name FROM branches b JOIN namespaces n ON n.number = b.namespace "
+            "WHERE EXISTS (SELECT 1 FROM commits c WHERE c.branch = b.number) ORDER BY 1, 2"
+        )
+        return [Line(*row) for row in rows]
+
+    def head(self, line: Line) -> Head:
+        row = next(
+            self._sql(
+                "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1",
+                (self._branch(line),),
+            ),
+            None,
+        )
+        return Head(row[0], Root(row[1], row[2]), row[3]) if row else Head()
+
+    def get(self, line: Line, record_id: str) -> Stored | None:
+        row = next(
+            self._sql(
+                "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+                "WHERE h.branch = ? AND h.id = ?",
+                (self._branch(line), record_id),
+            ),
+            None,
+        )
+        return Stored(*row) if row else None
+
+    def known(self, line: Line, record_id: str) -> bool:
+        sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
+        # Within a transaction, what was put but not yet committed is known too.
+        return bool(self._value(sql, (self._branch(line), record_id)) or self.get(line, record_id))
+
+    def select(
+        self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+    ) -> Iterator[Record]:
+        if limit == 0:
+            return
+        sql, parameters = self.select_sql(line, where, order, now)
+        given = 0
+        for (payload,) in self._sql(sql, parameters):
+            record = Record.load(payload)
+            if where.matches(record):
+                yield record
+                given += 1
+                if given == limit:
+                    return
+
+    def select_sql(self, line: Line, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
+        """The statement behind `select`, for EXPLAIN."""
+        live, parameters = self._live(line, where, now)
+        sql = (
+            "SELECT v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            f"WHERE {live} ORDER BY {_ORDER_BY[order]}"
+        )
+        return sql, parameters
+
+    def count(self, line: Line, where: Filter, *, now: int) -> int:
+        if not self._says_all(where):
+            return sum(1 for _ in self.select(line, where, order="id", now=now))
+        live, parameters = self._live(line, where, now)
+        return int(self._value(f"SELECT count(*) FROM heads h WHERE {live}", parameters))
+
+    def tally(self, line: Line, where: Filter, *, now: int) -> Tally:
+        if not self._says_all(where):
+            return tally_of(self.select(line, where, order="id", now=now))
+        live, parameters = self._live(line, where, now)
+        kinds = self._sql(f"SELECT h.kind, count(*) FROM heads h WHERE {live} GROUP BY 1 ORDER BY 1", parameters)
+        rest = self._sql(
+            "SELECT count(DISTINCT h.user), count(DISTINCT h.conversation), count(DISTINCT h.entity), "
+            f"min(h.time), max(h.time) FROM heads h WHERE {live}",
+            parameters,
+        )
+        return Tally(dict(kinds), *next(rest))
+
+    @staticmethod
+    def _says_all(where: Filter) -> bool:
+        """Whether SQL can say just what the filter says."""
+        both = bounds(where)
+        return both.upper == both.lower
+
+    def _live(self, line: Line, where: Filter, now: int) -> tuple[str, tuple[Any, ...]]:
+        """The condition on `heads h` for live records that a filter may match."""
+        upper = bounds(where).upper
+        condition = f"h.branch = ? AND (h.expires IS NULL OR h.expires > ?) AND {upper.text}"
+        return condition, (self._branch(line), now, *upper.parameters)
+
+    def payload(self, line: Line, version: bytes) -> bytes | None:
+        found: bytes | None = self._value(
+            "SELECT v.payload FROM versions v JOIN namespaces n ON n.number = v.namespace "
+            "WHERE n.name = ? AND v.hash = ?",
+            (line.namespace, version),
+        )
+        return found
+
+    def narrowed(self, line: Line, where: Filter) -> list[str] | None:
+        upper = bounds(where).upper
+        if not any(f"h.{name}" in upper.text or f'h."{name}"' in upper.text for name in INDEXED):
+            return None
+        sql = f"SELECT h.id FROM heads h WHERE h.branch = ? AND {upper.text}"
+        return [row[0] for row in self._sql(sql, (self._branch(line), *upper.parameters))]
+
+    def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
+        rows = self._sql(
+            "SELECT h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version WHERE h.branch = ?",
+            (self._branch(line),),
+        )
+        for record_id, digest, payload in rows:
+            yield record_id, Stored(digest, payload)
+
+    def last_position(self, line: Line, conversation: str) -> int | None:
+        found: int | None = self._value(
+            "SELECT position FROM heads WHERE branch = ? AND conversation = ? ORDER BY position DESC LIMIT 1",
+            (self._branch(line), conversation),
+        )
+        return found
+
+    def changed(self, line: Line, since: int) -> list[str]:
+        rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
+        return list(dict.fromkeys(row[0] for row in rows))
+
+    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
+        branch = self._branch(line)
+        rows = self._sql(
+            "SELECT seq, parents, time, actor, reason, root, page FROM commits WHERE branch = ? AND seq > ? "
+            "ORDER BY seq LIMIT ?",
+            (branch, since, -1 if limit is None else limit),
+        )
+        for seq, parents, time, actor, reason, root, page in list(rows):
+            changes = self._sql(
+                "SELECT id, before, after, cause FROM changes WHERE branch = ? AND seq = ? ORDER BY place",
+                (branch, seq),
+            )
+            yield Commit(
+                namespace=line.namespace,
+                branch=line.branch,
+                seq=seq,
+                parents=_parents(line, seq, parents),
+                micros=time,
+                actor=actor,
+                reason=reason,
+                root=Root(root, page),
+                changes=tuple(Change(*row) for row in changes),
+            )
+
+    def node(self, place: int) -> bytes:
+        body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))
+        if body is None:
+            raise LookupError(f"no page at {place}")
+        return bytes(body)
+
+
+class _SqliteTransaction(_SqliteView):
+    def __init__(self, connection: apsw.Connection) -> None:
+        super().__init__(connection)
+        self._connection = connection
+
+    def _own(self, line: Line) -> int:
+        """The number of the line's branch, made where it is the first write to it."""
+        branch = self._branch(line)
+        if branch is None:
+            self._sql("INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING", (line.namespace,))
+            self._sql(
+                "INSERT INTO branches (namespace, name) SELECT number, ? FROM namespaces WHERE name = ?",
+                (line.branch, line.namespace),
+            )
+            del self._branches[line]
+            branch = self._branch(line)
+        assert branch is not None
+        return branch
+
+    def put(self, line: Line, record: Record, stored: Stored) -> None:
+        branch = self._own(line)
+        namespace = self._value("SELECT namespace FROM branches WHERE number = ?", (branch,))
+        version = self._value(
+            "SELECT number FROM versions WHERE namespace = ? AND hash = ?", (namespace, stored.version)
+        )
+        if version is None:
+            self._sql(
+                "INSERT INTO versions (namespace, hash, payload) VALUES (?, ?, ?)",
+                (namespace, stored.version, stored.payload),
+            )
+            version = self._connection.last_insert_rowid()
+        self._sql(
+            _PUT_HEAD,
+            (
+                branch,
+                record.id,
+                version,
+                *(getattr(record, name) for name in COPIED),
+                None if record.time is None else microseconds(record.time),
+                record.importance,
+                None if record.expires is None else microseconds(record.expires),
+            ),
+        )
+
+    def drop(self, line: Line, record_id: str) -> None:
+        self._sql("DELETE FROM heads WHERE branch = ? AND id = ?", (self._own(line), record_id))
+
+    def add_node(self, body: bytes) -> int:
+        self._sql("INSERT INTO nodes (body) VALUES (?)", (body,))
+        return self._connection.last_insert_rowid()
+
+    def append(self, commit: Commit) -> None:
+        line = Line(commit.namespace, commit.branch)
+        check_seq(commit, self.head(line))
+        branch = self._own(line)
+        usual = _parents(line, commit.seq, None)
+        self._sql(
+            "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                branch,
+                commit.seq,
+                None if commit.parents == usual else json.dumps(commit.parents),
+                commit.micros,
+                commit.actor,
+                commit.reason,
+                commit.root.hash,
+                commit.root.place,
+            ),
+        )
+        self._connection.executemany(
+            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [(branch, commit.seq, place, *change) for place, change in enumerate(commit.changes)],
+        )
+
+    def set_meta(self, name: str, value: str) -> None:
+        self._sql(
+            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, value)
+        )
+
+
+def _parents(line: Line, seq: int, stored: str | None) -> tuple[tuple[str, int], ...]:
+    if stored is not None:
+        return tuple((branch, number) for branch, number in json.loads(stored))
+    return ((line.branch, seq - 1),) if seq > 1 else ()
+
+
+def _key_check(key: bytes) -> bytes:
+    """Eight bytes that tell a wrong key from the right one and nothing else."""
+    return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]
+
+
+def _must_not_write(path: str, read_only: bool) -> str:
+    """Why the file must not be written; "" where it may be."""
+    if read_only:
+        return "it was opened for reading only"
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return ""
+    # Root may write anything; a file that nobody may write was marked so for a reason.
+    if stat.S_ISREG(mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
+        return "the file is marked read-only"
+    return ""
+
+
+def _admit(path: str, create: bool) -> bool:
+    """Whether the file is new (made here, or empty). Looks at its first bytes without opening it as a database.
+
+    Raises: StoreMissingError, NotAStoreError, StoreIOError.
+    """
+    if os.path.isdir(path):
+        raise NotAStoreError(path, "it is a folder")
+    if not os.path.exists(path):
+        if not os.path.isdir(os.path.dirname(path)):
+            raise StoreMissingError(path, f"the folder {os.path.dirname(path)} does not exist")
+        if not create:
+            raise StoreMissingError(path)
+        with _file_errors(path), suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    with _file_errors(path), Path(path).open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header:
+        return True
+    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+        raise NotAStoreError(path, "it is not an SQLite file")
+    application = int.from_bytes(header[68:72], "big")
+    if application != APPLICATION_ID:
+        raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
+    return False

@@ -1,0 +1,143 @@
+"""From text to terms: the words that an index counts.
+
+A run of letters, marks and digits is a word; apostrophes inside it are kept until it is clear whether it is a stop-word
+("don't"), then the word ends at the first one ("Caroline's"). Words are folded (case, compatibility variants, Latin
+accents), stop-words dropped, the rest stemmed. Scripts written without spaces have no such words: their runs give
+character n-grams instead, so that any part of a sentence can be found, and a text may mix all of these.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+import Stemmer
+
+from recollect.text.english import IRREGULAR, STOP_WORDS
+from recollect.unicode import fold, word_class
+
+#: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
+#: character is nearly a word, so single ones count too; a Thai letter says as little as a Latin one.
+_IDEOGRAPHS = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_KANA = "\u3041-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+_HANGUL = "\uac00-\ud7a3"
+_SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
+_GRAM_SIZES = ((re.compile(f"[{_IDEOGRAPHS}{_KANA}]"), (1, 2)), (re.compile(f"[{_HANGUL}]"), (2,)))
+_SOUTH_EAST_SIZES = (3,)
+#: Typographic signs of which a text may have many though it has no other character beyond ASCII.
+_PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")
+_MARKS = re.compile("[\u0300-\u036f]")
+_ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
+#: A longer run is no word of any language (a hash, a key, base64): it counts by its beginning.
+MAX_WORD = 64
+
+
+class Term(NamedTuple):
+    """One counted word: the index term, and the folded word that it came from ("" for an n-gram)."""
+
+    term: str
+    word: str
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """A run of a script without spaces, or else a word with at most one inner apostrophe."""
+    unspaced = f"[{_IDEOGRAPHS}{_KANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST}]+"
+    letters = f"[{word_class()}]"
+    spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
+    return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:{spaced})+)?)")
+
+
+@cache
+def _stemmer() -> Stemmer.Stemmer:
+    stemmer = Stemmer.Stemmer("english")
+    stemmer.maxCacheSize = 0  # `stem` below keeps its own, which other threads may read
+    return stemmer
+
+
+@lru_cache(maxsize=100_000)
+def stem(word: str) -> str:
+    """The stem of a folded word: Snowball English (Porter2), irregular forms first led to their base.
+
+    >>> stem("running"), stem("went"), stem("go")
+    ('run', 'go', 'go')
+    """
+    return str(_stemmer().stemWord(IRREGULAR.get(word, word)))
+
+
+def folded(text: str) -> str:
+    """The text as words are compared: folded, typographic apostrophes plain, Latin, Greek and Cyrillic accents off."""
+    text = text.translate(_PLAIN)
+    if text.isascii():
+        return text.lower()
+    text = fold(text)
+    if not _needs_unmarking(text):
+        return text
+    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text)))
+
+
+def _needs_unmarking(text: str) -> bool:
+    return any(
+        "\u00c0" <= char <= "\u052f" or "\u1e00" <= char <= "\u1fff" or "\u0300" <= char <= "\u036f" for char in text
+    )
+
+
+def runs(text: str) -> Iterator[tuple[str, bool]]:
+    """The folded runs of a text that words are made of, and whether each is of a script without spaces."""
+    text = folded(text)
+    if text.isascii():
+        for found in _ASCII_WORD.finditer(text):
+            yield found.group(), False
+        return
+    for found in _pattern().finditer(text):
+        unspaced, word = found.groups()
+        yield unspaced or word, bool(unspaced)
+
+
+def terms(text: str) -> Iterator[Term]:
+    """The terms of a text in their order, stop-words dropped.
+
+    >>> [term.term for term in terms("Caroline's cats don't like the ferries; 我喜欢")]
+    ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
+    """
+    for run, unspaced in runs(text):
+        if unspaced:
+            for gram in ngrams(run):
+                yield Term(gram, "")
+        else:
+            word = _content_word(run)
+            if word:
+                yield Term(stem(word), word)
+
+
+def _content_word(raw: str) -> str:
+    """The word of a match, or "" for a stop-word."""
+    if raw in STOP_WORDS:
+        return ""
+    word = raw.partition("'")[0][:MAX_WORD]
+    return "" if word in STOP_WORDS else word
+
+
+def ngrams(run: str) -> list[str]:
+    """The character n-grams that stand for words in a run of a script without spaces. A short run gives itself."""
+    sizes = next((sizes for pattern, sizes in _GRAM_SIZES if pattern.match(run)), _SOUTH_EAST_SIZES)
+    grams = [run[at : at + size] for size in sizes for at in range(len(run) - size + 1)]
+    return grams or [run]
+
+
+def ends_with_question(text: str) -> bool:
+    """Whether the text ends by asking, so that what follows it is an answer."""
+    return text.rstrip().endswith(("?", "？", "؟", "⁇"))
+
+
+def trigrams(word: str) -> frozenset[str]:
+    """The set of character trigrams of `#word#`.
+
+    >>> sorted(trigrams("cat"))
+    ['#ca', 'at#', 'cat']
+    """
+    marked = f"#{word}#"
+    return frozenset(marked[at : at + 3] for at in range(len(marked) - 2))
