@@ -113,7 +113,7 @@ class Calls:
         failed: list[Failed] = []
         for place, item in enumerate(given):
             try:
-                wanted.append(_remember_operation(item))
+                wanted.append(remember_operation(item))
                 places.append(place)
             except RecollectError as error:
                 if on_error == "raise":
@@ -315,6 +315,10 @@ class Memory(Calls):
         """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it."""
         return self._engine.check()
 
+    def probe(self) -> None:
+        """Write a value beside the ledger, durably, and read it back. Raises: StoreError."""
+        self._engine.store.probe()
+
     def now(self) -> datetime:
         """The time by the memory's clock."""
         return self._engine.now()
@@ -358,7 +362,7 @@ def namespace_name(value: object) -> str:
         raise InvalidArgumentError("namespace", value, str(error.args[2])) from None
 
 
-def _remember_operation(item: object) -> Remember:
+def remember_operation(item: object) -> Remember:
     """An item of `remember_all` as an operation. Raises: InvalidRecordError and its like."""
     if isinstance(item, Remember):
         return item
@@ -376,10 +380,7 @@ def _remember_operation(item: object) -> Remember:
 
 
 def _fields_of(record: Record) -> dict[str, Any]:
-    values: dict[str, Any] = {
-        name: getattr(record, name)
-        for name in Fields.__annotations__
-        if getattr(record, name) not in (None, (), {}, False)
-    }
+    """The fields that a record has, without id and content."""
+    values: dict[str, Any] = {name: getattr(record, name) for name in record.present() if name in Fields.__annotations__}
     unknown: tuple[RawField, ...] = record.unknown
     return {**values, "unknown": unknown} if unknown else values

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.filters.tree import Everything, Filter
 from recollect.filters.tree import from_json as filter_from_json
+from recollect.records.codec import RawField
 from recollect.records.record import Record, check_field, fields_from_json, record_id
 
 #: What `expect` takes beside a hash: that no record is there.
@@ -26,6 +27,8 @@ IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
 ORDERS = ("newest", "oldest", "importance", "position", "id")
 _HASH = re.compile(r"[0-9a-f]{64}")
+#: A batch holds a remember_all, which holds remember operations.
+_MAX_DEPTH = 2
 _REGISTRY: dict[str, type[Operation]] = {}
 
 
@@ -51,11 +54,13 @@ class Operation:
         return out
 
 
-def from_json(data: object) -> Operation:
+def from_json(data: object, depth: int = 0) -> Operation:
     """The operation of a JSON form.
 
     Raises: InvalidOperationError, or the error of the part that is wrong (InvalidRecordError, InvalidFilterError ...).
     """
+    if depth > _MAX_DEPTH:
+        raise InvalidOperationError("...", "is nested too deeply: a batch cannot be part of a batch")
     if not isinstance(data, Mapping):
         raise InvalidOperationError(data, "must be a JSON object")
     name = data.get("op")
@@ -69,7 +74,10 @@ def from_json(data: object) -> Operation:
             continue
         if key not in known:
             raise InvalidOperationError(key, f"is no part of {name}")
-        arguments[key] = _READERS[key](value) if key in _READERS else value
+        if key in ("items", "operations"):
+            arguments[key] = _read_operations(value, depth + 1)
+        else:
+            arguments[key] = _READERS[key](value) if key in _READERS else value
     try:
         return kind(**arguments)
     except TypeError as error:
@@ -85,8 +93,12 @@ def _plain(value: Any) -> Any:
         return value.isoformat()
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, RawField):
+        return [value.number, value.type, base64.b64encode(value.value).decode("ascii")]
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(_plain, value))  # of tags, whose order says nothing
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if callable(value):
@@ -97,7 +109,7 @@ def _plain(value: Any) -> Any:
 def _read_fields(value: Any) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise InvalidOperationError(value, "fields must be a JSON object")
-    return fields_from_json(value)
+    return fields_from_json({key: _read_content(item) if key == "content" else item for key, item in value.items()})
 
 
 def _read_content(value: Any) -> Any:
@@ -107,10 +119,10 @@ def _read_content(value: Any) -> Any:
     return value
 
 
-def _read_operations(value: Any) -> tuple[Operation, ...]:
+def _read_operations(value: Any, depth: int) -> tuple[Operation, ...]:
     if not isinstance(value, list):
         raise InvalidOperationError(value, "must be a list of operations")
-    return tuple(from_json(item) for item in value)
+    return tuple(from_json(item, depth) for item in value)
 
 
 _READERS: dict[str, Callable[[Any], Any]] = {
@@ -118,8 +130,6 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "fields": _read_fields,
     "changes": _read_fields,
     "where": filter_from_json,
-    "items": _read_operations,
-    "operations": _read_operations,
 }
 
 

@@ -43,7 +43,7 @@ def word_class() -> str:
     return character_class(_unicode14.WORD)
 
 
-def _around_unknown(text: str, transform: Callable[[str], str]) -> str:
+def around_unknown(text: str, transform: Callable[[str], str]) -> str:
     """Apply `transform` to the stretches between code points that Unicode 14 does not know."""
     out, start = [], 0
     for unknown in _unknown().finditer(text):
@@ -58,7 +58,7 @@ def nfc(text: str) -> str:
     """Canonical composition: `e` and a combining acute become one letter. Used for ids and identity."""
     if text.isascii():
         return text
-    return _around_unknown(text, lambda part: unicodedata.normalize("NFC", part))
+    return around_unknown(text, lambda part: unicodedata.normalize("NFC", part))
 
 
 def fold(text: str) -> str:
@@ -71,7 +71,7 @@ def fold(text: str) -> str:
         return text.lower()
     # Folding can break the composed form and composing can expose a capital, so the pair is done twice: that is a
     # fixed point (Unicode 14, section 3.13, D146).
-    return _around_unknown(text, lambda part: _fold_once(_fold_once(part)))
+    return around_unknown(text, lambda part: _fold_once(_fold_once(part)))
 
 
 def _fold_once(text: str) -> str:

@@ -34,6 +34,7 @@ def document_of(record: Record) -> Document:
         asks=ends_with_question(record.text),
         micros=micros,
         expires=NEVER if record.expires is None else microseconds(record.expires),
+        speaker=tuple(term.term for term in terms(record.speaker or "")),
     )
 
 

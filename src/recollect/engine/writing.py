@@ -56,18 +56,18 @@ class Draft:
     if_exists: str
 
     @property
-    def is_turn(self) -> bool:
-        """A turn of a conversation: what is said twice there was said twice."""
-        return self.record.kind == "conversation" and self.record.conversation is not None
-
-    @property
     def placed(self) -> bool:
         return "position" in self.given
 
     @property
     def appended(self) -> bool:
         """A turn without a place or an id of its own: it comes after those that are there."""
-        return self.is_turn and not self.placed and not self.own_id and self.expect is None
+        return is_turn(self.record) and not self.placed and not self.own_id and self.expect is None
+
+
+def is_turn(record: Record) -> bool:
+    """Whether a record is a turn of a conversation: what is said twice there was said twice."""
+    return record.kind == "conversation" and record.conversation is not None
 
 
 def draft(operation: Remember, scope: Scope, now: datetime, limits: Limits) -> Draft:
@@ -172,15 +172,17 @@ class Writer:
         return self._create(wanted, derived_id(wanted.record, low))
 
     def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
-        changes: dict[str, Any] = {"id": record_id}
-        if wanted.is_turn and not wanted.placed:
-            conversation = wanted.record.conversation
-            assert conversation is not None
-            last = self._tx.last_position(self._line, conversation)
-            changes["position"] = 0 if last is None else last + 1
-        record = wanted.record.changed(**changes)
+        record = self._placed(wanted.record.changed(id=record_id))
         self._put(record)
         return Outcome(record, "created", asked_id=asked_id)
+
+    def _placed(self, record: Record) -> Record:
+        """The record; a turn that has no position gets the one after the last of its conversation."""
+        if record.position is not None or not is_turn(record):
+            return record
+        assert record.conversation is not None
+        last = self._tx.last_position(self._line, record.conversation)
+        return record.changed(position=0 if last is None else last + 1)
 
     def _again(self, wanted: Draft, held: Record) -> Outcome:
         """The same fact again."""
@@ -205,7 +207,7 @@ class Writer:
         if wanted.if_exists == "error":
             raise RecordExistsError(held.id, held.hash)
         names = {*wanted.given, "content"}
-        record = held.changed(**{name: getattr(wanted.record, name) for name in names})
+        record = self._placed(held.changed(**{name: getattr(wanted.record, name) for name in names}))
         if record == held:
             return Outcome(held, "unchanged")
         self._put(record)
@@ -230,6 +232,9 @@ class Writer:
         _check_expectation(record.id, wanted.expect, held)
         if held is None:
             return self._create(wanted, record.id)
+        if is_turn(record) and record.position is None and record.conversation == held.conversation:
+            record = record.changed(position=held.position)
+        record = self._placed(record)
         self._put(record)
         return Outcome(record, "updated")
 
@@ -238,7 +243,7 @@ class Writer:
         held = self.live(record_id)
         if held is None or not self._scope.admits(held):
             raise UnknownRecordError(record_id, self._line.namespace)
-        record = self._changed(held, changes)
+        record = self._placed(self._changed(held, changes))
         check_limits(record, self._limits)
         if not self._scope.admits(record):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))

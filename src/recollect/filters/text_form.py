@@ -37,7 +37,7 @@ from recollect.filters.tree import (
 
 _TOKEN = re.compile(r'\s*(?:([()])|(!=|>=|<=|=|~|<|>)|((?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))', re.DOTALL)
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
-_LAST = datetime(9998, 12, 30, tzinfo=UTC)
+_LAST = datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
 
 class _Token(NamedTuple):
@@ -135,13 +135,17 @@ class _Reader:
         operator = self.take().text
         if self.token.kind != "word":
             raise self.wrong("expected a value")
-        value = self.take().text
-        if operator == "!=":
-            return Not(self.compared(key, "=", value))
-        return self.compared(key, operator, value)
+        value = self.take()
+        try:
+            if operator == "!=":
+                return Not(self.compared(key.text, "=", value.text))
+            return self.compared(key.text, operator, value.text)
+        except InvalidFilterError as error:
+            what, rule = error.args
+            raise InvalidFilterError(self.text, f"{what}: {rule}, at character {key.at + 1}") from None
 
-    def compared(self, key: _Token, operator: str, value: str) -> Filter:
-        name, text = key.text, _unquoted(value)
+    def compared(self, name: str, operator: str, value: str) -> Filter:
+        text = _unquoted(value)
         if name in TEXT_FIELDS and operator == "=":
             return Is(name, (text,))
         if name == "tag" and operator == "=":
@@ -160,9 +164,7 @@ class _Reader:
         if name.startswith("meta.") and operator in "=~":
             return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", _meta_value(value))
         known = ", ".join((*TEXT_FIELDS, "tag", "content", "words", "importance", "time", "meta.KEY"))
-        raise InvalidFilterError(
-            self.text, f"{name} {operator} is no condition, at character {key.at + 1} (keys: {known})"
-        )
+        raise InvalidFilterError(f"{name} {operator}", f"is no condition (keys: {known})")
 
     def timed(self, operator: str, text: str) -> Filter:
         try:
@@ -186,11 +188,15 @@ def _unquoted(text: str) -> str:
     )
 
 
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON, though Python reads it")
+
+
 def _meta_value(text: str) -> Any:
     """A bare JSON number, true, false or null is that value; all else, and whatever is quoted, is text."""
     if '"' not in text:
         try:
-            value = json.loads(text)
+            value = json.loads(text, parse_constant=_refused)
         except (ValueError, RecursionError):
             return text
         if not isinstance(value, (list, dict)):

@@ -17,7 +17,7 @@ from typing import Any
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
 from recollect.records.record import Record, aware, parse_time
-from recollect.unicode import fold, has_surrogate, word_class
+from recollect.unicode import fold, has_surrogate, nfc, word_class
 
 MAX_DEPTH = 60
 #: Fields that a filter can compare with a text, exactly.
@@ -82,8 +82,9 @@ class Is(Filter):
             raise InvalidFilterError(self.name, "needs at least one value")
         for value in self.values:
             _checked_text(self.name, value)
-        if self.name == "kind":
-            object.__setattr__(self, "values", tuple(fold(value) for value in self.values))
+        # As records hold them, so that what a record was given finds it.
+        if self.name in ("id", "kind"):
+            object.__setattr__(self, "values", tuple(map(nfc if self.name == "id" else fold, self.values)))
 
     def matches(self, record: Record) -> bool:
         return getattr(record, self.name) in self.values
@@ -130,7 +131,7 @@ class Meta(Filter):
             raise InvalidFilterError(self.key, f"{error.args[1]} {error.args[2]}") from None
 
     def __hash__(self) -> int:
-        return hash((self.key, self.test, repr(self.value)))
+        return hash((self.key, self.test))  # values that are equal (1 and 1.0) need not look alike
 
     def matches(self, record: Record) -> bool:
         if self.key not in record.metadata:
@@ -162,7 +163,10 @@ class ImportanceAtLeast(Filter):
     def __post_init__(self) -> None:
         if isinstance(self.least, bool) or not isinstance(self.least, (int, float)) or self.least != self.least:
             raise InvalidFilterError(self.least, "importance_at_least takes a number")
-        object.__setattr__(self, "least", float(self.least))
+        try:
+            object.__setattr__(self, "least", float(self.least))
+        except OverflowError:
+            raise InvalidFilterError(self.least, "importance_at_least takes a number that a float can hold") from None
 
     def matches(self, record: Record) -> bool:
         return record.importance is not None and record.importance >= self.least
@@ -418,8 +422,8 @@ def _meta_from_json(value: object) -> Filter:
 
 
 def _time_from_json(name: str, value: object) -> Filter:
-    ends = [end for end in (value if isinstance(value, list) else [value]) if isinstance(end, str)]
-    if len(ends) != (2 if name == "between" else 1):
+    ends = value if isinstance(value, list) else [value]
+    if len(ends) != (2 if name == "between" else 1) or not all(isinstance(end, str) for end in ends):
         raise InvalidFilterError(value, f"{name} takes {'two times' if name == 'between' else 'a time'} in ISO 8601")
     try:
         times = [parse_time(name, end) for end in ends]

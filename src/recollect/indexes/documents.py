@@ -33,6 +33,7 @@ class Document(NamedTuple):
     place     the order within the session: position, time, id
     asks      whether it ends with a question, which the next turn answers
     micros, expires   in microseconds of 1970; `expires` NEVER where it does not
+    speaker   the terms of the speaker's name
     """
 
     id: str
@@ -42,6 +43,7 @@ class Document(NamedTuple):
     asks: bool
     micros: int
     expires: int
+    speaker: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,13 @@ class Table:
     ids: list[str]
     first_due: int
     _numbers: dict[str, int]
-    _earlier: Ints
+    _earlier: list[int]
 
     def number(self, record_id: str) -> int:
         """The document of a live record, or NONE."""
         number = self._numbers.get(record_id, NONE)
         while number >= self.count:  # given after this view
-            number = int(self._earlier[number]) if number < len(self._earlier) else NONE
+            number = self._earlier[number]
         return number if number != NONE and self.alive[number] else NONE
 
     def mask(self, record_ids: Iterable[str]) -> Flags:
@@ -86,6 +88,7 @@ class Table:
         for number in due:
             _unlink(int(number), before, after, self.count)
             alive[number] = False
+        staying = self.expires[: self.count][alive[: self.count]]
         return Table(
             count=self.count,
             live_count=self.live_count - len(due),
@@ -98,7 +101,7 @@ class Table:
             before=before,
             after=after,
             ids=self.ids,
-            first_due=NEVER,
+            first_due=int(staying.min(initial=NEVER)),
             _numbers=self._numbers,
             _earlier=self._earlier,
         )
@@ -124,8 +127,9 @@ class Documents:
         self._numbers: dict[str, int] = {}
         self._sessions: dict[tuple[str, str], list[tuple[Place, int]]] = {}
         self._session_of: dict[int, tuple[tuple[str, str], Place]] = {}
-        self._length, self._micros, self._expires, self._earlier, self._before, self._after = (
-            np.zeros(16, dtype=np.int64) for _ in range(6)
+        self._earlier: list[int] = []  # document -> the one that its record had before
+        self._length, self._micros, self._expires, self._before, self._after = (
+            np.zeros(16, dtype=np.int64) for _ in range(5)
         )
         self._asks, self._alive = np.zeros(16, dtype=np.bool_), np.zeros(16, dtype=np.bool_)
         self._shared = False  # whether a view holds the columns that deaths and insertions change
@@ -135,8 +139,9 @@ class Documents:
         copy = Documents()
         copy.__dict__.update(self.__dict__)
         copy._ids, copy._numbers, copy._session_of = list(self._ids), dict(self._numbers), dict(self._session_of)
+        copy._earlier = list(self._earlier)
         copy._sessions = {session: list(turns) for session, turns in self._sessions.items()}
-        for name in ("_length", "_micros", "_expires", "_earlier", "_before", "_after", "_asks", "_alive"):
+        for name in ("_length", "_micros", "_expires", "_before", "_after", "_asks", "_alive"):
             setattr(copy, name, getattr(self, name).copy())
         copy._shared = False
         return copy
@@ -152,7 +157,7 @@ class Documents:
         self._expires[number] = document.expires
         self._alive[number] = True
         self._before[number] = self._after[number] = NONE
-        self._earlier[number] = self._numbers.get(document.id, NONE)
+        self._earlier.append(self._numbers.get(document.id, NONE))
         self._numbers[document.id] = number
         self._ids.append(document.id)
         self._first_due = min(self._first_due, document.expires)
@@ -231,6 +236,6 @@ class Documents:
             return np.concatenate([column, np.zeros_like(column)])
 
         self._length, self._micros, self._expires = map(doubled, (self._length, self._micros, self._expires))
-        self._earlier, self._before, self._after = map(doubled, (self._earlier, self._before, self._after))
+        self._before, self._after = map(doubled, (self._before, self._after))
         self._asks, self._alive = map(doubled, (self._asks, self._alive))
         self._shared = False

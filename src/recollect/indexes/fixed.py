@@ -25,7 +25,8 @@ def log_ratio(above: int, below: int) -> int:
     (0, 2.3026)
     """
     ratio = _CONTEXT.divide(Decimal(above), Decimal(below))
-    return int((_CONTEXT.ln(ratio) * ONE).to_integral_value(ROUND_HALF_EVEN))
+    # Every step in our own context: operators would use the caller's, which may have any precision.
+    return int(_CONTEXT.to_integral_value(_CONTEXT.multiply(_CONTEXT.ln(ratio), Decimal(ONE))))
 
 
 @lru_cache(maxsize=4_096)
@@ -40,4 +41,5 @@ def logistic(score: int, mass: int, offset: str, slope: str) -> float:
         context.sqrt(context.divide(Decimal(mass), Decimal(ONE))),
     )
     power = context.exp(context.subtract(Decimal(offset), context.multiply(Decimal(slope), f)))
-    return float(context.divide(Decimal(1), context.add(Decimal(1), power)).quantize(Decimal("0.000001")))
+    chance = context.divide(Decimal(1), context.add(Decimal(1), power))
+    return float(context.quantize(chance, Decimal("0.000001")))

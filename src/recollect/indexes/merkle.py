@@ -120,7 +120,7 @@ def decode_page(body: bytes) -> Page:
         else:
             page[slot] = Leaf(body[at : at + 32], body[at + 32 : at + 64])
             at += 64
-    if at != len(body):
+    if at != len(body) or children & ~used:
         raise ValueError("a page of the Merkle trie has the wrong length")
     return page
 
@@ -216,7 +216,10 @@ def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
     if extra:
         return f"the Merkle trie has {extra} leaves without a record"
     wrong = sum(held[path] != leaf for path, leaf in wanted.items())
-    return f"{wrong} leaves of the Merkle trie belong to other versions" if wrong else ""
+    if wrong:
+        return f"{wrong} leaves of the Merkle trie belong to other versions"
+    # All pages agree with each other and hold the right leaves; whether each leaf is where it belongs, this tells.
+    return "" if root_of(versions) == root.hash else "the Merkle trie does not have the shape that its leaves give it"
 
 
 def _walk(child: Root | Child, node: Callable[[int], bytes], held: dict[bytes, bytes], depth: int) -> str:

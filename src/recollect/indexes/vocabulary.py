@@ -1,7 +1,7 @@
 """The words that a namespace uses, findable by trigram: where a misspelt or unknown word is led to those it resembles.
 
-Words are only ever added. One that no live record uses any more is passed over when it is looked up, because its stem
-then has no document; so a reader of an older view gets that view's answer.
+Words are only ever added. One that no record of the reader's view uses, in just this form, is passed over when it is
+looked up; so a reader of an older view gets that view's answer, and an index made anew gives the same.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Vocabulary:
     def similar(self, word: str, in_use: Callable[[str], bool]) -> list[Similar]:
         """The best words, of `MOST_STEMS` different stems, that resemble `word`; most alike first, ties alphabetical.
 
-        in_use   whether a stem has a document in the reader's view
+        in_use   whether a word has a document in the reader's view
 
         Cost: in proportion to the words that share a trigram.
         """
@@ -75,7 +75,7 @@ class Vocabulary:
         alike.sort(key=lambda item: (-item.dice, item.word))
         best: dict[str, Similar] = {}
         for item in alike:
-            if item.stem not in best and in_use(item.stem):
+            if item.stem not in best and in_use(item.word):
                 best[item.stem] = item
                 if len(best) == MOST_STEMS:
                     break

@@ -13,7 +13,7 @@ depend on the order of adding. docs/architecture.md has the formulas.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from recollect.indexes.documents import NONE, Document, Documents, Flags, Ints, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
-from recollect.indexes.vocabulary import Similar, Vocabulary
+from recollect.indexes.vocabulary import Similar, Vocabulary, comparable
 
 #: What the turns around lend, in tenths, nearest first; the turn right before lends more where it asked a question.
 FROM_BEFORE = (4, 3, 1, 1)
@@ -33,6 +33,10 @@ DONOR_CAP = 12
 PIVOT_CONSTANT, PIVOT_SLOPE = 6 * ONE // 10, 225
 #: The saturated mass is at most k1 + 1 = 2.5, as a fraction.
 TOP = (5, 2)
+#: Before a term that is a speaker's name: no word begins so.
+_SPEAKER = "@"
+#: Before a term that is a word as it was written, stem and all: which words a view knows.
+_WORD = "="
 _COUNT_BITS = 16
 _MOST_COUNT = (1 << 15) - 1
 _MOST_ASKED = 15
@@ -146,32 +150,40 @@ class Scores:
 class WordView:
     """The index of one moment: immutable, and a pure function of the records that it holds."""
 
-    def __init__(self, table: Table, postings: dict[str, _Postings], vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, table: Table, postings: dict[str, _Postings], vocabulary: Vocabulary, borrowed: Mapping[str, int]
+    ) -> None:
         self.table = table
         self._postings = postings
         self._vocabulary = vocabulary
+        self._borrowed = borrowed
 
     def at(self, now: int) -> WordView:
         """The view without the records that are due at `now`."""
         table = self.table.at(now)
-        return self if table is self.table else WordView(table, self._postings, self._vocabulary)
+        return self if table is self.table else WordView(table, self._postings, self._vocabulary, self._borrowed)
 
     def postings(self, term: str) -> tuple[Ints, Ints]:
         """Documents (rising) and counts of a term, live ones only. Cost: O(number of postings)."""
+        end = min(self.table.count, self._borrowed.get(term, self.table.count))
         held = self._postings.get(term)
         if held is None:
             empty: Ints = np.zeros(0, dtype=np.int64)
             return empty, empty
         column, count = held.column, held.count
         packed = column[: min(count, len(column))]
-        packed = packed[: int(np.searchsorted(packed, self.table.count << _COUNT_BITS))]
+        packed = packed[: int(np.searchsorted(packed, end << _COUNT_BITS))]
         numbers = packed >> _COUNT_BITS
         live = self.table.alive[numbers]
         return numbers[live], (packed & ((1 << _COUNT_BITS) - 1))[live]
 
+    def speaks(self, term: str) -> bool:
+        """Whether a term is part of a speaker's name."""
+        return len(self.postings(_SPEAKER + term)[0]) > 0
+
     def similar(self, word: str) -> list[Similar]:
         """Known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda stem: len(self.postings(stem)[0]) > 0)
+        return self._vocabulary.similar(word, lambda known: len(self.postings(_WORD + known)[0]) > 0)
 
     def idf(self, documents: int, occurrences: int) -> int:
         """The mean of two inverse frequencies, with 16 bits of fraction.
@@ -276,7 +288,8 @@ class WordIndex:
         self._documents = Documents()
         self._postings: dict[str, _Postings] = {}
         self._vocabulary = Vocabulary()
-        self._borrowed: set[str] = set()  # terms whose postings belong to the index that this one was forked from
+        # Terms whose postings belong to the index that this one was forked from -> the first document not ours there.
+        self._borrowed: dict[str, int] = {}
 
     def fork(self) -> WordIndex:
         """A copy that can go its own way: for a batch that wants to find what it has not yet committed.
@@ -287,7 +300,7 @@ class WordIndex:
         copy._documents = self._documents.fork()
         copy._postings = dict(self._postings)
         copy._vocabulary = self._vocabulary  # only ever grows, and words without documents are passed over
-        copy._borrowed = set(self._postings)
+        copy._borrowed = dict.fromkeys(self._postings, self._documents.count) | self._borrowed
         return copy
 
     def apply(self, removed: Iterable[str], added: Iterable[Document]) -> None:
@@ -300,29 +313,38 @@ class WordIndex:
         for document in added:
             number = self._documents.add(document)
             for term, count in Counter(term.term for term in document.terms).items():
-                postings = self._postings.get(term)
-                if postings is None:
-                    postings = self._postings[term] = _Postings()
-                elif term in self._borrowed:
-                    self._borrowed.remove(term)
-                    numbers = postings.column[: postings.count]
-                    before = int(np.searchsorted(numbers, number << _COUNT_BITS))
-                    postings = self._postings[term] = _Postings(numbers[:before].copy())
-                postings.append(number, count)
-            for stem, word in document.terms:
-                if word:
-                    self._vocabulary.add(word, stem)
+                self._posted(term, number).append(number, count)
+            for name in document.speaker:
+                self._posted(_SPEAKER + name, number).append(number, 1)
+            for word, stem in {term.word: term.term for term in document.terms if comparable(term.word)}.items():
+                self._posted(_WORD + word, number).append(number, 1)
+                self._vocabulary.add(word, stem)
+
+    def _posted(self, term: str, number: int) -> _Postings:
+        """The postings of a term, ready for `number` to be appended."""
+        postings = self._postings.get(term)
+        if postings is None:
+            postings = self._postings[term] = _Postings()
+        elif term in self._borrowed:
+            column = postings.column[: postings.count]
+            # What the other index appended since the fork is not ours.
+            ours = int(np.searchsorted(column, self._borrowed[term] << _COUNT_BITS))
+            postings = self._postings[term] = _Postings(column[:ours].copy())
+            del self._borrowed[term]
+        return postings
 
     def view(self) -> WordView:
         """The index of this moment."""
-        return WordView(self._documents.view(), self._postings, self._vocabulary)
+        return WordView(self._documents.view(), self._postings, self._vocabulary, self._borrowed)
 
 
 def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
     """The terms of a question: (term, word) pairs counted, and for each unknown word those that resemble it.
 
-    The unknown word stays, with its full weight: what the memory does not know lowers every score.
+    The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of speakers
+    are left out where other words remain: speakers are named in the turns of others, not in what they say themselves.
     """
+    wanted = [each for each in wanted if not view.speaks(each[0])] or wanted
     counts = Counter(term for term, _ in wanted)
     words = dict(reversed(wanted))  # the first word of each term
     asked = {

@@ -57,7 +57,7 @@ _BY_NUMBER = {number: (name, kind) for name, (number, kind) in FIELDS.items()}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 #: The first and the last instant that a `datetime` can show at any offset: years 2 to 9998.
-_TIMES = range(
+TIMES = range(
     (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
     (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
 )
@@ -216,7 +216,7 @@ def _encode_time(value: datetime) -> bytes:
 
 def _decode_time(raw: bytes) -> datetime:
     micros, offset_s = struct.unpack(">qi", raw)
-    if micros not in _TIMES or not -_DAY_S < offset_s < _DAY_S:
+    if micros not in TIMES or not -_DAY_S < offset_s < _DAY_S:
         raise CodecError("a time is out of range", 0)
     return moment(micros, offset_s)
 

@@ -57,7 +57,7 @@ def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
     if isinstance(value, str):
         if has_surrogate(value):
             raise InvalidRecordError(path, value, "holds a lone surrogate, which is not valid Unicode")
-        return str(value)
+        return str.__str__(value)
     if isinstance(value, int):
         if value not in INT64:
             raise InvalidRecordError(path, value, "does not fit in 64 bits; store it as text")
@@ -73,7 +73,7 @@ def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
                 raise InvalidRecordError(f"{path} key", key, "must be text")
             if has_surrogate(key):
                 raise InvalidRecordError(f"{path} key", key, "holds a lone surrogate, which is not valid Unicode")
-            out[str(key)] = freeze(item, f"{path}[{key!r}]", depth + 1)
+            out[str.__str__(key)] = freeze(item, f"{path}[{key!r}]", depth + 1)
         return FrozenDict(out)
     if isinstance(value, (list, tuple)):
         return FrozenList(freeze(item, f"{path}[{place}]", depth + 1) for place, item in enumerate(value))

@@ -25,7 +25,7 @@ from recollect.unicode import fold, has_surrogate, nfc
 MAX_ID_BYTES = 255
 MAX_NAME_BYTES = 1000
 KINDS = ("conversation", "entity", "knowledge", "user_fact", "task", "custom")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _YEARS = range(2, 9999)
 
 #: The id of a record: NFC text of 1 to 255 bytes, unique in its namespace.
@@ -71,7 +71,7 @@ def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
         raise InvalidRecordError(name, value, "holds a control character")
     if len(value) > most_bytes or len(value.encode("utf-8")) > most_bytes:
         raise InvalidRecordError(name, value, f"is longer than {most_bytes} bytes")
-    return str(value)
+    return str.__str__(value)  # of a `class Role(str, Enum)` the text that was checked, not what str() makes of it
 
 
 def _kind(name: str, value: object) -> str:
@@ -84,7 +84,7 @@ def _content(name: str, value: object) -> str | bytes:
             raise InvalidRecordError(name, value, "is empty: there is nothing to remember")
         if has_surrogate(value):
             raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
-        return str(value)
+        return str.__str__(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
     raise InvalidRecordError(name, value, "must be text, or bytes with a media_type")
@@ -131,14 +131,14 @@ def aware(name: str, value: object) -> datetime:
         raise InvalidRecordError(name, value, "is naive: give it a time zone, such as tzinfo=datetime.timezone.utc")
     if offset % timedelta(seconds=1):
         raise InvalidRecordError(name, value, "has a UTC offset that is not whole seconds")
-    if value.year not in _YEARS:
+    if value.year not in _YEARS or codec.microseconds(value) not in codec.TIMES:
         raise InvalidRecordError(name, value, "must lie in the years 2 to 9998")
     return codec.moment(codec.microseconds(value), offset // timedelta(seconds=1))
 
 
 def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
     def check(name: str, value: object) -> tuple[str, ...]:
-        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable):
             raise InvalidRecordError(name, value, "must be a list of texts")
         return tuple(dict.fromkeys(item(name, each) for each in value))
 
@@ -272,13 +272,15 @@ class Record:
             checked = _CHECKS.get(name, _text)(name, value)
             if checked is not value:
                 object.__setattr__(self, name, checked)
+        if self.unknown != ():
+            object.__setattr__(self, "unknown", _unknown(self.unknown))
         if isinstance(self.content, bytes) and self.media_type is None:
             raise InvalidRecordError("media_type", None, "is needed where content is bytes")
         if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
             raise InvalidRecordError("valid_to", self.valid_to.isoformat(), "lies before valid_from")
 
     def __repr__(self) -> str:
-        present = {"content" if name in ("text", "data") else name: value for name, value in self._present().items()}
+        present = {"content" if name in ("text", "data") else name: value for name, value in self.present().items()}
         return f"Record({', '.join(f'{name}={shown(value)}' for name, value in present.items())})"
 
     # Identity: records are the same when their canonical bytes are. (Python's own field equality would take 1 for
@@ -302,7 +304,7 @@ class Record:
     def to_bytes(self) -> bytes:
         """The canonical bytes (see `records.codec`)."""
         if self._bytes is None:
-            object.__setattr__(self, "_bytes", codec.encode(self._present(), self.unknown))
+            object.__setattr__(self, "_bytes", codec.encode(self.present(), self.unknown))
         assert self._bytes is not None
         return self._bytes
 
@@ -347,10 +349,12 @@ class Record:
         Raises: UnknownArgumentError for a name that is no field.
         """
         for name in changes:
-            check_field(name, "update()")
+            if name != "unknown":
+                check_field(name, "update()")
         return replace(self, **changes)
 
-    def _present(self) -> dict[str, Any]:
+    def present(self) -> dict[str, Any]:
+        """The fields that the record has, by their names in `codec.FIELDS` (content is `text` or `data`)."""
         out = {}
         for name in FIELD_NAMES:
             value = getattr(self, name)
@@ -364,7 +368,7 @@ class Record:
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes the same record, to the bit; absent fields are left out."""
         out: dict[str, Any] = {}
-        for name, value in self._present().items():
+        for name, value in self.present().items():
             if isinstance(value, datetime):
                 out[name] = value.isoformat()
             elif isinstance(value, bytes):
@@ -380,7 +384,11 @@ class Record:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
         """The record of a JSON object made by `to_json`. Raises: InvalidRecordError, UnknownArgumentError."""
-        return cls(**fields_from_json(data))
+        given = fields_from_json(data)
+        for name in ("id", "content"):
+            if name not in given:
+                raise InvalidRecordError(name, None, "is missing")
+        return cls(**given)
 
 
 FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
@@ -388,6 +396,25 @@ _REQUIRED = frozenset(f.name for f in fields(Record) if f.default is not None)
 _DEFAULTS = tuple((f.name, f.default) for f in fields(Record) if f.name in FIELD_NAMES and f.name != "metadata")
 _NO_METADATA = FrozenDict()
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
+
+
+def _unknown(value: object) -> tuple[codec.RawField, ...]:
+    """Fields that this release does not know, in the order of their numbers."""
+    if not isinstance(value, (list, tuple)):
+        raise InvalidRecordError("unknown", value, "must be a list of fields: number, type and bytes")
+    known = {number for number, _ in codec.FIELDS.values()}
+    out = []
+    for item in value:
+        match item:
+            case (int(number), int(kind), bytes(raw)) if (
+                0 < number < 2**63 and 0 <= kind < 256 and number not in known and not isinstance(kind, bool)
+            ):
+                out.append(codec.RawField(number, kind, raw))
+            case _:
+                raise InvalidRecordError("unknown", item, "must be number, type and bytes of a field not known here")
+    if len({raw.number for raw in out}) != len(out):
+        raise InvalidRecordError("unknown", value, "names a field twice")
+    return tuple(sorted(out))
 
 
 def check_field(name: str, call: str) -> None:
@@ -404,6 +431,8 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     """
     if not isinstance(data, Mapping):
         raise InvalidRecordError("record", data, "must be a JSON object")
+    if "content" in data and "data" in data:
+        raise InvalidRecordError("data", data["data"], "is given beside content: a record has one of them")
     out: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TIME_FIELDS and isinstance(value, str):
@@ -439,16 +468,13 @@ def _unknown_from_json(value: object) -> tuple[codec.RawField, ...]:
     if not isinstance(value, list):
         raise InvalidRecordError("unknown", value, "must be a list of [number, type, base64]")
     out = []
-    known = {number for number, _ in codec.FIELDS.values()}
     for item in value:
         match item:
-            case [int(number), int(kind), str(raw)] if 0 < number < 2**49 and 0 <= kind < 256 and number not in known:
-                out.append(codec.RawField(number, kind, _from_base64("unknown", raw)))
+            case [number, kind, str(raw)]:
+                out.append((number, kind, _from_base64("unknown", raw)))
             case _:
-                raise InvalidRecordError("unknown", item, "must be [number, type, base64] of a field not known here")
-    if len({raw.number for raw in out}) != len(out):
-        raise InvalidRecordError("unknown", value, "names a field twice")
-    return tuple(sorted(out))
+                raise InvalidRecordError("unknown", item, "must be [number, type, base64]")
+    return _unknown(out)
 
 
 def utc_now() -> datetime:

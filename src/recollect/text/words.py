@@ -17,7 +17,7 @@ from typing import NamedTuple
 import Stemmer
 
 from recollect.text.english import IRREGULAR, STOP_WORDS
-from recollect.unicode import fold, word_class
+from recollect.unicode import around_unknown, fold, word_class
 
 #: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
 #: character is nearly a word, so single ones count too; a Thai letter says as little as a Latin one.
@@ -48,7 +48,8 @@ def _pattern() -> re.Pattern[str]:
     unspaced = f"[{_IDEOGRAPHS}{_KANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST}]+"
     letters = f"[{word_class()}]"
     spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
-    return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:{spaced})+)?)")
+    # No ASCII digit after the apostrophe, as in _ASCII_WORD: an emoji elsewhere must not change what "5'10" gives.
+    return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
 
 
 @cache
@@ -76,7 +77,9 @@ def folded(text: str) -> str:
     text = fold(text)
     if not _needs_unmarking(text):
         return text
-    return unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", text)))
+    return around_unknown(
+        text, lambda part: unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", part)))
+    )
 
 
 def _needs_unmarking(text: str) -> bool:

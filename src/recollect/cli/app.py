@@ -1,0 +1,152 @@
+"""The command's frame: the options that every command has, opening the memory, and errors as exit codes.
+
+Exit codes: 0 done; 1 an error of Recollect's own, one line of it on stderr (with --json an object); 2 the command line
+cannot be read; 130 interrupted. Reading commands never make a store.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, tzinfo
+from typing import Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import click
+
+from recollect._version import __version__
+from recollect.errors import RecollectError
+from recollect.filters import parse
+from recollect.filters.tree import Filter
+from recollect.memory import Memory
+from recollect.opening import open as open_memory
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Settings:
+    """What was asked for on the command line, before or after the command's name."""
+
+    db: str | None = None
+    namespace: str = "default"
+    as_json: bool = False
+    user: str | None = None
+
+    def open(self, *, create: bool = False) -> Memory:
+        """The memory that the command is about. Without `create`, a missing store is an error."""
+        return open_memory(self.db, self.namespace, create=create)
+
+
+class App(click.Group):
+    """A group whose commands' errors become one line and an exit code."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RecollectError as error:
+            _complain(ctx, error)
+            ctx.exit(1)
+        except BrokenPipeError:
+            # The reader of our output went away; there is nobody left to tell.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(1)
+
+
+def _complain(ctx: click.Context, error: RecollectError) -> None:
+    if isinstance(ctx.obj, Settings) and ctx.obj.as_json:
+        click.echo(json.dumps(error.to_json(), ensure_ascii=False), err=True)
+    else:
+        click.echo(f"error: {error}", err=True)
+
+
+def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """An option's callback: keep the value, given before or after the command's name, in the settings."""
+
+    def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+        settings = ctx.ensure_object(Settings)
+        if value not in (None, False):
+            setattr(settings, name, value)
+        return value
+
+    return callback
+
+
+_COMMON = (
+    click.option(
+        "--db", metavar="FILE", callback=_store("db"), expose_value=False, help="The store; default: RECOLLECT_DB."
+    ),
+    click.option(
+        "-n", "--namespace", metavar="NAME", callback=_store("namespace"), expose_value=False, help="Default: default."
+    ),
+    click.option("--json", is_flag=True, callback=_store("as_json"), expose_value=False, help="Print JSON."),
+)
+
+
+def common(command: F) -> F:
+    """The options that stand before and after the command's name alike, and the settings as first argument."""
+
+    @click.pass_obj
+    @functools.wraps(command)
+    def wrapped(settings: Settings, /, *args: Any, **kwargs: Any) -> Any:
+        return command(settings, *args, **kwargs)
+
+    out: Any = wrapped
+    for option in reversed(_COMMON):
+        out = option(out)
+    return out  # type: ignore[no-any-return]
+
+
+class FilterType(click.ParamType):
+    """A filter in its text form."""
+
+    name = "filter"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Filter:
+        return value if isinstance(value, Filter) else parse(value)
+
+
+class ZoneType(click.ParamType):
+    """A time zone by its IANA name."""
+
+    name = "zone"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tzinfo:
+        if isinstance(value, tzinfo):
+            return value
+        if value.upper() in ("UTC", "Z"):
+            return UTC
+        try:
+            return ZoneInfo(value)
+        except (KeyError, ValueError, OSError):
+            self.fail(f"{value!r} is not a time zone, such as UTC or Europe/Copenhagen", param, ctx)
+
+
+where_option = click.option("-w", "--where", type=FilterType(), metavar="FILTER", help="Such as: user=ana and not tag=old")
+zone_option = click.option(
+    "--tz", "zone", type=ZoneType(), default="UTC", show_default=True, help="The zone of times that name none."
+)
+
+
+@click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="recollect")
+@common
+def app(settings: Settings) -> None:
+    """Long-term memory for LLM agents: offline, deterministic, explained, versioned.
+
+    Begin with `recollect demo`, or: recollect remember "Ana prefers window seats" --user ana
+    """
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+from recollect.cli import diagnosing, moving, reading, writing  # noqa: E402 - the commands register with the app
+
+__all__ = ["app", "diagnosing", "moving", "reading", "writing"]

@@ -1,0 +1,48 @@
+"""Commands about Recollect itself: doctor, demo."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from recollect import demo as demonstration
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json
+from recollect.doctor import examine
+
+
+@app.command()
+@click.option("--check", is_flag=True, help="Also read and hash everything that is held.")
+@common
+def doctor(settings: Settings, check: bool) -> None:
+    """Examine the store: which signals act, versions, the file's health, a real write and read-back."""
+    with settings.open() as memory:
+        findings = examine(memory, check=check)
+    if settings.as_json:
+        print_json([finding._asdict() for finding in findings])
+    else:
+        render.table(
+            (("", {}), ("what", {}), ("finding", {"overflow": "fold"})),
+            (("ok" if each.well else "!!", each.what, render.plain(each.finding, 1000)) for each in findings),
+        )
+    if not all(finding.well for finding in findings):
+        sys.exit(1)
+
+
+@app.command()
+@common
+def demo(settings: Settings) -> None:
+    """Remember a conversation of our own and answer eight questions about it, with reasons."""
+    with demonstration.Demo(settings.db) as shown:
+        if settings.as_json:
+            print_json(shown.to_json())
+            return
+        click.echo(shown.introduction)
+        for answer in shown.answers():
+            click.echo()
+            click.secho(f"{answer.question}", bold=True, nl=False)
+            click.echo(f"   [{answer.kind}: {answer.note}; {answer.milliseconds:.2f} ms]")
+            render.show_hits(answer.hits)
+        click.echo()
+        click.echo(shown.farewell)

@@ -1,0 +1,85 @@
+"""Commands that move memories in and out: import, export."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import tzinfo
+from pathlib import Path
+
+import click
+
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json, zone_option
+from recollect.importers import IMPORTERS
+from recollect.importers.jsonl import write_jsonl
+from recollect.importers.run import import_path
+from recollect.memory import Memory
+
+#: So many damaged items are named; the rest are counted.
+_NAMED = 20
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal; nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("remembering"), BarColumn(), TextColumn("{task.completed} items"), TimeElapsedColumn())
+    with Progress(*columns, console=render.console(stderr=True), transient=True) as bar:
+        task = bar.add_task("import", total=None)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@app.command("import")
+@click.argument("format", type=click.Choice(tuple(IMPORTERS)))
+@click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
+@zone_option
+@common
+def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzinfo) -> None:  # noqa: A002
+    """Remember what files of a FORMAT hold. Run again, it adds only what is new."""
+    importer = IMPORTERS[format]
+    reports = []
+    with settings.open(create=True) as memory:
+        for path in paths:
+            with _progress(settings.as_json) as progress:
+                reports.append((path, import_path(memory, importer, path, zone=zone, progress=progress)))
+    if settings.as_json:
+        print_json([{"path": str(path), **report.to_json()} for path, report in reports])
+    else:
+        for path, report in reports:
+            click.echo(f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} held already")
+            for name, count in report.namespaces.items():
+                click.echo(f"  namespace {name}: {count}")
+            for damage in report.damaged[:_NAMED]:
+                click.echo(f"  not imported: {damage.place}: {damage.reason}", err=True)
+            if len(report.damaged) > _NAMED:
+                click.echo(f"  and {len(report.damaged) - _NAMED} more items not imported", err=True)
+        click.echo(f"times without a zone were taken as {zone}")
+    if any(report.damaged for _, report in reports):
+        sys.exit(1)
+
+
+@app.command()
+@click.argument("path", type=click.Path(path_type=Path, allow_dash=True), default="-")
+@click.option("--all", "everything", is_flag=True, help="All namespaces, not just one.")
+@common
+def export(settings: Settings, path: Path, everything: bool) -> None:
+    """Write the records to PATH ("-": standard output) as JSON lines that `import jsonl` reads to the same root."""
+    with settings.open() as memory:
+        chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
+        if str(path) == "-":
+            stream = click.get_text_stream("stdout", encoding="utf-8")
+            for each in chosen:
+                write_jsonl(each, stream)
+            return
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            count = sum(write_jsonl(each, file) for each in chosen)
+    if settings.as_json:
+        print_json({"path": str(path), "records": count})
+    else:
+        click.echo(f"{path}: {count} records")

@@ -1,0 +1,146 @@
+"""Commands that only read: recall, grep, show, list, stats, namespaces."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from recollect import filters
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json, where_option
+from recollect.engine.results import record_json
+from recollect.errors import UnknownRecordError
+from recollect.filters.tree import Filter
+from recollect.memory import Memory
+from recollect.operations import ORDERS
+
+
+def _say_if_empty(memory: Memory, found: int) -> None:
+    """Nothing found: say so, and what there is, so that a wrong namespace does not look like an empty memory."""
+    if found:
+        return
+    click.echo("nothing found", err=True)
+    names = memory.namespaces()
+    if memory.name not in names and names:
+        click.echo(f"namespace {memory.name!r} holds nothing; there are: {', '.join(names[:20])}", err=True)
+
+
+@app.command()
+@click.argument("question")
+@click.option("-k", "k", type=int, default=5, show_default=True, help="How many hits.")
+@where_option
+@common
+def recall(settings: Settings, question: str, k: int, where: Filter | None) -> None:
+    """Find the records that answer QUESTION best, with scores and reasons."""
+    with settings.open() as memory:
+        hits = memory.recall(question, k=k, where=where)
+        if settings.as_json:
+            print_json(hits.to_json())
+            return
+        _say_if_empty(memory, len(hits))
+        if hits:
+            render.show_hits(hits)
+
+
+@app.command()
+@click.argument("query")
+@click.option("-k", "k", type=int, default=20, show_default=True, help="At most so many records.")
+@where_option
+@common
+def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
+    """Find the records whose text matches QUERY, newest first.
+
+    QUERY: words (all must occur), "phrases", prefix*, and, or, not, parentheses.
+    """
+    with settings.open() as memory:
+        records = memory.grep(query, limit=k, where=where)
+        if settings.as_json:
+            print_json([record_json(record) for record in records])
+            return
+        _say_if_empty(memory, len(records))
+        if records:
+            render.show_records(records)
+
+
+@app.command()
+@click.argument("id")
+@common
+def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
+    """Show the record of ID whole, with its history."""
+    with settings.open() as memory:
+        record = memory.get(id)
+        if record is None:
+            raise UnknownRecordError(id, memory.name)
+        history = [
+            {"seq": commit.seq, "time": commit.time.isoformat(), "cause": change.cause, "reason": commit.reason}
+            for commit in memory.changes()
+            for change in commit.changes
+            if change.id == record.id
+        ]
+        if settings.as_json:
+            print_json({**record_json(record), "history": history})
+            return
+        rows = [
+            (name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
+            for name, value in record_json(record).items()
+        ]
+        rows += [("history", f"{each['time']} {each['cause']} in commit {each['seq']}") for each in history]
+        render.table(
+            (("field", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value, 100_000)) for name, value in rows)
+        )
+
+
+@app.command("list")
+@click.option("-k", "k", type=int, default=20, show_default=True, help="At most so many records.")
+@click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
+@where_option
+@common
+def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
+    """List records, newest first unless told otherwise."""
+    with settings.open() as memory:
+        records = memory.find(where, limit=k, order=order)
+        if settings.as_json:
+            print_json([record_json(record) for record in records])
+            return
+        _say_if_empty(memory, len(records))
+        if records:
+            render.show_records(records)
+            total = memory.count(where or filters.everything())
+            if total > len(records):
+                click.echo(f"{len(records)} of {total}; -k {total} shows all", err=True)
+
+
+@app.command()
+@common
+def stats(settings: Settings) -> None:
+    """Tell how many of what are held."""
+    with settings.open() as memory:
+        found = memory.stats()
+    if settings.as_json:
+        print_json(found)
+        return
+    store = found.pop("store")
+    kinds = found.pop("kinds")
+    rows = [(name, str(value)) for name, value in found.items() if value is not None]
+    rows += [(f"kind {kind}", str(count)) for kind, count in kinds.items()]
+    rows += [(name.replace("_", " "), str(value)) for name, value in store.items()]
+    render.table((("what", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value)) for name, value in rows))
+
+
+@app.command()
+@common
+def namespaces(settings: Settings) -> None:
+    """List the namespaces of the store."""
+    with settings.open() as memory:
+        found = []
+        for name in memory.namespaces():
+            namespace = memory.namespace(name)
+            found.append({"namespace": name, "records": namespace.count(), "seq": namespace.seq, "root": namespace.root})
+    if settings.as_json:
+        print_json(found)
+        return
+    render.table(
+        (("namespace", {"overflow": "fold"}), ("records", {"justify": "right"}), ("commits", {"justify": "right"})),
+        ((render.plain(str(each["namespace"])), str(each["records"]), str(each["seq"])) for each in found),
+    )

@@ -1,0 +1,117 @@
+"""Tables and colours: how results look in a terminal. Rich is imported when something is shown, not before."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from recollect.engine.results import Hit, Hits
+from recollect.records.record import Record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Longer texts are cut in tables; `recollect show` has them whole.
+_SHOWN = 300
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console for stdout or stderr. Output that goes to a file or pipe is as wide as it needs to be."""
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if stream.isatty() else 140)
+
+
+def plain(text: str, limit: int = _SHOWN) -> str:
+    """A text that is safe in a terminal: on one line, control characters shown as pictures, cut at `limit`."""
+    cut = text if len(text) <= limit else text[: limit - 1] + "…"
+    out = []
+    for char in cut:
+        if char in "\n\t\r":
+            out.append(" ")
+        elif ord(char) < 0x20 or 0x7F <= ord(char) < 0xA0:
+            out.append(chr(0x2400 + ord(char)) if ord(char) < 0x20 else "\u2421")
+        else:
+            out.append(char)
+    return "".join(out)
+
+
+def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence[str]]) -> None:
+    """A table on stdout. Columns are (heading, options of rich's add_column)."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Table(box=None, header_style="bold", pad_edge=False)
+    for heading, options in columns:
+        out.add_column(heading, **options)
+    for row in rows:
+        out.add_row(*(Text(cell) for cell in row))
+    console().print(out)
+
+
+def when(record: Record) -> str:
+    return record.time.strftime("%Y-%m-%d %H:%M") if record.time else ""
+
+
+def who(record: Record) -> str:
+    return record.speaker or record.role or record.user or ""
+
+
+def content(record: Record, limit: int = _SHOWN) -> str:
+    """A record's text for a table."""
+    if isinstance(record.content, bytes):
+        return f"[{len(record.content)} bytes of {record.media_type}]"
+    return plain(record.content, limit)
+
+
+def reasons(hit: Hit) -> str:
+    """Why, in a few words: those that matched, and where they stand if not in the hit itself."""
+    out = []
+    for word in hit.why.words:
+        shown = f"{word.word} as {word.like}" if word.like else word.word
+        out.append(shown if word.own else f"{shown} (in {word.lent_by[0]})" if word.lent_by else shown)
+    return plain(", ".join(out), 200)
+
+
+def show_hits(hits: Hits) -> None:
+    """Hits as a table: score, when, who, what, and why."""
+    table(
+        (
+            ("score", {"justify": "right"}),
+            ("id", {"overflow": "fold", "max_width": 36}),
+            ("when", {"no_wrap": True}),
+            ("who", {}),
+            ("what", {"ratio": 3, "overflow": "fold"}),
+            ("why", {"ratio": 1, "overflow": "fold"}),
+        ),
+        (
+            (
+                f"{hit.score:.3f}",
+                hit.record.id,
+                when(hit.record),
+                plain(who(hit.record), 40),
+                content(hit.record),
+                reasons(hit),
+            )
+            for hit in hits
+        ),
+    )
+
+
+def show_records(records: Sequence[Record]) -> None:
+    """Records as a table."""
+    table(
+        (
+            ("id", {"overflow": "fold", "max_width": 36}),
+            ("kind", {}),
+            ("when", {"no_wrap": True}),
+            ("who", {}),
+            ("what", {"ratio": 1, "overflow": "fold"}),
+        ),
+        (
+            (record.id, plain(record.kind, 40), when(record), plain(who(record), 40), content(record))
+            for record in records
+        ),
+    )

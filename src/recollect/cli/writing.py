@@ -1,0 +1,167 @@
+"""Commands that write: remember, update, forget."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import datetime, tzinfo
+from typing import Any, TypeVar
+
+import click
+
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json, where_option, zone_option
+from recollect.engine.results import Outcome
+from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.filters.tree import Filter
+from recollect.operations import IF_EXISTS, Forget, Remember, Update
+
+F = TypeVar("F", bound=Callable[..., Any])
+_TEXTS = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source", "parent", "language")
+_NUMBERS = {"position": int, "order": int, "importance": float, "trust": float}
+_TIMES = ("time", "valid-from", "valid-to", "expires")
+
+
+def field_options(command: F) -> F:
+    """An option for each field of a record."""
+    out: Any = zone_option(command)
+    out = click.option("--pinned/--not-pinned", default=None, help="Whether it is never evicted.")(out)
+    for name in reversed(_TIMES):
+        out = click.option(f"--{name}", metavar="ISO8601")(out)
+    for name, kind in _NUMBERS.items():
+        out = click.option(f"--{name}", type=kind)(out)
+    out = click.option("--meta", multiple=True, metavar="KEY=VALUE", help="VALUE may be JSON. May be repeated.")(out)
+    out = click.option("--tag", "tags", multiple=True, metavar="TAG", help="May be repeated.")(out)
+    for name in reversed(_TEXTS):
+        out = click.option(f"--{name}", metavar="TEXT")(out)
+    return out  # type: ignore[no-any-return]
+
+
+def _fields(given: dict[str, Any]) -> dict[str, Any]:
+    """The fields that were given as options."""
+    zone: tzinfo = given.pop("zone")
+    meta = given.pop("meta")
+    fields = {name: value for name, value in given.items() if value is not None and value != ()}
+    for name in ("time", "valid_from", "valid_to", "expires"):
+        if name in fields:
+            fields[name] = _time(name, fields[name], zone)
+    if meta:
+        fields["metadata"] = dict(_pair(each) for each in meta)
+    return fields
+
+
+def _time(name: str, text: str, zone: tzinfo) -> datetime:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidRecordError(name, text, "is not an ISO 8601 time, such as 2026-03-01T09:30") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+
+
+def _pair(text: str) -> tuple[str, Any]:
+    key, sign, value = text.partition("=")
+    if not sign:
+        raise InvalidArgumentError("--meta", text, "must be KEY=VALUE")
+    try:
+        return key, json.loads(value)
+    except (ValueError, RecursionError):
+        return key, value
+
+
+def _tell(settings: Settings, outcome: Outcome) -> None:
+    if settings.as_json:
+        print_json(outcome.to_json())
+        return
+    record = outcome.record
+    if record is None:
+        click.echo("was forgotten before; nothing changed")
+        return
+    note = ""
+    if outcome.differing:
+        note = f" (kept its {', '.join(outcome.differing)}; --if-exists update changes them)"
+    if outcome.asked_id:
+        note = f" ({outcome.asked_id} holds another text)"
+    click.echo(f"{outcome.status}: {record.id}{note}")
+
+
+@app.command()
+@click.argument("text")
+@click.option("--id", "id_", metavar="ID", help="An id of your own; else it follows from the text.")
+@click.option("--expect", metavar="HASH", help="Only where the record has this hash; or: absent.")
+@click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
+@field_options
+@common
+def remember(
+    settings: Settings, text: str, id_: str | None, expect: str | None, if_exists: str, **given: Any
+) -> None:
+    """Remember TEXT ("-" reads it from standard input). Makes the store where there is none."""
+    if text == "-":
+        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+    operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists)
+    with settings.open(create=True) as memory:
+        _tell(settings, memory.execute(operation))
+
+
+@app.command()
+@click.argument("id")
+@click.option("--content", metavar="TEXT", help="The new text.")
+@click.option("--expect", metavar="HASH", help="Only where the record has this hash.")
+@click.option("--drop", multiple=True, metavar="FIELD", help="Take a field away. May be repeated.")
+@field_options
+@common
+def update(
+    settings: Settings,
+    id: str,  # noqa: A002 - the field's name
+    content: str | None,
+    expect: str | None,
+    drop: tuple[str, ...],
+    **given: Any,
+) -> None:
+    """Change fields of the record of ID. Tags and metadata that are given replace those that are held."""
+    changes = _fields(given) | dict.fromkeys(drop)
+    if content is not None:
+        changes["content"] = content
+    operation = Update(id=id, changes=changes, expect=expect)
+    with settings.open() as memory:
+        _tell(settings, memory.execute(operation))
+
+
+@app.command()
+@click.argument("ids", metavar="[ID]...", nargs=-1)
+@where_option
+@click.option("--expect", metavar="HASH", help="Only where the record has this hash.")
+@click.option("--yes", is_flag=True, help="Do not ask before forgetting what a filter finds.")
+@common
+def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
+    """Forget the records of some IDs, or all that a filter finds. Their history stays."""
+    if bool(ids) == (where is not None):
+        raise click.UsageError("give ids, or --where, not both")
+    operations = [Forget(id=each, expect=expect) for each in ids]
+    with settings.open() as memory:
+        if where is not None:
+            _forget_where(settings, memory, where, yes)
+            return
+        with memory.batch(reason="forget") as batch:
+            outcomes = [batch.execute(operation) for operation in operations]
+    if settings.as_json:
+        print_json([outcome.to_json() for outcome in outcomes])
+        return
+    for outcome in outcomes:
+        _tell(settings, outcome)
+
+
+def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> None:
+    found = memory.find(where, limit=5)
+    if found and not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("--where forgets all that match: confirm with --yes")
+        render.show_records(found)
+        click.confirm(f"Forget {memory.count(where)} records such as these?", abort=True)
+    count = memory.forget_where(where)
+    if settings.as_json:
+        print_json({"forgotten": count})
+    else:
+        click.echo(f"forgotten: {count}")
+
+

@@ -1,0 +1,133 @@
+"""The demo: a conversation of our own writing, remembered, and eight questions of different kinds.
+
+It uses the public API as any program would. Without a path it works in a temporary file that is removed at the end.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from recollect.engine.results import Hits
+from recollect.memory import Memory
+from recollect.opening import open as open_memory
+
+NAMESPACE = "demo"
+#: Hits shown for each question.
+SHOWN = 3
+
+
+class Answer(NamedTuple):
+    """A question, what it shows, its hits, and how long they took."""
+
+    question: str
+    kind: str
+    note: str
+    evidence: tuple[str, ...]
+    hits: Hits
+    milliseconds: float
+
+
+class Demo:
+    """The conversation, remembered in `path` or, where there is none, in a temporary file."""
+
+    def __init__(self, path: str | None = None) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="recollect-demo-") if path is None else None
+        self._path = path if self._folder is None else str(Path(self._folder.name) / "demo.db")
+        self._memory: Memory = open_memory(self._path, NAMESPACE)
+        self._kept = path is not None
+        began = time.perf_counter()
+        self._report = self._memory.remember_all(self._turns())
+        self._seconds = time.perf_counter() - began
+        self._memory.recall("anything at all")  # makes the index, so that the first question is timed like the others
+
+    @cached_property
+    def _script(self) -> dict[str, Any]:
+        script: dict[str, Any] = json.loads(files("recollect").joinpath("data/demo.json").read_text(encoding="utf-8"))
+        return script
+
+    def _turns(self) -> Iterator[dict[str, Any]]:
+        position = 0
+        for session in self._script["sessions"]:
+            start = datetime.fromisoformat(session["start"])
+            for place, turn in enumerate(session["turns"]):
+                yield {
+                    "id": turn["id"],
+                    "content": turn["text"],
+                    "kind": "conversation",
+                    "conversation": self._script["conversation"],
+                    "session": session["session"],
+                    "speaker": turn["speaker"],
+                    "position": position,
+                    "time": start + timedelta(minutes=place),
+                }
+                position += 1
+
+    @property
+    def introduction(self) -> str:
+        """What was remembered."""
+        turns, sessions = len(self._report.results), len(self._script["sessions"])
+        return (
+            f"{self._script['title']}\n{turns} turns in {sessions} sessions, remembered in {self._seconds * 1000:.0f} ms "
+            f"(durable, with history); root {self._memory.root[:16]}..."
+        )
+
+    @property
+    def farewell(self) -> str:
+        """What to try next."""
+        db = f"--db {self._path} -n {NAMESPACE} " if self._kept else ""
+        return "\n".join(
+            (
+                "Each line is a turn as it was said, the score its exact sum of reasons. Try next:",
+                f"  recollect {db}recall 'who repaired the chimney?'"
+                if self._kept
+                else "  recollect --db demo.db demo && recollect --db demo.db -n demo recall 'who repaired the chimney?'",
+                '  recollect remember "Ana prefers window seats" --kind user_fact --user ana',
+                '  recollect recall "which seat should I book for Ana?"',
+                "  recollect import text NOTES.txt        (also: markdown, openai, anthropic, ...)",
+                "  python -c 'import recollect; help(recollect.open)'",
+            )
+        )
+
+    def answers(self) -> Iterator[Answer]:
+        """The questions, one by one, answered."""
+        for question in self._script["questions"]:
+            began = time.perf_counter()
+            hits = self._memory.recall(question["question"], k=SHOWN)
+            took = (time.perf_counter() - began) * 1000
+            yield Answer(
+                question["question"], question["kind"], question["note"], tuple(question["evidence"]), hits, took
+            )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "title": self._script["title"],
+            "turns": len(self._report.results),
+            "sessions": len(self._script["sessions"]),
+            "remembered_ms": self._seconds * 1000,
+            "root": self._memory.root,
+            "answers": [
+                {
+                    "kind": answer.kind,
+                    "evidence": list(answer.evidence),
+                    "milliseconds": answer.milliseconds,
+                    **answer.hits.to_json(),
+                }
+                for answer in self.answers()
+            ],
+        }
+
+    def __enter__(self) -> Demo:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._memory.close()
+        if self._folder is not None:
+            self._folder.cleanup()

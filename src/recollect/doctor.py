@@ -1,0 +1,72 @@
+"""The doctor: what a memory is made of, and whether it is well.
+
+Every finding is of something that was tried or read here and now, none is assumed.
+"""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import version
+from typing import NamedTuple
+
+from recollect._version import __version__
+from recollect.errors import RecollectError
+from recollect.memory import Memory
+from recollect.opening import open as open_memory
+from recollect.operations import Recall
+from recollect.unicode import UNICODE_VERSION
+
+
+class Finding(NamedTuple):
+    """One thing that was looked at."""
+
+    what: str
+    finding: str
+    well: bool = True
+
+
+def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
+    """All findings about a memory.
+
+    check  also read every version and every page, hash them, and compare the root: O(size of the store)
+    """
+    stats = memory.stats()
+    store = stats["store"]
+    findings = [
+        Finding("recollect", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
+        Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
+        Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, stop-words and irregular forms of our own"),
+        Finding("store", ", ".join(f"{name} {value}" for name, value in store.items())),
+        Finding("namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"),
+        *_signals(),
+        _write(memory),
+    ]
+    if check:
+        problems = memory.check()
+        findings.append(Finding("check", "; ".join(problems) or "every version, page and root is what its hash says", not problems))
+    return findings
+
+
+def _signals() -> list[Finding]:
+    """Each signal, tried on a memory of two turns where only it can find the answer."""
+    trials = (
+        ("words", "lighthouse", "the word itself"),
+        ("context", "lighthouse", "the turn after the word"),
+        ("trigram", "lihgthouse", "the word misspelt"),
+    )
+    with open_memory(":memory:") as scratch:
+        for text in ("Where is the lighthouse?", "Beyond the harbour."):
+            scratch.remember(text, kind="conversation", conversation="trial")
+        findings = []
+        for signal, question, what in trials:
+            acts = any(signal in hit.why.shares for hit in scratch.execute(Recall(question=question)))
+            findings.append(Finding(f"signal {signal}", f"acts: found {what}" if acts else "does not act", acts))
+    return [*findings, Finding("signal dense", "off: no embedder is set up; the other signals need none")]
+
+
+def _write(memory: Memory) -> Finding:
+    try:
+        memory.probe()
+    except RecollectError as error:
+        return Finding("write and read-back", str(error), False)
+    return Finding("write and read-back", "a value was written durably and read back by another connection")

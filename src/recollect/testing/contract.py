@@ -1,0 +1,317 @@
+"""The store contract as tests: what every store must do, whatever it is made of.
+
+Subclass `StoreContract` and give it a `store` fixture. Tests that need to look again after a restart use `reopened`,
+which a durable store overrides.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from recollect import filters as f
+from recollect.errors import ClosedError
+from recollect.filters.tree import Filter
+from recollect.indexes.merkle import check, root_of, update, version_hash
+from recollect.records.codec import microseconds
+from recollect.records.record import Record
+from recollect.stores.base import (
+    ORDERS,
+    Change,
+    Commit,
+    Head,
+    Line,
+    Store,
+    Stored,
+    Transaction,
+    View,
+    expired,
+    in_order,
+    tally_of,
+)
+from recollect.testing.strategies import START, filters, records
+
+LINE = Line("tenant")
+OTHER = Line("another tenant")
+NOW = microseconds(START + timedelta(days=3))
+EARLY = microseconds(START - timedelta(days=1))
+
+
+class Boom(Exception):
+    """What a test raises inside a transaction."""
+
+
+def stored(record: Record, key: bytes) -> Stored:
+    """A record as a store keeps it."""
+    payload = record.to_bytes()
+    return Stored(version_hash(record.id, payload, key), payload)
+
+
+def write(
+    store: Store, puts: Iterable[Record] = (), drops: Iterable[str] = (), line: Line = LINE, reason: str | None = None
+) -> Commit:
+    """One commit, as the engine would make it."""
+    with store.write() as transaction:
+        return write_into(transaction, store.key, puts, drops, line, reason)
+
+
+def write_into(
+    transaction: Transaction,
+    key: bytes,
+    puts: Iterable[Record],
+    drops: Iterable[str] = (),
+    line: Line = LINE,
+    reason: str | None = None,
+) -> Commit:
+    """The same inside a transaction."""
+    changes: dict[str, Change] = {}
+    for record in puts:
+        held = transaction.get(line, record.id)
+        version = stored(record, key)
+        before = changes[record.id].before if record.id in changes else held and held.version
+        changes[record.id] = Change(record.id, before, version.version, "written")
+        transaction.put(line, record, version)
+    for record_id in drops:
+        held = transaction.get(line, record_id)
+        assert held is not None
+        changes[record_id] = Change(record_id, held.version, None, "forgotten")
+        transaction.drop(line, record_id)
+    head = transaction.head(line)
+    commit = Commit(
+        namespace=line.namespace,
+        branch=line.branch,
+        seq=head.seq + 1,
+        parents=((line.branch, head.seq),) if head.seq else (),
+        micros=max(EARLY, head.micros + 1),
+        actor="tester",
+        reason=reason,
+        root=update(head.root, {each.id: each.after for each in changes.values()}, transaction),
+        changes=tuple(changes.values()),
+    )
+    transaction.append(commit)
+    return commit
+
+
+def everything_of(view: View, line: Line = LINE) -> object:
+    """All that a view tells of a line, for comparing before and after."""
+    return (
+        view.lines(),
+        view.head(line),
+        dict(view.versions(line)),
+        list(view.commits(line)),
+        list(view.select(line, f.everything(), order="id", now=EARLY)),
+    )
+
+
+def note(record_id: str, content: str = "text", **fields: object) -> Record:
+    return Record(id=record_id, content=content, **fields)  # type: ignore[arg-type]
+
+
+class StoreContract:
+    """Give a `store` fixture; all tests must pass."""
+
+    @pytest.fixture
+    def store(self) -> Store:
+        raise NotImplementedError("give a store fixture")
+
+    def reopened(self, store: Store) -> Store | None:
+        """The same store after a restart; None for one that does not outlive its process."""
+        return None
+
+    def test_a_new_store_holds_nothing(self, store: Store) -> None:
+        with store.read() as view:
+            assert view.lines() == []
+            assert view.head(LINE) == Head()
+            assert view.get(LINE, "a") is None
+            assert not view.known(LINE, "a")
+            assert view.last_position(LINE, "c") is None
+            assert list(view.commits(LINE)) == []
+
+    def test_what_was_put_is_read_back_byte_for_byte(self, store: Store) -> None:
+        record = note("ключ'\"%_", "nul\0 and \U0001f600", tags=["x"], metadata={"a.b": [1, 1.0, None]})
+        write(store, [record])
+        with store.read() as view:
+            held = view.get(LINE, record.id)
+            assert held == stored(record, store.key)
+            assert list(view.select(LINE, f.everything(), now=NOW)) == [record]
+
+    def test_a_transaction_that_raises_leaves_nothing(self, store: Store) -> None:
+        write(store, [note("a"), note("b")])
+        with store.read() as view:
+            before = everything_of(view)
+        with pytest.raises(Boom), store.write() as transaction:
+            write_into(transaction, store.key, [note("a", "changed"), note("c")], ["b"])
+            write_into(transaction, store.key, [note("z")], line=OTHER)
+            raise Boom
+        with store.read() as view:
+            assert everything_of(view) == before
+            assert not view.known(LINE, "c")
+            assert view.payload(LINE, stored(note("c"), store.key).version) is None
+        write(store, [note("c")])  # and the store goes on
+
+    def test_a_transaction_sees_what_it_wrote(self, store: Store) -> None:
+        write(store, [note("a")])
+        with store.write() as transaction:
+            write_into(transaction, store.key, [note("b", position=3, conversation="c")], ["a"])
+            assert transaction.get(LINE, "a") is None
+            assert [each.id for each in transaction.select(LINE, f.everything(), now=NOW)] == ["b"]
+            assert transaction.last_position(LINE, "c") == 3
+            assert transaction.known(LINE, "b")
+            assert transaction.head(LINE).seq == 2
+
+    def test_a_view_does_not_change_while_another_writes(self, store: Store) -> None:
+        write(store, [note("a")])
+        with store.read() as view:
+            before = everything_of(view)
+            writer = threading.Thread(target=lambda: write(store, [note("b")], ["a"]))
+            writer.start()
+            assert everything_of(view) == before
+        writer.join()
+        with store.read() as view:
+            assert everything_of(view) != before
+
+    def test_the_log_tells_every_commit_in_order(self, store: Store) -> None:
+        commits = [
+            write(store, [note("a")], reason="first"),
+            write(store, [note("a", "changed"), note("b")]),
+            write(store, drops=["a"]),
+        ]
+        with store.read() as view:
+            assert list(view.commits(LINE)) == commits
+            assert list(view.commits(LINE, since=1, limit=1)) == commits[1:2]
+            assert list(view.commits(LINE, since=3)) == []
+            assert view.head(LINE) == Head(3, commits[-1].root, commits[-1].micros)
+
+    def test_changed_names_each_id_once_and_only_since(self, store: Store) -> None:
+        write(store, [note("a"), note("b")])
+        write(store, [note("a", "2")])
+        write(store, [note("a", "3")], ["b"])
+        with store.read() as view:
+            assert sorted(view.changed(LINE, 0)) == ["a", "b"]
+            assert view.changed(LINE, 1).count("a") == 1
+            assert view.changed(LINE, 3) == []
+
+    def test_old_versions_stay_and_are_found_by_their_hash(self, store: Store) -> None:
+        old, new = note("a", "old"), note("a", "new")
+        write(store, [old])
+        write(store, [new])
+        write(store, drops=["a"])
+        with store.read() as view:
+            for record in (old, new):
+                assert view.payload(LINE, stored(record, store.key).version) == record.to_bytes()
+            assert view.known(LINE, "a")
+            assert view.get(LINE, "a") is None
+
+    def test_a_version_held_again_is_the_same_version(self, store: Store) -> None:
+        write(store, [note("a", "one")])
+        write(store, [note("a", "two")])
+        commit = write(store, [note("a", "one")])
+        with store.read() as view:
+            first = next(iter(view.commits(LINE)))
+        assert commit.root.hash == first.root.hash
+        assert commit.changes[0].after == first.changes[0].after
+
+    def test_nothing_crosses_namespaces_or_branches(self, store: Store) -> None:
+        side = Line(LINE.namespace, "side")
+        for line, text in ((LINE, "mine"), (OTHER, "theirs"), (side, "aside")):
+            write(store, [note("a", text, user="u", conversation="c", position=len(text))], line=line)
+        write(store, drops=["a"], line=OTHER)
+        with store.read() as view:
+            assert view.lines() == sorted((LINE, OTHER, side))
+            for line, text in ((LINE, "mine"), (side, "aside")):
+                found = list(view.select(line, f.user("u"), now=NOW))
+                assert [each.content for each in found] == [text]
+                assert view.count(line, f.everything(), now=NOW) == 1
+                assert view.last_position(line, "c") == len(text)
+                assert view.head(line).seq == 1
+            assert list(view.select(OTHER, f.everything(), now=NOW)) == []
+            mine = stored(note("a", "mine", user="u", conversation="c", position=4), store.key).version
+            assert view.payload(LINE, mine) is not None
+            assert view.payload(OTHER, mine) is None
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def test_select_gives_each_order_and_limit_as_defined(self, store: Store, data: st.DataObject) -> None:
+        held = self._replaced(store, data)
+        order, limit = data.draw(st.sampled_from(ORDERS)), data.draw(st.none() | st.integers(1, 5))
+        with store.read() as view:
+            found = list(view.select(LINE, f.everything(), order=order, limit=limit, now=NOW))
+        live = [record for record in held if not expired(record, NOW)]
+        assert found == in_order(live, order)[:limit]
+
+    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data(), where=filters())
+    def test_every_filter_means_what_its_predicate_says(self, store: Store, data: st.DataObject, where: Filter) -> None:
+        held = self._replaced(store, data)
+        wanted = [record for record in held if where.matches(record) and not expired(record, NOW)]
+        with store.read() as view:
+            assert list(view.select(LINE, where, order="id", now=NOW)) == in_order(wanted, "id")
+            assert view.count(LINE, where, now=NOW) == len(wanted)
+            assert view.tally(LINE, where, now=NOW) == tally_of(wanted)
+            narrowed = view.narrowed(LINE, where)
+            assert narrowed is None or {record.id for record in wanted} <= set(narrowed)
+
+    @staticmethod
+    def _replaced(store: Store, data: st.DataObject) -> list[Record]:
+        """Let the store hold some drawn records and nothing else."""
+        held = data.draw(st.lists(records(), max_size=8, unique_by=lambda record: record.id))
+        with store.read() as view:
+            drops = {record_id for record_id, _ in view.versions(LINE)} - {record.id for record in held}
+        write(store, held, sorted(drops))
+        return held
+
+    def test_records_are_gone_from_the_instant_they_expire(self, store: Store) -> None:
+        due = datetime(2026, 1, 4, tzinfo=UTC)
+        write(store, [note("a", expires=due)])
+        with store.read() as view:
+            for now, there in ((microseconds(due) - 1, 1), (microseconds(due), 0)):
+                assert len(list(view.select(LINE, f.everything(), now=now))) == there
+                assert view.count(LINE, f.everything(), now=now) == there
+            assert view.get(LINE, "a") is not None  # what is due is still held, until it is swept
+
+    def test_pages_are_kept_and_the_trie_holds_what_is_held(self, store: Store) -> None:
+        held = {f"id {number}": note(f"id {number}", f"text {number}") for number in range(50)}
+        for record in held.values():
+            write(store, [record])
+        for record_id in list(held)[::3]:
+            write(store, drops=[record_id])
+            del held[record_id]
+        versions = {record_id: stored(record, store.key).version for record_id, record in held.items()}
+        with store.write() as transaction:
+            head = transaction.head(LINE)
+            assert head.root.hash == root_of(versions)
+            assert check(head.root, versions, transaction) == ""
+            assert transaction.add_node(b"page") > 0
+
+    def test_a_closed_store_refuses_and_closing_twice_is_no_error(self, store: Store) -> None:
+        store.close()
+        store.close()
+        with pytest.raises(ClosedError), store.read():
+            pass
+        with pytest.raises(ClosedError), store.write():
+            pass
+
+    def test_facts_name_the_store_and_check_finds_it_well(self, store: Store) -> None:
+        write(store, [note("a")])
+        facts = store.facts()
+        assert {"store", "uuid", "durability"} <= facts.keys()
+        assert store.check() == []
+        store.probe()
+
+    def test_a_durable_store_holds_the_same_after_a_restart(self, store: Store) -> None:
+        write(store, [note("a"), note("b")])
+        write(store, [note("a", "changed")], ["b"])
+        with store.read() as view:
+            before = everything_of(view)
+        again = self.reopened(store)
+        if again is None:
+            assert store.facts()["durability"].startswith("none")  # it says so
+            return
+        with again.read() as view:
+            assert everything_of(view) == before
+        again.close()

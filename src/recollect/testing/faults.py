@@ -1,0 +1,88 @@
+"""Stores that fail on purpose: at a chosen step of a transaction.
+
+Steps are counted over all transactions: each `put`, `drop`, `add_node` and `append` is one before it happens, and so is
+the commit at the end. A half-done commit shows as a difference after the failure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from recollect.errors import StoreFullError
+from recollect.stores.base import Store, Transaction, View
+
+STEPS = ("put", "drop", "add_node", "append")
+
+
+class SteppedStore:
+    """A store that calls `on_step(number, name)` before each step of a transaction; what that raises, it raises."""
+
+    def __init__(self, inner: Store, on_step: Callable[[int, str], object]) -> None:
+        self.inner = inner
+        self.path = inner.path
+        self.key = inner.key
+        self.steps = 0
+        self._on_step = on_step
+
+    def step(self, name: str) -> None:
+        self.steps += 1
+        self._on_step(self.steps, name)
+
+    def read(self) -> AbstractContextManager[View]:
+        return self.inner.read()
+
+    @contextmanager
+    def write(self) -> Iterator[Transaction]:
+        with self.inner.write() as transaction:
+            stepped: Any = _Stepped(transaction, self)
+            yield stepped
+            self.step("commit")
+
+    def facts(self) -> dict[str, Any]:
+        return self.inner.facts()
+
+    def check(self) -> list[str]:
+        return self.inner.check()
+
+    def probe(self) -> None:
+        self.inner.probe()
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+class _Stepped:
+    """A transaction whose writing methods announce themselves."""
+
+    def __init__(self, inner: Transaction, store: SteppedStore) -> None:
+        self._inner = inner
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name not in STEPS:
+            return method
+
+        def stepped(*args: Any) -> Any:
+            self._store.step(name)
+            return method(*args)
+
+        return stepped
+
+
+class FaultyStore(SteppedStore):
+    """A store that raises at step `fail_at` (from 1), once: by default as if the disk were full."""
+
+    def __init__(
+        self, inner: Store, *, fail_at: int, error: Callable[[], BaseException] | None = None
+    ) -> None:
+        self.failed_in: str | None = None
+
+        def on_step(number: int, name: str) -> None:
+            if number == fail_at:
+                self.failed_in = name
+                raise error() if error else StoreFullError(inner.path, "injected")
+
+        super().__init__(inner, on_step)

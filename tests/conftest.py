@@ -1,0 +1,27 @@
+"""Fixtures and settings that all tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples on every run of CI; the long form searches further and anew.
+settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], stateful_step_count=80
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture
+def data_folder() -> Path:
+    """The folder of evaluation data. Skipped where RECOLLECT_DATA is not set; a failure where it is set but absent."""
+    named = os.environ.get("RECOLLECT_DATA")
+    if not named:
+        pytest.skip("RECOLLECT_DATA is not set: no evaluation data")
+    folder = Path(named)
+    assert folder.is_dir(), f"RECOLLECT_DATA names {folder}, which is not there"
+    return folder
