@@ -1,13 +1,13 @@
 """Messages of chat APIs: what the formats of OpenAI and Anthropic have in common.
 
 A file is JSON (a list of messages, a conversation that is an object with such a list, or a list of conversations) or
-JSON lines (a message or a conversation each). The text of a message is its content, exactly; nothing else of it is
-left out: a name becomes the speaker, and what has no field of a record stays in its metadata under its own key, parts
-that are not text under "parts". Only base64 is not kept beyond 1000 characters: it is a picture's or a sound's bytes,
-and nobody can read it. What is told of a conversation as a whole stays with its first turn, under "conversation".
+JSON lines (a message or a conversation on each). The text of a message is its content, exactly, and nothing else of
+it is left out: a name becomes the speaker, and what has no field of a record stays in the metadata under its own key,
+the parts that are not text under "parts". Only base64 is not kept beyond 1000 characters: those are the bytes of a
+picture or a sound. What is told of a conversation as a whole stays with its first turn, under "conversation".
 
-A turn has an id where its message has one, and always a position: its place in its list, damaged messages counted, so
-that a longer list told again adds only the new turns.
+A turn always has a position, its place in its list with damaged messages counted, and an id where its message has
+one: so a longer list told again adds only the new turns.
 """
 
 from __future__ import annotations
@@ -28,114 +28,300 @@ from recollect.importers.base import (
     format_error,
     kind_of,
     parse_json,
-    printable,
     read_text,
 )
 from recollect.importers.times import instant
 from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import Record
 
-#: Longer base64 is not kept in metadata.
+#: Longer base64 is not kept.
 LONGEST_BASE64 = 1000
-_BASE64 = re.compile(r"(data:[^,]{0,200};base64,)?([A-Za-z0-9+/_\-\r\n]+={0,2}\s*)")
-#: So much of a thing that is no text is shown in the content of a message that has no text.
+_BASE64 = re.compile(r"(data:[^,]{0,200};base64,)?([A-Za-z0-9+/_\-\r\n]+=*\s*)")
+#: So much of what is no text is shown in the content of a message that has no text; the metadata has it whole.
 _SHOWN = 500
+_LINES_SUFFIXES = (".jsonl", ".ndjson")
 _TIMES = ("created_at", "timestamp", "create_time")
 _TEXTS = ("text", "input_text", "output_text")
-_IMAGES = ("image", "image_url", "input_image")
+_TOOL_RESULT = "tool_result"
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
+#: What a part without text is called where it is all that there is; others are called by their type.
+_CALLED = {"image_url": "image", "input_image": "image", "input_audio": "audio", "input_file": "file"}
 
 
-class Conversation(NamedTuple):
-    """A conversation of the source: its messages, and what else is told of it."""
+class _Told(NamedTuple):
+    """A value of the file that should be a message or a conversation (or is Damage), and its place."""
 
-    name: str
     place: str
-    messages: list[Any]
-    about: dict[str, Any]
+    value: Any
 
 
 class Messages:
-    """An importer of messages. A format says which keys it goes by; all else is the same for both."""
+    """An importer of messages. A format names the keys that it goes by."""
 
     name: str
     summary: str
     exact = False
-    #: Keys of a conversation under which its messages may be, and those that name it, best first.
+    #: Under which keys a conversation has its messages, its name (best first), and what the model was told before.
     lists: tuple[str, ...] = ("messages",)
     names: tuple[str, ...] = ("id", "conversation_id", "title")
-    #: Keys of a message under which its author's role may be.
+    system: str | None = None
+    #: Under which keys a message has its author's role, and roles that are called otherwise here.
     roles: tuple[str, ...] = ("role",)
+    other_roles: Mapping[str, str] = {}
 
     def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+        stem, ids = path.stem, SeenIds()
         text = read_text(path)
         try:
-            found = self._in_json(path, parse_json(text))
+            data = parse_json(text)
         except UnreadableError as error:
             if not self._is_lines(text):
                 raise format_error(path, "", str(error)) from None
-            found = self._in_lines(path, text)
-        taken: set[str] = set()
-        for each in found:
-            if isinstance(each, Damage):
-                yield each
+            told = _lines(text)
+        else:
+            # A file of lines that has but one line so far must name its conversation as it will when it is longer.
+            if self._messages(data) is not None and path.suffix.lower() not in _LINES_SUFFIXES:
+                yield from self._conversation(data, self._name(data)[1] or stem, "", ids, zone)
+                return
+            told = self._list(path, data)
+        taken = {stem}
+        for number, (place, value) in enumerate(told):
+            if isinstance(value, Damage):
+                yield value
+            elif self._messages(value) is not None:
+                name = _untaken(self._name(value)[1] or f"{stem}#{number}", taken)
+                yield from self._conversation(value, name, f"{place}, ", ids, zone)
             else:
-                yield from self._turns(each._replace(name=_untaken(each.name, taken)), zone)
+                yield self._turn(value, stem, number, place, ids, zone)
 
-    # Finding the conversations of a file
+    # Finding conversations and messages
 
-    def _in_json(self, path: Path, data: Any) -> Iterator[Conversation | Damage]:
-        """The conversations of a JSON file. Raises: ImportFormatError, at once."""
-        if self._is_message(data) or self._messages(data) is not None:
-            # A file of JSON lines that has but one line so far must name its conversation as it will when it is longer.
-            return self._among(path, [data], "line") if _holds_lines(path) else self._alone(path, data)
+    def _is_message(self, value: Any) -> bool:
+        return isinstance(value, dict) and any(key in value for key in self.roles)
+
+    def _messages(self, value: Any) -> list[Any] | None:
+        """The messages of a conversation; None where the value is none."""
+        if not isinstance(value, dict):
+            return None
+        return next((value[key] for key in self.lists if isinstance(value.get(key), list)), None)
+
+    def _known(self, value: Any) -> bool:
+        return self._is_message(value) or self._messages(value) is not None
+
+    def _list(self, path: Path, data: Any) -> Iterator[_Told]:
+        """The values of a JSON file. Raises: ImportFormatError, before the first is given."""
+        if self._known(data):
+            data = [data]
         if not isinstance(data, list):
             keys = " or ".join(f'"{key}"' for key in self.lists)
             raise format_error(path, "", f"must be a list of messages, or an object with a list of {keys}")
-        if data and not any(self._is_message(each) or self._messages(each) is not None for each in data):
+        first = next((value for value in data if self._known(value)), None)
+        if data and first is None:
             raise format_error(path, "", "is a list, but neither of messages nor of conversations")
-        return self._among(path, data, "message" if any(map(self._is_message, data)) else "conversation")
+        word = "message" if self._messages(first) is None else "conversation"
+        return (_Told(f"{word} {number}", value) for number, value in enumerate(data, 1))
 
     def _is_lines(self, text: str) -> bool:
-        """Whether a text that is not one JSON value is JSON lines: some of them may be damaged, not all."""
-        if not text.lstrip().startswith("{"):
-            return False
-        for line in text.split("\n"):
-            try:
-                value = parse_json(line) if line.strip() else None
-            except UnreadableError:
-                continue
-            if self._is_message(value) or self._messages(value) is not None:
-                return True
-        return False
+        """Whether a text that is not one JSON value is JSON lines. Some of them may be damaged, not all."""
+        return text.lstrip().startswith("{") and any(self._known(told.value) for told in _lines(text))
 
-    def _in_lines(self, path: Path, text: str) -> Iterator[Conversation | Damage]:
-        lines: list[Any] = []
-        numbers: list[int] = []
-        for number, line in enumerate(text.split("\n"), 1):
-            if not line.strip():
-                continue
-            numbers.append(number)
+    def _name(self, conversation: dict[str, Any]) -> tuple[str, str]:
+        """The conversation's own name, where it has one that a record can hold, and its key; else empty texts."""
+        for key in self.names:
+            name = conversation.get(key)
+            if isinstance(name, int) and not isinstance(name, bool) and abs(name) < 2**63:
+                name = str(name)
+            if isinstance(name, str) and _can_name(name):
+                return key, name
+        return "", ""
+
+    # Reading them
+
+    def _conversation(
+        self, conversation: dict[str, Any], name: str, place: str, ids: SeenIds, zone: tzinfo
+    ) -> Iterator[Item | Damage]:
+        messages = self._messages(conversation)
+        assert messages is not None
+        used = (self.system, self._name(conversation)[0])
+        about = {
+            key: value
+            for key, value in conversation.items()
+            if value is not messages and key not in used and value not in _NOTHING
+        }
+        told = [_Told(f"{place}message {number}", message) for number, message in enumerate(messages, 1)]
+        before = conversation.get(self.system) if self.system else None
+        if before not in _NOTHING:
+            told.insert(0, _Told(f"{place}{self.system}", {self.roles[0]: "system", "content": before}))
+        for position, each in enumerate(told):
+            turn = self._turn(each.value, name, position, each.place, ids, zone)
+            if about and isinstance(turn, Item) and "conversation" not in turn.fields["metadata"]:
+                turn.fields["metadata"]["conversation"] = _kept(about)
+                about = {}
+            yield turn
+
+    def _turn(
+        self, message: Any, conversation: str, position: int, place: str, ids: SeenIds, zone: tzinfo
+    ) -> Item | Damage:
+        try:
+            fields = self._fields(message, conversation, ids, zone)
+        except UnreadableError as error:
+            return Damage(place, str(error))
+        return Item(namespace=None, fields=fields | {"conversation": conversation, "position": position}, place=place)
+
+    def _fields(self, message: Any, conversation: str, ids: SeenIds, zone: tzinfo) -> dict[str, Any]:
+        if not isinstance(message, dict):
+            raise UnreadableError(f"is {kind_of(message)}, not an object")
+        rest = {key: value for key, value in message.items() if value not in _NOTHING}
+        role = next((rest.pop(key) for key in self.roles if key in rest), None)
+        if not isinstance(role, str):
+            raise UnreadableError("has no role" if role is None else f"its role is {kind_of(role)}, not text")
+        fields: dict[str, Any] = {"kind": "conversation", "role": self.other_roles.get(role, role)}
+        if "name" in rest:
+            fields["speaker"] = rest.pop("name")
+        stamp = next((key for key in _TIMES if key in rest), None)
+        if stamp is not None:
+            fields["time"] = instant(rest.pop(stamp), zone)
+        texts, others = _split(rest.pop("content", None))
+        plain = rest.get("text")
+        if isinstance(plain, str) and (not texts or plain.strip() == "\n".join(texts).strip()):
+            # Anthropic's exports have the text beside the content that it was made from.
+            texts = texts or [plain] * bool(plain.strip())
+            del rest["text"]
+        if not texts and others and all(part.get("type") == _TOOL_RESULT for part in others):
+            # The API has no role for tools, so what one answered stands under the user's name.
+            fields["role"] = "tool"
+            texts = [text for part in others for text in _split(part.get("content"))[0]]
+        fields["content"] = "\n".join(texts) or _stand_in(others, rest)
+        fields |= _own_id(rest, conversation, ids)
+        if others:
+            rest["parts"] = others + [rest["parts"]] * ("parts" in rest)
+        fields["metadata"] = _kept(rest)
+        return fields
+
+
+def _lines(text: str) -> Iterator[_Told]:
+    for number, line in enumerate(text.split("\n"), 1):
+        place = f"line {number}"
+        if line.strip():
             try:
-                lines.append(parse_json(line))
+                yield _Told(place, parse_json(line))
             except UnreadableError as error:
-                lines.append(Damage(f"line {number}", str(error)))
-        return self._among(path, lines, "line", numbers)
+                yield _Told(place, Damage(place, str(error)))
 
-    def _alone(self, path: Path, data: Any) -> Iterator[Conversation]:
-        """A file that is one conversation, or one message."""
-        yield self._conversation(data, _stem(path), "") or Conversation(_stem(path), "message", [data], {})
 
-    def _among(
-        self, path: Path, values: list[Any], word: str, numbers: list[int] | None = None
-    ) -> Iterator[Conversation | Damage]:
-        """Conversations and messages side by side; the messages are one conversation, named by the file."""
-        loose = False
-        for at, value in enumerate(values):
-            conversation = self._conversation(value, f"{_stem(path)}#{at}", f"{word} {numbers[at] if numbers else at + 1}")
-            if conversation is not None:
-                yield conversation
-            else:
-                loose = True
-        if loose:
-            yield Conversation(_stem(path), "", values, {})
+def _can_name(name: str) -> bool:
+    try:
+        Record(id="turn", content="turn", conversation=name)
+    except InvalidRecordError:
+        return False
+    return bool(name.strip())
+
+
+def _untaken(name: str, taken: set[str]) -> str:
+    """`name`, with a counter where another conversation of the file has it; it is taken then."""
+    free, counter = name, 2
+    while free in taken:
+        free, counter = f"{name}#{counter}", counter + 1
+    taken.add(free)
+    return free
+
+
+def _own_id(rest: dict[str, Any], conversation: str, ids: SeenIds) -> dict[str, Any]:
+    """The field "id" of a message that has one. A UUID is one everywhere, any other id in its conversation."""
+    for key, before in (("uuid", ""), ("id", f"{conversation}/")):
+        if isinstance(rest.get(key), str):
+            return ids.own(before + rest.pop(key))
+    return {}
+
+
+def _split(content: Any) -> tuple[list[str], list[dict[str, Any]]]:
+    """The texts of a message's content, and its other parts; also of texts, what they have beside the text."""
+    if content is None:
+        return [], []
+    texts: list[str] = []
+    others: list[dict[str, Any]] = []
+    for part in content if isinstance(content, list) else [content]:
+        if isinstance(part, str):
+            part = {"type": "text", "text": part}
+        if not isinstance(part, dict):
+            what = "its content" if part is content else "a part of its content"
+            raise UnreadableError(f"{what} is {kind_of(part)}, not text")
+        if part.get("type", "text") in _TEXTS and isinstance(part.get("text"), str):
+            texts += [part["text"]] * bool(part["text"].strip())
+            beside = {key: value for key, value in part.items() if key not in ("type", "text")}
+            if any(value not in _NOTHING for value in beside.values()):
+                others.append({"type": part.get("type", "text"), **beside})
+        else:
+            others.append(part)
+    return texts, others
+
+
+def _stand_in(others: list[dict[str, Any]], rest: dict[str, Any]) -> str:
+    """One line for a message that has no text. Raises: UnreadableError where it has nothing else either."""
+    labels = [_label(part) for part in others]
+    for key in ("tool_calls", "function_call"):
+        calls = rest.get(key, [])
+        labels += [
+            _label({"type": "tool_call", "call": call}) for call in (calls if isinstance(calls, list) else [calls])
+        ]
+    for key in ("refusal", "audio"):
+        if key in rest:
+            labels.append(_label({"type": key, key: rest[key]}))
+    for key in ("attachments", "files"):
+        files = rest.get(key, [])
+        labels += [_label({"type": "file", "file": file}) for file in (files if isinstance(files, list) else [files])]
+    if not labels:
+        raise UnreadableError("has no content")
+    return " ".join(labels)
+
+
+def _label(part: dict[str, Any]) -> str:
+    """A part in words: `[calls get_weather {"city": "Oslo"}]`, `[image]`, `[refusal: I cannot help with that]`."""
+    kind = part.get("type")
+    kind = kind if isinstance(kind, str) and kind.strip() else "part"
+    if kind in ("tool_call", "tool_use", "server_tool_use", "mcp_tool_use"):
+        call = part.get("call", part)
+        call = call if isinstance(call, dict) else {"input": call}
+        # OpenAI has the name and arguments one level down, under the kind of tool.
+        inner = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
+        arguments = inner.get("arguments", inner.get("input"))
+        name = inner.get("name")
+        words = ["calls", name if isinstance(name, str) else "?"]
+        if arguments not in _NOTHING:
+            words.append(arguments if isinstance(arguments, str) else _compact(arguments))
+        return f"[{_one_line(' '.join(words))}]"
+    inner = part.get(kind)
+    detail: Any = inner
+    if isinstance(inner, dict) or inner is None:
+        about = inner or part
+        detail = next((about[key] for key in ("transcript", "file_name", "filename", "title") if key in about), None)
+    called = _CALLED.get(kind, kind)
+    if isinstance(detail, str) and detail.strip() and called != "image":  # of a picture it is the address, or itself
+        called += f": {_kept(detail)}"
+    return f"[{_one_line(called)}]"
+
+
+def _compact(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return "..."
+
+
+def _one_line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
+
+
+def _kept(value: Any, depth: int = 0) -> Any:
+    """A JSON value with its long base64 left out, and said to be."""
+    if isinstance(value, str) and len(value) > LONGEST_BASE64 and (read := _BASE64.fullmatch(value)):
+        prefix, payload = read[1] or "", read[2]
+        return value if len(payload) <= LONGEST_BASE64 else f"{prefix}omitted: {len(payload)} characters of base64"
+    if depth > MAX_DEPTH:  # the record refuses it
+        return value
+    if isinstance(value, dict):
+        return {key: _kept(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_kept(item, depth + 1) for item in value]
+    return value

@@ -10,9 +10,7 @@ from recollect.importers.base import UnreadableError, kind_of, printable
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: English month names. `strptime("%B")` reads those of the locale.
-_MONTHS = (
-    "january february march april may june july august september october november december".split()
-)
+_MONTHS = "january february march april may june july august september october november december".split()
 _NUMBER_OF = {name: number for number, full in enumerate(_MONTHS, 1) for name in (full, full[:3])}
 #: What a record takes.
 _YEARS = range(2, 9999)

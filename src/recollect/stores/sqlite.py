@@ -393,9 +393,14 @@ class _SqliteView:
     def select_sql(self, line: Line, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
         """The statement behind `select`, for EXPLAIN."""
         live, parameters = self._live(line, where, now)
+        order_by = _ORDER_BY[order]
+        if 'h."conversation"' in live:
+            # The index of conversations is by position. Without the plus SQLite would rather walk all of the
+            # namespace in order of time than sort one conversation.
+            order_by = order_by.replace("h.time", "+h.time")
         sql = (
             "SELECT v.payload FROM heads h JOIN versions v ON v.number = h.version "
-            f"WHERE {live} ORDER BY {_ORDER_BY[order]}"
+            f"WHERE {live} ORDER BY {order_by}"
         )
         return sql, parameters
 

@@ -1,0 +1,192 @@
+"""JSON lines of this package: records written out so that they come back to the bit.
+
+The first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`; each line
+after it is a record (`Record.to_json`), perhaps with its "hash". A header may follow for a further namespace. Records
+of a file with one header go to the namespace that the user names; with several, each to its header's.
+
+Reading holds one line at a time. Lines that are damaged are reported and the rest is read; so is a file that ends
+before the records that its header promises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from datetime import tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
+
+from recollect.errors import InvalidRecordError, RecollectError, StoreBusyError
+from recollect.importers.base import (
+    Damage,
+    Item,
+    UnreadableError,
+    format_error,
+    kind_of,
+    parse_json,
+    why_unreadable,
+)
+from recollect.records.record import Record, fields_from_json, record_id
+
+if TYPE_CHECKING:
+    from recollect.memory import Memory
+
+FORMAT = 1
+_HEADER = "recollect"
+#: No record's line is longer: 10 MiB of content, each byte escaped.
+_LONGEST_LINE = 2**28
+_ATTEMPTS = 20
+
+
+class JsonLines:
+    """An export of this package."""
+
+    name = "jsonl"
+    summary = "Recollect: JSON lines written by `recollect export`; records come back exactly as they were"
+    exact = True
+
+    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+        if not os.path.isfile(path):  # it is read twice, which a pipe cannot be
+            rule = "is not a regular file" if os.path.exists(path) else "is not there"
+            raise format_error(path, "", rule)
+        try:
+            with path.open("rb") as file:
+                several = _count_headers(path, file) > 1
+                file.seek(0)
+                yield from _items(file, several)
+        except OSError as error:
+            raise format_error(path, "", why_unreadable(error)) from None
+
+
+class _Header(NamedTuple):
+    namespace: str
+    records: int
+    place: str
+
+
+def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
+    """The lines that are not empty, with their numbers; None for one that is longer than any record's."""
+    number = 0
+    while line := file.readline(_LONGEST_LINE + 1):
+        number += 1
+        if len(line) <= _LONGEST_LINE or line.endswith(b"\n"):
+            line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if line.strip():
+                yield number, line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_LONGEST_LINE)
+        yield number, None
+
+
+def _value(line: bytes | None) -> dict[str, Any]:
+    """The object that a line holds. Raises: UnreadableError."""
+    if line is None:
+        raise UnreadableError("is too long to be a record")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UnreadableError(f"is not text in UTF-8 (byte {error.start})") from None
+    value = parse_json(text)
+    if not isinstance(value, dict):
+        raise UnreadableError(f"is {kind_of(value)}, not an object")
+    return value
+
+
+def _header(value: dict[str, Any], place: str) -> _Header:
+    match value:
+        case {"recollect": {"format": int(version), "namespace": str(namespace), "records": int(records)}}:
+            if version != FORMAT:
+                raise UnreadableError(f"is a header of format {version}; this release reads format {FORMAT}")
+            try:
+                return _Header(record_id(namespace, "namespace"), records, place)
+            except InvalidRecordError as error:
+                raise UnreadableError(f"is a header whose namespace {error.args[2]}") from None
+    raise UnreadableError("is not a header with a format, a namespace and the number of records")
+
+
+def _count_headers(path: Path, file: BinaryIO) -> int:
+    """How many headers there are, damaged ones too. Raises: ImportFormatError where the first line is none."""
+    found = 0
+    for number, line in _lines(file):
+        if found and (line is None or b'"recollect"' not in line):
+            continue  # parsed once only, where that is enough
+        try:
+            value = _value(line)
+            if not found:
+                _header(value, "")
+        except UnreadableError as error:
+            if not found:
+                raise format_error(path, f"line {number}", str(error)) from None
+            continue
+        found += _HEADER in value
+    if not found:
+        raise format_error(path, "", "is empty")
+    return found
+
+
+def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage]:
+    header: _Header | None = None
+    passed = number = 0
+    for number, line in _lines(file):
+        place = f"line {number}"
+        try:
+            value = _value(line)
+            if _HEADER in value:
+                yield from _missing(header, passed)
+                header, passed = None, 0
+                header = _header(value, place)
+                continue
+            passed += 1
+            if header is None:
+                raise UnreadableError("stands under a damaged header, so its namespace is not known")
+            yield Item(namespace=header.namespace if several else None, fields=_fields(value), place=place)
+        except UnreadableError as error:
+            passed += _HEADER not in (line or b"").decode("utf-8", "replace")
+            yield Damage(place, str(error))
+    yield from _missing(header, passed)
+
+
+def _missing(header: _Header | None, passed: int) -> Iterator[Damage]:
+    if header is not None and passed != header.records:
+        yield Damage(header.place, f"the header promises {header.records} records; {passed} lines follow it")
+
+
+def _fields(value: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a record's line, checked. Raises: UnreadableError."""
+    promised = value.pop("hash", None)
+    for names in (("id",), ("content", "data")):
+        given = [name for name in names if value.get(name) is not None]
+        if len(given) != 1:
+            raise UnreadableError(f"has {'both' if given else 'no'} {' and '.join(given) or ' or '.join(names)}")
+    try:
+        fields = fields_from_json(value)
+        record = Record(**fields)
+    except RecollectError as error:
+        raise UnreadableError(str(error)) from None
+    if promised is not None and promised != record.hash:
+        raise UnreadableError(f"its hash is {record.hash}, which is not the one that the line says")
+    return fields
+
+
+def write_jsonl(memory: Memory, file: TextIO) -> int:
+    """Write a header and every record of a memory, by rising id, as JSON lines; how many records.
+
+    The file should be UTF-8 with newlines as they are (`open(path, "w", encoding="utf-8", newline="\\\\n")`). The
+    header's root is the namespace's; a memory narrowed to a scope has none.
+
+    Raises: StoreBusyError where the memory does not stand still for long enough to be read.
+    """
+    for _ in range(_ATTEMPTS):
+        stats = memory.stats()
+        records = memory.find(order="id")
+        root = stats.get("root")
+        if root is None or memory.root == root:
+            break
+    else:
+        raise StoreBusyError(repr(memory), "every attempt to export it met a new commit")
+    about = {"format": FORMAT, "namespace": memory.name, "root": root, "records": len(records)}
+    for value in ({_HEADER: about}, *(record.to_json() for record in records)):
+        file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
+    return len(records)

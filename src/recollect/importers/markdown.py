@@ -1,0 +1,197 @@
+"""Markdown files: each section is a piece of knowledge that begins with its heading.
+
+Headings are found as CommonMark has them (0.31: ATX and setext headings, fenced code blocks, thematic breaks), those
+inside quotes and lists aside, which are part of a section. Front matter is no text; its plain `key: value` lines
+become metadata, as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.importers.chunks import LONGEST, Documents, Piece, divided
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
+_BREAK = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
+#: Lines that begin a list, a quote, a table or HTML: no heading is underlined in there.
+_NOT_PLAIN = re.compile(r" {0,3}(?:[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$)|[>|<])")
+_INDENTED = re.compile(r" {4}| {0,3}\t")
+#: A piece has at least so much room beside a heading, however long that is.
+_LEAST_ROOM = 500
+
+
+class Markdown(Documents):
+    """A Markdown file, or those of a folder: sections, in parts where they are long."""
+
+    name = "markdown"
+    summary = "Markdown: a file, or the .md and .markdown files of a folder; sections as knowledge"
+    suffixes = (".md", ".markdown")
+
+    def pieces(self, text: str) -> Iterator[Piece]:
+        lines = text.split("\n")
+        start, front_matter = _front_matter(lines)
+        common: dict[str, Any] = {"front_matter": front_matter} if front_matter else {}
+        for section in _sections(lines, start):
+            for content, line in section.parts():
+                yield Piece(content, line, {"headings": section.headings, **common})
+
+
+@dataclass
+class _Section:
+    """A heading and what stands under it. `first` is the index of its first line; `code`, which lines are fenced."""
+
+    first: int
+    headings: list[str] = field(default_factory=list)
+    heading: list[str] = field(default_factory=list)
+    body: list[str] = field(default_factory=list)
+    code: list[int] = field(default_factory=list)
+
+    def parts(self) -> Iterator[tuple[str, int]]:
+        """The section's text in pieces, each with its heading and the number of its first line."""
+        heading = "\n".join(self.heading)
+        room = max(LONGEST - len(heading) - 2, _LEAST_ROOM)
+        if len(heading) + 1 + sum(len(line) + 1 for line in self.body) <= LONGEST:
+            parts = [("\n".join(self.body), 0)]
+        else:
+            parts = list(self._packed(room)) or [("", 0)]
+        for number, (text, at) in enumerate(parts):
+            # The first part is as it stands in the file; the others are set off from a heading that stood elsewhere.
+            gap = "\n" if number == 0 else "\n\n"
+            content = (heading + gap + text if heading else text).rstrip()
+            if content.strip():
+                yield content.lstrip("\n"), self.first + 1 + (0 if number == 0 else len(self.heading) + at)
+
+    def _packed(self, room: int) -> Iterator[tuple[str, int]]:
+        """The body in pieces of whole blocks, a long paragraph divided; each with the index of its first line."""
+        start = end = 0
+        size = 0
+        for first, last in self._blocks():
+            more = sum(len(line) + 1 for line in self.body[end:last])
+            if size and size + more > room + 1:
+                yield "\n".join(self.body[start:end]), start
+                start, size = first, 0
+                more = sum(len(line) + 1 for line in self.body[first:last])
+            end, size = last, size + more
+            if size > room + 1 and not self.code[first]:
+                yield from ((part, start) for part in divided("\n".join(self.body[start:end]).strip("\n"), room))
+                start, size = end, 0
+        if size:
+            yield "\n".join(self.body[start:end]), start
+
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """The paragraphs and code blocks of the body, as ranges of lines."""
+        first = None
+        for at, line in enumerate([*self.body, ""]):
+            kind = self.code[at] if at < len(self.body) else 0
+            if first is not None and (kind != self.code[first] or (not kind and not line.strip())):
+                yield first, at
+                first = None
+            if first is None and (kind or line.strip()):
+                first = at
+
+
+def _front_matter(lines: list[str]) -> tuple[int, dict[str, str]]:
+    """How many lines the front matter takes, and its plain pairs."""
+    if lines[0].rstrip() != "---":
+        return 0, {}
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
+    if end is None:
+        return 0, {}
+    pairs = {}
+    for line in lines[1:end]:
+        key, _, value = line.partition(": ")
+        key, value = key.rstrip(), value.strip()
+        if key and value and not key[0].isspace() and key[0] not in "#-" and value[0] not in "|>#":
+            pairs[key] = _unquoted(value)
+    return end + 1, pairs
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'" else value
+
+
+def _sections(lines: list[str], start: int) -> Iterator[_Section]:
+    fenced = _fenced(lines, start)
+    path: list[tuple[int, str]] = []
+    section = _Section(start)
+    plain: int | None = None  # where in the body a paragraph began that may turn out to be a heading
+    blank = True  # whether a block may begin here
+    for at in range(start, len(lines)):
+        line = lines[at]
+        if fenced[at]:
+            plain, blank = None, True
+        elif heading := _ATX.fullmatch(line):
+            yield section
+            section = _opened(path, len(heading[1]), _title(heading[2] or ""), at, [line])
+            plain, blank = None, True
+            continue
+        elif plain is not None and (underline := _UNDERLINE.fullmatch(line)):
+            above = section.body[plain:]
+            del section.body[plain:], section.code[plain:]
+            yield section
+            title = " ".join(part.strip() for part in above)
+            section = _opened(path, 1 if underline[1][0] == "=" else 2, title, at - len(above), [*above, line])
+            plain, blank = None, True
+            continue
+        elif not line.strip() or _BREAK.fullmatch(line):
+            plain, blank = None, True
+        elif blank:
+            plain = None if _NOT_PLAIN.match(line) or _INDENTED.match(line) else len(section.body)
+            blank = False
+        elif _NOT_PLAIN.match(line):  # a list or quote needs no blank line before it
+            plain = None
+        section.body.append(line)
+        section.code.append(fenced[at])
+    yield section
+
+
+def _title(text: str) -> str:
+    """The text of an ATX heading, without the marks that may close it.
+
+    >>> _title("Birds  ##"), _title("C#"), _title("##")
+    ('Birds', 'C#', '')
+    """
+    text = text.strip()
+    bare = text.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1] in " \t" else text
+
+
+def _opened(path: list[tuple[int, str]], level: int, title: str, first: int, heading: list[str]) -> _Section:
+    """The section of a heading; `path` becomes that of the headings that it stands under, and itself."""
+    while path and path[-1][0] >= level:
+        path.pop()
+    path.append((level, title))
+    return _Section(first, [each for _, each in path], heading)
+
+
+def _fenced(lines: list[str], start: int) -> list[int]:
+    """For each line the number of the fenced code block that it is part of, from 1; 0 for none."""
+    out, number, at = [0] * len(lines), 0, start
+    endless: set[str] = set()
+    while at < len(lines):
+        opening = _FENCE.fullmatch(lines[at])
+        if opening is None or (opening[2][0] == "`" and "`" in opening[3]):
+            at += 1
+            continue
+        end = None if opening[2] in endless else _fence_end(lines, at, opening[2])
+        # Deeper than three columns it is a block in a list, or code that only shows a fence: that one has no end.
+        if end is None and len(opening[1].expandtabs(4)) > 3:
+            endless.add(opening[2])
+            at += 1
+            continue
+        end = len(lines) if end is None else end + 1
+        number += 1
+        out[at:end] = [number] * (end - at)
+        at = end
+    return out
+
+
+def _fence_end(lines: list[str], at: int, fence: str) -> int | None:
+    """The line that closes the code block which opens at a line."""
+    closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*")
+    return next((each for each in range(at + 1, len(lines)) if closing.fullmatch(lines[each])), None)

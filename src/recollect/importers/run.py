@@ -1,0 +1,179 @@
+"""Running an importer: items into a memory, in batches, and a report of what became of each.
+
+Promises: what was committed stays, whatever happens after; the same source again changes nothing; every item is
+counted or reported as damaged with its place. Nothing but a batch is held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError, UnknownRecordError
+from recollect.importers.base import Damage, Importer, Item
+from recollect.operations import ABSENT, Remember, Update
+from recollect.records.record import Record
+
+if TYPE_CHECKING:
+    from recollect.engine.results import Outcome
+    from recollect.memory import Batch, Memory
+
+#: So many items are one commit.
+BATCH = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ImportReport:
+    """What became of the items of a source.
+
+    created, unchanged, updated  how many records
+    differing   how many of the unchanged are held with other values than the source has; those were kept
+    renumbered  how many got another id than their own, because another text is held under it
+    damaged     what could not be remembered, in the order of the source
+    namespaces  how many items each namespace holds of the source
+    """
+
+    created: int = 0
+    unchanged: int = 0
+    updated: int = 0
+    differing: int = 0
+    renumbered: int = 0
+    damaged: tuple[Damage, ...] = ()
+    namespaces: dict[str, int] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "created": self.created,
+            "unchanged": self.unchanged,
+            "updated": self.updated,
+            "differing": self.differing,
+            "renumbered": self.renumbered,
+            "damaged": [damage._asdict() for damage in self.damaged],
+            "namespaces": dict(self.namespaces),
+        }
+
+
+def import_path(
+    memory: Memory,
+    importer: Importer,
+    path: Path,
+    *,
+    zone: tzinfo = UTC,
+    progress: Callable[[int], object] | None = None,
+) -> ImportReport:
+    """Remember what is at `path`.
+
+    zone      in which times without an offset are taken
+    progress  is called with the number of items done, after each commit
+
+    Raises: ImportFormatError where the source is not of the format, before anything is remembered; StoreError where
+    the store fails: what was committed stays, and running it again goes on from there.
+    """
+    run = _Run(memory, importer.exact, progress)
+    for each in importer.read(path, zone):
+        run.take(each)
+    run.flush()
+    return run.report()
+
+
+class _Run:
+    """An import under way: the batch that is being gathered, and what became of those before."""
+
+    def __init__(self, memory: Memory, exact: bool, progress: Callable[[int], object] | None) -> None:
+        self._memory = memory
+        self._hold = _held_exactly if exact else _held
+        self._progress = progress
+        self._batch: list[tuple[int, Item]] = []
+        self._taken = 0
+        self._done = 0
+        self._damaged: list[tuple[int, Damage]] = []
+        self._outcomes: dict[str, int] = {"created": 0, "unchanged": 0, "updated": 0, "differing": 0, "renumbered": 0}
+        self._namespaces: dict[str, int] = {}
+
+    def take(self, each: Item | Damage) -> None:
+        self._taken += 1
+        if isinstance(each, Damage):
+            self._damaged.append((self._taken, each))
+            return
+        if self._batch and (self._batch[0][1].namespace != each.namespace or len(self._batch) == BATCH):
+            self.flush()
+        self._batch.append((self._taken, each))
+
+    def flush(self) -> None:
+        """Commit the batch."""
+        if not self._batch:
+            return
+        batch, self._batch = self._batch, []
+        namespace = batch[0][1].namespace
+        try:
+            memory = self._memory if namespace is None else self._memory.namespace(namespace)
+        except InvalidArgumentError as error:
+            results: list[Outcome | RecollectError] = [error] * len(batch)
+        else:
+            results = self._hold(memory, [item for _, item in batch])
+            held = sum(not isinstance(result, RecollectError) for result in results)
+            if held:
+                self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + held
+        for (number, item), result in zip(batch, results, strict=True):
+            if isinstance(result, RecollectError):
+                self._damaged.append((number, Damage(item.place, str(result))))
+                continue
+            self._outcomes[result.status] += 1
+            self._outcomes["differing"] += result.status == "unchanged" and bool(result.differing)
+            self._outcomes["renumbered"] += result.asked_id is not None
+        self._done += len(batch)
+        if self._progress is not None:
+            self._progress(self._done)
+
+    def report(self) -> ImportReport:
+        damaged = tuple(damage for _, damage in sorted(self._damaged, key=lambda each: each[0]))
+        return ImportReport(damaged=damaged, namespaces=self._namespaces, **self._outcomes)
+
+
+def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError]:
+    """What became of each item, remembered as anything is. Raises: StoreError."""
+    fields = [item.fields for item in items]
+    report = memory.remember_all(fields)
+    failed = {each.place: each.reason for each in report.failed}
+    for reason in failed.values():
+        if isinstance(reason, StoreError):
+            raise reason
+    outcomes = iter(report.results)
+    return [failed[place] if place in failed else next(outcomes) for place in range(len(fields))]
+
+
+def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError]:
+    """What became of each item, a whole record to be held as it is. Raises: StoreError."""
+    results: list[Outcome | RecollectError] = []
+    with memory.batch() as batch:
+        for item in items:
+            try:
+                results.append(_restored(batch, Record(**item.fields)))
+            except StoreError:
+                raise
+            except RecollectError as error:
+                results.append(error)
+    return results
+
+
+def _restored(batch: Batch, record: Record) -> Outcome:
+    """Hold exactly this record under its id.
+
+    Remembering alone merges with what is held, dates what has no time and gives a taken id a counter.
+    """
+    exactly = Update(id=record.id, changes=lambda held: record)
+    try:
+        outcome: Outcome = batch.execute(exactly)
+    except UnknownRecordError:
+        fields = {name: getattr(record, name) for name in record.present() if name not in ("id", "text", "data")}
+        fields["unknown"] = record.unknown
+        outcome = batch.execute(Remember(content=record.content, id=record.id, fields=fields, expect=ABSENT))
+        if outcome.record != record:
+            try:
+                batch.execute(exactly)
+            except ScopeError:
+                pass  # a scope writes itself into what is written through it
+    return outcome

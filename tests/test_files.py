@@ -1,0 +1,243 @@
+"""The file: what is made, what is refused, what the schema promises, and format 1 for ever."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+import apsw
+import pytest
+
+import recollect
+from recollect import filters as f
+from recollect.errors import (
+    DamagedStoreError,
+    NewerFormatError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreMissingError,
+    WrongKeyError,
+)
+from recollect.filters.tree import Filter
+from recollect.stores.base import Line
+from recollect.stores.schema import APPLICATION_ID, TABLES
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing.contract import NOW
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def test_a_new_file_is_for_its_owner_only_and_names_itself(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember("x")
+        memory.grep("x")
+        for made in (path, tmp_path / "a.db-wal", tmp_path / "a.db.index" / "text.db"):
+            assert stat.S_IMODE(made.stat().st_mode) == 0o600
+    header = path.read_bytes()[:100]
+    assert int.from_bytes(header[68:72], "big") == APPLICATION_ID
+    assert int.from_bytes(header[60:64], "big") == 1
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.db", "a.db.index"]
+
+
+def test_the_index_folder_may_be_deleted_at_any_time(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember("a lighthouse")
+        assert len(memory.grep("lighthouse")) == 1
+    shutil.rmtree(tmp_path / "a.db.index")
+    with recollect.open(path) as memory:
+        assert len(memory.grep("lighthouse")) == 1
+    (tmp_path / "a.db.index" / "text.db").write_bytes(b"damaged" * 1000)
+    with recollect.open(path) as memory:
+        assert len(memory.grep("lighthouse")) == 1
+
+
+def test_a_text_index_that_belongs_to_another_store_is_made_anew(tmp_path: Path) -> None:
+    for name in ("a.db", "b.db"):
+        with recollect.open(tmp_path / name) as memory:
+            memory.remember(f"the lighthouse of {name}")
+            memory.grep("lighthouse")
+    shutil.rmtree(tmp_path / "a.db.index")
+    (tmp_path / "b.db.index").rename(tmp_path / "a.db.index")
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert [record.content for record in memory.grep("lighthouse")] == ["the lighthouse of a.db"]
+
+
+def refused(path: Path, kind: type[Exception], match: str, **arguments: bool) -> None:
+    """Opening raises, and the file is as it was."""
+    before = path.read_bytes() if path.is_file() else None
+    with pytest.raises(kind, match=match):
+        recollect.open(path, **arguments)
+    assert (path.read_bytes() if path.is_file() else None) == before
+
+
+def test_foreign_files_are_refused_by_name_and_not_touched(tmp_path: Path) -> None:
+    refused(tmp_path, NotAStoreError, "it is a folder")
+    picture = tmp_path / "picture.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 2000)
+    refused(picture, NotAStoreError, r"picture\.png is not a Recollect store \(it is not an SQLite file\)")
+    short = tmp_path / "short.db"
+    short.write_bytes(b"SQLite format 3\0")
+    refused(short, NotAStoreError, "not an SQLite file")
+    other = tmp_path / "other.db"
+    connection = sqlite3.connect(other)
+    connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    refused(other, NotAStoreError, "another application")
+    refused(tmp_path / "absent.db", StoreMissingError, "no store", create=False)
+    refused(tmp_path / "absent.db", StoreMissingError, "no store", read_only=True)
+
+
+def changed(path: Path, sql: str) -> None:
+    connection = apsw.Connection(str(path))
+    connection.execute(sql)
+    connection.close()
+
+
+def test_newer_files_are_refused_by_name_or_opened_for_reading(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    recollect.open(path).remember("x")
+    changed(path, "UPDATE meta SET value = 2 WHERE name = 'least_writer'")
+    with recollect.open(path) as memory:
+        assert memory.count() == 1
+        with pytest.raises(ReadOnlyStoreError, match="needs format 2 to be written"):
+            memory.remember("y")
+    changed(path, "UPDATE meta SET value = 2 WHERE name = 'least_reader'")
+    refused(path, NewerFormatError, "newer Recollect.*needs format 2")
+
+
+def test_a_store_that_lost_its_tables_is_damaged_and_not_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember("x")
+    changed(path, "DELETE FROM meta WHERE name = 'uuid'")
+    refused(path, DamagedStoreError, "meta table")
+    changed(path, "INSERT INTO meta VALUES ('uuid', 'u'); DROP TABLE heads")
+    with recollect.open(path) as memory, pytest.raises(DamagedStoreError):
+        memory.count()
+
+
+def test_a_file_that_is_marked_read_only_is_read_and_never_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember("a lighthouse")
+    path.chmod(0o444)
+    before = path.read_bytes()
+    with recollect.open(path) as memory:
+        assert memory.recall("lighthouse")[0].record.content == "a lighthouse"
+        assert len(memory.grep("lighthouse")) == 1
+        with pytest.raises(ReadOnlyStoreError, match="marked read-only.*nothing was changed"):
+            memory.remember("more")
+    assert path.read_bytes() == before
+
+
+def test_a_store_opened_for_reading_sees_what_others_write(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as writer:
+        writer.remember("one")
+        with recollect.open(path, read_only=True) as reader:
+            assert reader.count() == 1
+            writer.remember("two")
+            assert reader.count() == 2
+            with pytest.raises(ReadOnlyStoreError, match="reading only"):
+                reader.remember("three")
+
+
+def test_a_store_with_a_key_of_its_own_has_other_roots_and_asks_for_the_key(tmp_path: Path) -> None:
+    key = b"sixteen bytes or more"
+    with recollect.open(tmp_path / "a.db") as public, recollect.open(tmp_path / "b.db", key=key) as private:
+        for memory in (public, private):
+            memory.remember("x", time=datetime(2026, 1, 1, tzinfo=UTC))
+        assert public.find() == private.find()
+        assert public.root != private.root
+    with pytest.raises(WrongKeyError):
+        recollect.open(tmp_path / "b.db")
+    with recollect.open(tmp_path / "b.db", key=key) as memory:
+        assert memory.check() == []
+
+
+def test_an_empty_file_becomes_a_store(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    path.touch()
+    with recollect.open(path) as memory:
+        memory.remember("x")
+    with recollect.open(f"sqlite:///{path}") as memory:
+        assert memory.count() == 1
+
+
+def test_the_default_path_is_the_variable_and_then_the_users_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_DB", str(tmp_path / "named.db"))
+    recollect.open().close()
+    assert (tmp_path / "named.db").exists()
+    monkeypatch.delenv("RECOLLECT_DB")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    recollect.open().close()
+    assert list(tmp_path.rglob("recollect/memory.db"))
+
+
+# The schema
+
+
+def test_payloads_are_never_updated() -> None:
+    """No statement of the store updates a version, a commit or a change."""
+    import recollect.stores.sqlite as module
+
+    source = Path(module.__file__).read_text()
+    assert "UPDATE versions" not in source
+    assert source.count("DO UPDATE SET") == 2  # heads, which point; and meta
+    assert "payload" not in source.split("_PUT_HEAD = (")[1].split(")\n")[0]
+    assert "STRICT" in TABLES
+
+
+INDEXED: dict[str, tuple[Filter, str]] = {
+    "kind": (f.kind("user_fact"), "heads_by_kind"),
+    "user": (f.user("ana"), "heads_by_user"),
+    "conversation": (f.conversation("c"), "heads_by_conversation"),
+    "entity": (f.entity("e"), "heads_by_entity"),
+    "time": (f.after(datetime(2026, 1, 1, tzinfo=UTC)), "heads_by_time"),
+    "kind and more": (f.kind("user_fact") & ~f.tag("x") & f.custom(bool), "heads_by_kind"),
+}
+
+
+@pytest.mark.parametrize("name", INDEXED)
+def test_a_filter_uses_its_index(tmp_path: Path, name: str) -> None:
+    where, index = INDEXED[name]
+    store = SqliteStore(tmp_path / "a.db")
+    with store.read() as view:
+        for order in ("newest", "id"):
+            sql, parameters = view.select_sql(Line("n"), where, order, NOW)
+            plan = " ".join(str(row[3]) for row in view._execute(f"EXPLAIN QUERY PLAN {sql}", (1, *parameters[1:])))
+            if order == "newest":
+                assert f"SEARCH h USING INDEX {index}" in plan
+            assert "SCAN h" not in plan
+    store.close()
+
+
+# Format 1, for ever
+
+
+def test_the_golden_file_of_format_1_opens_and_holds_what_it_held(tmp_path: Path) -> None:
+    """golden/format-1.db was written once (scripts/make_golden.py) and is never written again."""
+    wanted = json.loads((GOLDEN / "format-1.json").read_text(encoding="utf-8"))
+    path = tmp_path / "format-1.db"
+    shutil.copy(GOLDEN / "format-1.db", path)
+    os.chmod(path, 0o600)
+    with recollect.open(path) as store:
+        assert store.namespaces() == sorted(wanted)
+        for name, held in wanted.items():
+            memory = store.namespace(name)
+            assert memory.root == held["root"]
+            assert [record.to_json() for record in memory.find(order="id")] == held["records"]
+            assert [commit.to_json() for commit in memory.changes()] == held["log"]
+            assert memory.recall("lighthouse boat 喜欢")
+        assert store.check() == []
+        store.remember("and it can be written")

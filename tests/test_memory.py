@@ -1,0 +1,557 @@
+"""The library: ids and their five cases, conditions, batches, scopes, namespaces, listeners."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import filters as f
+from recollect import operations
+from recollect.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    RecollectError,
+    RecordExistsError,
+    ScopeError,
+    UnknownRecordError,
+    UnsupportedError,
+)
+from recollect.records.factories import user_fact
+from recollect.stores.memory import MemoryStore
+from recollect.testing import TickingClock, memory_on
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[recollect.Memory]:
+    path = ":memory:" if request.param == "memory" else tmp_path / "a.db"
+    with recollect.open(path, clock=TickingClock()) as opened:
+        yield opened
+
+
+def turn(text: str, speaker: str = "ana", **fields: Any) -> dict[str, Any]:
+    return {"content": text, "kind": "conversation", "conversation": "c", "speaker": speaker, **fields}
+
+
+class TestIds:
+    def test_the_same_fact_again_changes_nothing(self, memory: recollect.Memory) -> None:
+        first = memory.remember("Ana prefers window seats", kind="user_fact", user="ana")
+        root, seq = memory.root, memory.seq
+        assert memory.remember("Ana prefers window seats", kind="user_fact", user="ana") == first
+        assert (memory.root, memory.seq) == (root, seq)
+
+    def test_one_letter_typed_in_two_ways_is_the_same_fact(self, memory: recollect.Memory) -> None:
+        first = memory.remember("Zo\u00eb sings")
+        assert memory.remember("Zoe\u0308 sings") == first
+        assert first.content == "Zo\u00eb sings"
+
+    def test_the_same_words_of_another_user_are_another_fact(self, memory: recollect.Memory) -> None:
+        memory.remember("likes tea", user="ana")
+        memory.remember("likes tea", user="bob")
+        assert memory.count() == 2
+
+    def test_differing_importance_and_metadata_are_kept_and_reported(self, memory: recollect.Memory) -> None:
+        held = memory.remember("a fact", importance=0.5, metadata={"n": 1})
+        with pytest.warns(recollect.RecollectWarning, match="kept its metadata, importance"):
+            assert memory.remember("a fact", importance=0.9, metadata={"n": 1.0}) == held
+        report = memory.remember_all([{"content": "a fact", "importance": 0.9}])
+        assert (report.results[0].status, report.results[0].differing) == ("unchanged", ("importance",))
+
+    def test_differing_fields_are_updated_when_asked(self, memory: recollect.Memory) -> None:
+        held = memory.remember("a fact", importance=0.5, tags=["x"])
+        got = memory.remember("a fact", importance=0.9, if_exists="update")
+        assert (got.id, got.importance, got.tags) == (held.id, 0.9, ("x",))
+
+    def test_the_same_fact_again_is_an_error_when_asked(self, memory: recollect.Memory) -> None:
+        held = memory.remember("a fact")
+        with pytest.raises(RecordExistsError, match=held.hash):
+            memory.remember("a fact", if_exists="error")
+        memory.remember("another", id="n")
+        with pytest.raises(RecordExistsError):
+            memory.remember("and another", id="n", if_exists="error")
+
+    def test_an_id_that_another_text_holds_gets_a_counter(self, memory: recollect.Memory) -> None:
+        memory.remember("one", id="note")
+        two = memory.remember("two", id="note")
+        three = memory.remember("three", id="note")
+        assert (two.id, three.id) == ("note-2", "note-3")
+        assert memory.remember("two", id="note") == two  # and is found again there
+        assert memory.count() == 3
+
+    def test_an_id_that_another_text_holds_is_given_over_when_asked(self, memory: recollect.Memory) -> None:
+        memory.remember("one", id="note", tags=["x"])
+        got = memory.remember("two", id="note", if_exists="update")
+        assert (got.id, got.content, got.tags) == ("note", "two", ("x",))
+        assert memory.count() == 1
+
+    def test_a_derived_id_whose_text_changed_leaves_the_text_free_to_be_said_again(self, memory: recollect.Memory) -> None:
+        first = memory.remember("the sky is blue")
+        memory.update(first.id, content="the sky is grey")
+        again = memory.remember("the sky is blue")
+        assert again.id != first.id
+        assert memory.remember("the sky is blue") == again
+        assert {record.content for record in memory.find()} == {"the sky is blue", "the sky is grey"}
+
+    def test_forgotten_and_remembered_again_is_the_same_id_and_a_new_version(self, memory: recollect.Memory) -> None:
+        first = memory.remember("a fact")
+        memory.forget(first.id)
+        again = memory.remember("a fact")
+        assert again.id == first.id
+        history = [change for commit in memory.changes() for change in commit.changes]
+        assert [change.cause for change in history] == ["written", "forgotten", "written"]
+        assert history[0].after != history[2].after  # it happened at another time
+
+    def test_a_repeated_turn_is_held_each_time_it_was_said(self, memory: recollect.Memory) -> None:
+        turns = [memory.remember(**turn(text)) for text in ("ok", "well", "ok", "ok")]
+        assert len({each.id for each in turns}) == 4
+        assert [each.position for each in turns] == [0, 1, 2, 3]
+        assert [memory.remember(**turn("ok")).position for _ in range(20)] == list(range(4, 24))
+        assert memory.count() == 24
+
+    def test_a_turn_with_a_place_is_the_same_turn_when_it_is_told_again(self, memory: recollect.Memory) -> None:
+        for _ in range(2):
+            memory.remember_all([turn("ok", position=0), turn("ok", position=1), turn("ok", "bob", position=2)])
+        assert memory.count() == 3
+
+    def test_a_conversation_told_again_as_a_longer_list_adds_only_the_new_turns(self, memory: recollect.Memory) -> None:
+        told = [turn("hi"), turn("ok", "bob"), turn("hi"), turn("ok", "bob")]
+        memory.remember_all(told)
+        assert memory.remember_all(told).count("unchanged") == 4
+        report = memory.remember_all([*told, turn("ok", "bob"), turn("bye")])
+        assert (report.count("unchanged"), report.count("created")) == (4, 2)
+        said = [record.content for record in memory.find(order="position")]
+        assert said == ["hi", "ok", "hi", "ok", "ok", "bye"]
+
+    def test_a_conversation_longer_than_a_commit_is_known_when_told_again(self, memory: recollect.Memory) -> None:
+        told = [turn(f"turn {number % 7}") for number in range(2100)]
+        memory.remember_all(told)
+        assert memory.remember_all([*told, turn("the end")]).count("created") == 1
+        assert memory.count() == 2101
+
+    def test_the_next_turns_of_a_conversation_are_added_though_they_repeat_words(self, memory: recollect.Memory) -> None:
+        memory.remember_all([turn("hi"), turn("ok"), turn("fine")])
+        report = memory.remember_all([turn("ok"), turn("fine"), turn("bye")])
+        assert report.count("created") == 3
+        assert memory.remember_all([turn("hi")]).count("created") == 1  # one turn is one more turn
+        assert memory.count() == 7
+
+    def test_ids_are_composed_so_that_either_form_finds_the_record(self, memory: recollect.Memory) -> None:
+        memory.remember("text", id="e\u0301")
+        assert memory.exists("\u00e9")
+        assert memory.exists("e\u0301")
+
+
+class TestConditions:
+    def test_a_stale_expectation_names_the_current_hash_and_changes_nothing(self, memory: recollect.Memory) -> None:
+        old = memory.remember("one", id="a")
+        new = memory.update("a", content="two")
+        root = memory.root
+        for call in (
+            lambda: memory.update("a", content="three", expect=old),
+            lambda: memory.forget("a", expect=old.hash),
+            lambda: memory.remember("three", id="a", expect=old),
+            lambda: memory.remember("three", id="a", expect=recollect.ABSENT),
+        ):
+            with pytest.raises(ConflictError) as caught:
+                call()
+            assert caught.value.current == new.hash
+            assert new.hash in str(caught.value)
+        assert memory.root == root
+
+    def test_an_expectation_that_holds_lets_the_write_through(self, memory: recollect.Memory) -> None:
+        one = memory.remember("one", id="a", expect="absent")
+        two = memory.remember("two", id="a", expect=one, tags=["t"])
+        assert (two.content, two.tags) == ("two", ("t",))
+        three = memory.update("a", content="three", expect=two.hash)
+        assert memory.forget("a", expect=three)
+
+    def test_a_state_that_already_equals_the_request_satisfies_any_expectation(self, memory: recollect.Memory) -> None:
+        one = memory.remember("one", id="a")
+        assert memory.remember("one", id="a", expect="absent") == one
+        outcome = memory.execute(operations.Update(id="a", changes={"content": "one"}, expect="0" * 64))
+        assert outcome.status == "unchanged"
+        memory.forget("a")
+        assert memory.forget("a", expect=one) is False
+
+    def test_an_expectation_of_a_record_that_is_not_there_names_its_absence(self, memory: recollect.Memory) -> None:
+        with pytest.raises(ConflictError) as caught:
+            memory.remember("one", id="a", expect="0" * 64)
+        assert caught.value.current == "absent"
+
+    def test_only_one_of_many_threads_wins_a_condition(self, memory: recollect.Memory) -> None:
+        won: list[int] = []
+        ready = threading.Barrier(8)
+
+        def work(worker: int) -> None:
+            ready.wait()
+            try:
+                memory.remember(f"worker {worker}", id="leader", expect="absent")
+            except ConflictError:
+                return
+            won.append(worker)
+
+        threads = [threading.Thread(target=work, args=(worker,)) for worker in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(won) == 1
+        leader = memory.get("leader")
+        assert leader is not None
+        assert leader.content == f"worker {won[0]}"
+
+
+class TestReadingAndWriting:
+    def test_update_takes_fields_or_a_function_and_none_takes_a_field_away(self, memory: recollect.Memory) -> None:
+        memory.remember("text", id="a", tags=["x"], importance=0.5, metadata={"k": 1}, pinned=True)
+        assert memory.update("a", tags=None, importance=None, metadata=None, pinned=None).to_json().keys() == {
+            "id",
+            "kind",
+            "content",
+            "time",
+        }
+        assert memory.update("a", lambda held: held.changed(content=held.content + "!")).content == "text!"
+
+    def test_update_of_an_unknown_id_or_field_is_an_error_by_name(self, memory: recollect.Memory) -> None:
+        with pytest.raises(UnknownRecordError, match="no record 'nope'"):
+            memory.update("nope", content="x")
+        memory.remember("text", id="a")
+        with pytest.raises(TypeError, match="did you mean 'importance'"):
+            memory.update("a", importence=0.5)
+        with pytest.raises(InvalidArgumentError):
+            memory.update("a")
+        with pytest.raises(RecollectError, match="must return a record"):
+            memory.update("a", lambda held: "text")  # type: ignore[arg-type,return-value]
+        with pytest.raises(RecollectError, match="cannot change"):
+            memory.update("a", lambda held: held.changed(id="b"))
+
+    def test_forgetting_twice_is_no_error_and_an_unknown_id_is(self, memory: recollect.Memory) -> None:
+        memory.remember("text", id="a")
+        assert memory.forget("a") is True
+        assert memory.forget("a") is False
+        with pytest.raises(UnknownRecordError):
+            memory.forget("never held")
+
+    def test_recent_find_and_count_agree(self, memory: recollect.Memory) -> None:
+        start = datetime(2026, 1, 1, tzinfo=UTC)
+        for day in range(5):
+            memory.remember(f"day {day}", time=start + timedelta(days=day), importance=day / 4)
+        assert [record.content for record in memory.recent(2)] == ["day 4", "day 3"]
+        assert [record.content for record in memory.find(f.importance_at_least(0.75), order="oldest")] == ["day 3", "day 4"]
+        assert memory.count(f.before(start + timedelta(days=2))) == 2
+        assert memory.forget_where(f.after(start + timedelta(days=2))) == 2
+        assert memory.clear() == 3
+        assert memory.stats()["records"] == 0
+
+    def test_forgetting_by_a_custom_filter_forgets_just_those(self, memory: recollect.Memory) -> None:
+        memory.remember_all(["keep this", "drop this", "keep that"])
+        assert memory.forget_where(f.custom(lambda record: "drop" in record.content)) == 1
+        assert memory.count() == 2
+
+    def test_a_predicate_that_raises_forgets_nothing(self, memory: recollect.Memory) -> None:
+        memory.remember_all(["one", "two"])
+        with pytest.raises(ZeroDivisionError):
+            memory.forget_where(f.custom(lambda record: 1 / 0))
+        assert memory.count() == 2
+
+    def test_what_expires_is_gone_at_its_instant_from_every_read(self) -> None:
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        memory = memory_on(MemoryStore(), clock=lambda: now[0])
+        memory.remember("a brief notice", id="a", expires=now[0] + timedelta(hours=1), user="u")
+        memory.remember("a lasting notice", id="b", user="u")
+        assert len(memory.recall("notice")) == 2
+        before = memory.recall("lasting notice")[0].score
+        now[0] += timedelta(hours=1)
+        assert [hit.record.id for hit in memory.recall("notice")] == ["b"]
+        assert memory.get("a") is None
+        assert (memory.count(), len(memory.grep("notice")), len(memory.recent(5))) == (1, 1, 1)
+        assert memory.stats()["records"] == 1
+        fresh = memory_on(MemoryStore())
+        fresh.remember("a lasting notice", id="b", user="u")
+        assert memory.recall("lasting notice")[0].score == fresh.recall("lasting notice")[0].score != before
+
+    def test_the_report_of_many_names_item_place_and_reason(self, memory: recollect.Memory) -> None:
+        items: list[Any] = ["fine", "", {"content": "x", "importance": 7}, {"no": "content"}, 42, user_fact("good", user="u")]
+        report = memory.remember_all(items)
+        assert [failed.place for failed in report.failed] == [1, 2, 3, 4]
+        assert [failed.item for failed in report.failed] == items[1:5]
+        assert all(isinstance(failed.reason, RecollectError) for failed in report.failed)
+        assert [outcome.status for outcome in report.results] == ["created", "created"]
+        root = memory.root
+        with pytest.raises(RecollectError):
+            memory.remember_all(["also fine", ""], on_error="raise")
+        assert memory.root == root
+
+    def test_many_are_one_commit_for_each_thousand(self, memory: recollect.Memory) -> None:
+        memory.remember_all(f"text {number}" for number in range(2500))
+        assert [len(commit.changes) for commit in memory.changes()] == [1000, 1000, 500]
+
+
+class TestBatches:
+    def test_a_batch_is_one_commit_and_sees_its_own_writes(self, memory: recollect.Memory) -> None:
+        memory.remember("old lighthouse", id="old")
+        with memory.batch(actor="tester", reason="tidy") as batch:
+            batch.remember("a new lighthouse", id="new")
+            batch.forget("old")
+            assert [record.id for record in batch.find()] == ["new"]
+            assert [hit.record.id for hit in batch.recall("lighthouse")] == ["new"]
+            batch.update("new", content="a new harbour")
+            assert len(batch.recall("lighthouse")) == 0
+            assert [hit.record.id for hit in batch.recall("harbour")] == ["new"]
+        commit = memory.changes(since=1)
+        assert len(commit) == 1
+        assert (commit[0].actor, commit[0].reason) == ("tester", "tidy")
+        assert {(change.id, change.cause) for change in commit[0].changes} == {("new", "written"), ("old", "forgotten")}
+
+    def test_an_exception_undoes_the_batch_and_its_words_are_not_found(self, memory: recollect.Memory) -> None:
+        memory.remember("kept lighthouse")
+        scores = [hit.score for hit in memory.recall("lighthouse harbour")]
+        with pytest.raises(KeyError), memory.batch() as batch:
+            batch.remember("a harbour")
+            batch.recall("harbour")
+            raise KeyError
+        assert [hit.score for hit in memory.recall("lighthouse harbour")] == scores
+        assert memory.seq == 1
+
+    def test_a_batch_that_comes_to_nothing_is_no_commit(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            record = batch.remember("gone again")
+            batch.forget(record.id)
+        assert (memory.seq, memory.count()) == (0, 0)
+
+    def test_a_refused_call_leaves_the_batch_as_it_was(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            batch.remember("one", id="a")
+            with pytest.raises(UnknownRecordError):
+                batch.forget("nope")
+            with pytest.raises(RecollectError):
+                batch.remember("")
+        assert memory.count() == 1
+
+    def test_a_batch_that_has_ended_refuses(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            pass
+        with pytest.raises(RecollectError, match="the batch is closed"):
+            batch.remember("late")
+
+    def test_operations_as_values_are_one_commit_or_none(self, memory: recollect.Memory) -> None:
+        wanted = operations.Batch(
+            operations=(
+                operations.Remember(content="one", id="a"),
+                operations.Update(id="a", changes={"content": "two"}),
+                operations.Count(),
+            ),
+            reason="together",
+        )
+        assert operations.from_json(wanted.to_json()) == wanted
+        assert memory.execute(wanted)[2] == 1
+        assert [commit.reason for commit in memory.changes()] == ["together"]
+        failing = operations.Batch(operations=(operations.Clear(), operations.Forget(id="nope")))
+        with pytest.raises(UnknownRecordError):
+            memory.execute(failing)
+        assert memory.count() == 1
+
+
+class TestScopes:
+    @pytest.fixture
+    def ana(self, memory: recollect.Memory) -> recollect.Memory:
+        memory.remember("Ana's tea is green", id="hers", user="ana", importance=0.5)
+        memory.remember("Bob's tea is black", id="his", user="bob", importance=0.5)
+        return memory.scoped(user="ana")
+
+    def test_reads_see_only_what_lies_in_the_scope(self, memory: recollect.Memory, ana: recollect.Memory) -> None:
+        assert [hit.record.id for hit in ana.recall("tea")] == ["hers"]
+        assert [record.id for record in ana.find(f.everything() | f.user("bob"))] == ["hers"]
+        assert [record.id for record in ana.grep("tea")] == ["hers"]
+        assert (ana.count(), ana.get("his"), ana.exists("his")) == (1, None, False)
+        stats = ana.stats()
+        assert (stats["records"], stats["users"], "root" in stats) == (1, 1, False)
+
+    def test_writes_stay_in_the_scope(self, memory: recollect.Memory, ana: recollect.Memory) -> None:
+        assert ana.remember("likes honey").user == "ana"
+        with pytest.raises(ScopeError):
+            ana.remember("a forgery", user="bob")
+        with pytest.raises(ScopeError):
+            ana.update("hers", user="bob")
+        for call in (lambda: ana.update("his", content="x"), lambda: ana.forget("his")):
+            with pytest.raises(UnknownRecordError):
+                call()
+        with pytest.raises(ScopeError):
+            ana.remember("x", id="his", if_exists="update")
+        assert ana.forget_where(f.everything()) == 2
+        assert [record.id for record in memory.find()] == ["his"]
+
+    def test_a_scope_cannot_be_lifted_or_widened(self, memory: recollect.Memory, ana: recollect.Memory) -> None:
+        with pytest.raises(ScopeError):
+            ana.scoped(user="bob")
+        with pytest.raises(ScopeError):
+            ana.namespace("other")
+        assert ana.scoped(conversation="c").count() == 0
+        memory.namespace("secret").remember("x")
+        assert ana.namespaces() == ["default"]
+
+    def test_the_log_of_a_scope_names_only_its_own_changes(self, memory: recollect.Memory, ana: recollect.Memory) -> None:
+        memory.forget("his")
+        memory.forget("hers")
+        assert [change.id for commit in ana.changes() for change in commit.changes] == ["hers", "hers"]
+        heard: list[str] = []
+        with ana.listen(lambda commit: heard.extend(change.id for change in commit.changes), since=0):
+            pass
+        assert heard == ["hers", "hers"]
+
+    def test_context_comes_only_from_turns_that_the_scope_may_see(self, memory: recollect.Memory) -> None:
+        memory.remember(**turn("the secret lighthouse?", user="bob"))
+        memory.remember(**turn("beyond the bay", user="ana"))
+        assert len(memory.recall("secret lighthouse")) == 2
+        assert len(memory.scoped(user="ana").recall("secret lighthouse")) == 0
+        mixed = memory.scoped(user="ana").recall("lighthouse bay")
+        assert [hit.why.shares.keys() for hit in mixed] == [{"words"}]
+        assert "lighthouse" not in str(mixed[0].why)
+
+    def test_a_scope_needs_a_field(self, memory: recollect.Memory) -> None:
+        with pytest.raises(InvalidArgumentError):
+            memory.scoped()
+        with pytest.raises(InvalidArgumentError):
+            memory.scoped(user="")
+
+
+class TestNamespaces:
+    def test_nothing_crosses_a_namespace(self, memory: recollect.Memory) -> None:
+        other = memory.namespace("other")
+        memory.remember("lighthouse", id="a")
+        assert (other.count(), len(other.recall("lighthouse")), other.get("a"), other.grep("lighthouse")) == (0, 0, None, [])
+        other.remember("harbour", id="a")
+        assert memory.get("a") != other.get("a")
+        assert memory.namespaces() == ["default", "other"]
+        other.clear()
+        assert memory.count() == 1
+
+    def test_one_tenants_words_do_not_change_anothers_scores(self, memory: recollect.Memory) -> None:
+        memory.remember("the lighthouse is lit")
+        score = memory.recall("lighthouse")[0].score
+        memory.namespace("other").remember_all(f"lighthouse number {number}" for number in range(50))
+        assert memory.recall("lighthouse")[0].score == score
+
+    @pytest.mark.parametrize("name", ["", "a\nb", "x" * 256, "\ud800", 7])
+    def test_a_bad_name_is_refused(self, memory: recollect.Memory, name: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="namespace"):
+            memory.namespace(name)
+
+
+class TestListening:
+    def test_a_listener_hears_each_commit_once_and_in_order(self, memory: recollect.Memory) -> None:
+        memory.remember("before")
+        heard: list[int] = []
+        with memory.listen(lambda commit: heard.append(commit.seq)) as subscription:
+            for number in range(20):
+                memory.remember(f"text {number}")
+            subscription.drain()
+            assert heard == list(range(2, 22))
+        memory.remember("after")
+        assert heard == list(range(2, 22))
+
+    def test_a_listener_can_begin_in_the_past(self, memory: recollect.Memory) -> None:
+        memory.remember_all(["a", "b"])
+        memory.remember("c")
+        heard: list[int] = []
+        memory.listen(lambda commit: heard.append(commit.seq), since=0).close()
+        assert heard == [1, 2]
+
+    def test_a_failing_listener_delays_nobody_and_hears_on(self, memory: recollect.Memory) -> None:
+        heard: list[int] = []
+
+        def callback(commit: recollect.Commit) -> None:
+            heard.append(commit.seq)
+            raise ValueError("mine")
+
+        with memory.listen(callback) as subscription:
+            memory.remember("a")
+            memory.remember("b")
+            subscription.drain()
+            assert isinstance(subscription.error, ValueError)
+        assert heard == [1, 2]
+
+    def test_a_listener_may_write_and_close_from_its_callback(self, memory: recollect.Memory) -> None:
+        done = threading.Event()
+
+        def callback(commit: recollect.Commit) -> None:
+            memory.remember("an echo")
+            subscription.close()
+            done.set()
+
+        subscription = memory.listen(callback)
+        memory.remember("a call")
+        assert done.wait(30)
+        assert memory.count() == 2
+
+    def test_closing_the_memory_delivers_what_is_committed(self, tmp_path: Path) -> None:
+        memory = recollect.open(tmp_path / "a.db")
+        heard: list[int] = []
+        memory.listen(lambda commit: heard.append(commit.seq))
+        memory.remember("a")
+        memory.close()
+        assert heard == [1]
+
+
+class TestAsync:
+    def test_the_same_calls_are_awaited(self) -> None:
+        async def run() -> None:
+            async with recollect.AsyncMemory(recollect.open(":memory:")) as memory:
+                await asyncio.gather(*(memory.remember(f"fact {number}") for number in range(20)))
+                assert await memory.count() == 20
+                assert len(await memory.recall("fact", k=3)) == 3
+                async with memory.batch(reason="tidy") as batch:
+                    await batch.remember("inside", id="a")
+                    assert (await batch.get("a")).content == "inside"
+                assert (await memory.changes(since=20))[0].reason == "tidy"
+                with pytest.raises(KeyError):
+                    async with memory.batch() as batch:
+                        await batch.remember("undone", id="b")
+                        raise KeyError
+                assert not await memory.exists("b")
+                await memory.update("a", content="changed")
+                assert await memory.forget("a")
+                assert (await memory.stats())["records"] == 20
+                assert await memory.scoped(user="u").count() == 0
+                assert await memory.check() == []
+
+        asyncio.run(run())
+
+    def test_every_call_of_a_memory_is_there(self) -> None:
+        sync_only = {"name", "root", "seq", "now", "probe", "execute"}
+        names = {name for name in dir(recollect.Memory) if not name.startswith("_")} - sync_only
+        assert names <= set(dir(recollect.AsyncMemory))
+
+
+class TestOperations:
+    def test_what_cannot_travel_says_so(self) -> None:
+        with pytest.raises(UnsupportedError, match="nothing was changed"):
+            operations.Update(id="a", changes=lambda record: record).to_json()
+        with pytest.raises(UnsupportedError):
+            operations.ForgetWhere(where=f.custom(bool)).to_json()
+
+    def test_every_call_can_be_made_from_json(self, memory: recollect.Memory) -> None:
+        def call(data: dict[str, Any]) -> Any:
+            return memory.execute(operations.from_json(data))
+
+        record = call({"op": "remember", "content": "tea", "id": "a", "fields": {"user": "ana"}}).record
+        assert call({"op": "get", "id": "a"}) == record
+        assert call({"op": "recall", "question": "tea", "where": {"user": "ana"}})[0].record == record
+        assert call({"op": "count", "where": {"not": {"user": "ana"}}}) == 0
+        assert call({"op": "update", "id": "a", "changes": {"importance": 1.0}}).record.importance == 1.0
+        assert call({"op": "find", "order": "oldest", "limit": 1})[0].id == "a"
+        assert call({"op": "grep", "query": "te*"})[0].id == "a"
+        assert len(call({"op": "changes", "since": 1})) == 1
+        assert call({"op": "namespaces"}) == ["default"]
+        assert call({"op": "stats"})["records"] == 1
+        assert call({"op": "forget", "id": "a"}).status == "forgotten"
+        assert call({"op": "forget_where", "where": {"everything": True}}) == 0
+        assert call({"op": "clear"}) == 0
+        report = call({"op": "remember_all", "items": [{"op": "remember", "content": "x"}], "on_error": "raise"})
+        assert report.count("created") == 1
