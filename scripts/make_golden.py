@@ -31,17 +31,26 @@ class Clock:
 
 def fill(memory: recollect.Memory) -> None:
     memory.remember(
-        "Ana prefers window seats", kind="user_fact", user="ana", importance=0.8, tags=["travel"], metadata={"a.b": [1, 1.0]}
+        "Ana prefers window seats",
+        kind="user_fact",
+        user="ana",
+        importance=0.8,
+        tags=["travel"],
+        metadata={"a.b": [1, 1.0]},
     )
     for speaker, text in (("Mara", "What colour is the boat?"), ("Tobias", "Red, with a white line."), ("Mara", "Ok.")):
         memory.remember(text, kind="conversation", conversation="harbour", session="s1", speaker=speaker)
     memory.remember(b"\x00\xff", media_type="application/octet-stream", id="bytes", pinned=True, trust=0.5)
     memory.remember("小王喜欢喝茶", id="zh", language="zh")
     memory.remember("draft", id="changed")
-    memory.update("changed", content="The lighthouse is lit at dusk", valid_from=START, valid_to=START + timedelta(days=9))
+    memory.update(
+        "changed", content="The lighthouse is lit at dusk", valid_from=START, valid_to=START + timedelta(days=9)
+    )
     memory.remember("forgotten", id="gone")
     memory.forget("gone")
-    later = recollect.Record(id="later", content="from a later release", time=START, unknown=(codec.RawField(900, 2, b"x"),))
+    later = recollect.Record(
+        id="later", content="from a later release", time=START, unknown=(codec.RawField(900, 2, b"x"),)
+    )
     with memory.batch(actor="golden", reason="a batch") as batch:
         batch.remember_all([later])
         batch.remember("to be swept", id="due", expires=START + timedelta(days=365 * 900))

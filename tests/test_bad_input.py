@@ -28,7 +28,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "a lone surrogate in metadata": (lambda m: m.remember("a", metadata={"k": ["\ud800"]}), "metadata"),
     "a lone surrogate in a question": (lambda m: m.recall("\ud800"), "question"),
     "bytes without a media type": (lambda m: m.remember(b"\x89PNG"), "media_type"),
-    "a naive time": (lambda m: m.remember("a", time=datetime(2026, 1, 1)), "time"),  # noqa: DTZ001
+    "a naive time": (lambda m: m.remember("a", time=datetime(2026, 1, 1)), "time"),
     "a text for a time": (lambda m: m.remember("a", time="2026-01-01"), "time"),  # type: ignore[arg-type]
     "NaN importance": (lambda m: m.remember("a", importance=NAN), "importance"),
     "importance above 1": (lambda m: m.remember("a", importance=1.5), "importance"),
@@ -57,7 +57,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "a question that is no text": (lambda m: m.recall(None), "question"),  # type: ignore[arg-type]
     "a filter that is none": (lambda m: m.recall("a", where={"user": "ana"}), "where"),  # type: ignore[arg-type]
     "a filter of the wrong parts": (lambda m: m.find(f.all_of(f.user("a"), "b")), "filter"),  # type: ignore[arg-type]
-    "a filter with a naive time": (lambda m: m.find(f.after(datetime(2026, 1, 1))), "after"),  # noqa: DTZ001
+    "a filter with a naive time": (lambda m: m.find(f.after(datetime(2026, 1, 1))), "after"),
     "an unknown order": (lambda m: m.find(order="random"), "order"),
     "limit = 0": (lambda m: m.find(limit=0), "limit"),
     "an unreadable grep": (lambda m: m.grep('"open'), "quotation"),
@@ -156,7 +156,7 @@ def test_open_refuses_what_is_no_path(path: Any) -> None:
 
 
 def test_a_clock_that_gives_naive_times_is_refused() -> None:
-    memory = recollect.open(":memory:", clock=lambda: datetime(2026, 1, 1))  # noqa: DTZ001
+    memory = recollect.open(":memory:", clock=lambda: datetime(2026, 1, 1))
     with pytest.raises(RecollectError, match="clock"):
         memory.remember("x")
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -54,20 +54,28 @@ def test_the_kill_test_notices_a_lost_commit_and_a_half_done_one(tmp_path: Path)
     assert "Merkle" in problem_in(path, expected, 10)
 
 
-STORES = {"memory": lambda folder: MemoryStore(), "sqlite": lambda folder: SqliteStore(folder / "faulty.db")}
+STORES: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": lambda folder: SqliteStore(folder / "faulty.db"),
+}
 
 
 @pytest.mark.parametrize("kind", STORES)
 def test_a_fault_at_any_step_changes_nothing_and_the_next_try_succeeds(tmp_path: Path, kind: str) -> None:
     """Every step of a batch of all kinds of writes fails in turn, until none is left to fail."""
-    inner: Store = STORES[kind](tmp_path)
+    inner = STORES[kind](tmp_path)
     memory_on(inner).remember_all(["one", "two", {"content": "three", "id": "third", "tags": ["x"]}])
     seen = set()
     for fail_at in range(1, 500):
         faulty = FaultyStore(inner, fail_at=fail_at)
         memory = memory_on(faulty, clock=TickingClock())
         memory.recall("one two three")  # so that the index is there, and must not run ahead
-        before = (memory.root, memory.seq, memory.find(order="id"), [hit.score for hit in memory.recall("one two four")])
+        before = (
+            memory.root,
+            memory.seq,
+            memory.find(order="id"),
+            [hit.score for hit in memory.recall("one two four")],
+        )
         try:
             with memory.batch() as batch:
                 batch.remember("four")
@@ -76,7 +84,12 @@ def test_a_fault_at_any_step_changes_nothing_and_the_next_try_succeeds(tmp_path:
         except StoreFullError as error:
             seen.add(faulty.failed_in)
             assert "nothing was changed" in str(error)
-            after = (memory.root, memory.seq, memory.find(order="id"), [hit.score for hit in memory.recall("one two four")])
+            after = (
+                memory.root,
+                memory.seq,
+                memory.find(order="id"),
+                [hit.score for hit in memory.recall("one two four")],
+            )
             assert after == before
             assert memory.check() == []
         else:

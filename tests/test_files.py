@@ -9,6 +9,7 @@ import sqlite3
 import stat
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -69,7 +70,7 @@ def test_a_text_index_that_belongs_to_another_store_is_made_anew(tmp_path: Path)
         assert [record.content for record in memory.grep("lighthouse")] == ["the lighthouse of a.db"]
 
 
-def refused(path: Path, kind: type[Exception], match: str, **arguments: bool) -> None:
+def refused(path: Path, kind: type[Exception], match: str, **arguments: Any) -> None:
     """Opening raises, and the file is as it was."""
     before = path.read_bytes() if path.is_file() else None
     with pytest.raises(kind, match=match):
@@ -132,7 +133,7 @@ def test_a_file_that_is_marked_read_only_is_read_and_never_written(tmp_path: Pat
     with recollect.open(path) as memory:
         assert memory.recall("lighthouse")[0].record.content == "a lighthouse"
         assert len(memory.grep("lighthouse")) == 1
-        with pytest.raises(ReadOnlyStoreError, match="marked read-only.*nothing was changed"):
+        with pytest.raises(ReadOnlyStoreError, match=r"marked read-only.*nothing was changed"):
             memory.remember("more")
     assert path.read_bytes() == before
 

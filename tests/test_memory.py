@@ -90,7 +90,9 @@ class TestIds:
         assert (got.id, got.content, got.tags) == ("note", "two", ("x",))
         assert memory.count() == 1
 
-    def test_a_derived_id_whose_text_changed_leaves_the_text_free_to_be_said_again(self, memory: recollect.Memory) -> None:
+    def test_a_derived_id_whose_text_changed_leaves_the_text_free_to_be_said_again(
+        self, memory: recollect.Memory
+    ) -> None:
         first = memory.remember("the sky is blue")
         memory.update(first.id, content="the sky is grey")
         again = memory.remember("the sky is blue")
@@ -134,7 +136,9 @@ class TestIds:
         assert memory.remember_all([*told, turn("the end")]).count("created") == 1
         assert memory.count() == 2101
 
-    def test_the_next_turns_of_a_conversation_are_added_though_they_repeat_words(self, memory: recollect.Memory) -> None:
+    def test_the_next_turns_of_a_conversation_are_added_though_they_repeat_words(
+        self, memory: recollect.Memory
+    ) -> None:
         memory.remember_all([turn("hi"), turn("ok"), turn("fine")])
         report = memory.remember_all([turn("ok"), turn("fine"), turn("bye")])
         assert report.count("created") == 3
@@ -216,7 +220,7 @@ class TestReadingAndWriting:
             "content",
             "time",
         }
-        assert memory.update("a", lambda held: held.changed(content=held.content + "!")).content == "text!"
+        assert memory.update("a", lambda held: held.changed(content=held.text + "!")).content == "text!"
 
     def test_update_of_an_unknown_id_or_field_is_an_error_by_name(self, memory: recollect.Memory) -> None:
         with pytest.raises(UnknownRecordError, match="no record 'nope'"):
@@ -243,7 +247,10 @@ class TestReadingAndWriting:
         for day in range(5):
             memory.remember(f"day {day}", time=start + timedelta(days=day), importance=day / 4)
         assert [record.content for record in memory.recent(2)] == ["day 4", "day 3"]
-        assert [record.content for record in memory.find(f.importance_at_least(0.75), order="oldest")] == ["day 3", "day 4"]
+        assert [record.content for record in memory.find(f.importance_at_least(0.75), order="oldest")] == [
+            "day 3",
+            "day 4",
+        ]
         assert memory.count(f.before(start + timedelta(days=2))) == 2
         assert memory.forget_where(f.after(start + timedelta(days=2))) == 2
         assert memory.clear() == 3
@@ -277,7 +284,14 @@ class TestReadingAndWriting:
         assert memory.recall("lasting notice")[0].score == fresh.recall("lasting notice")[0].score != before
 
     def test_the_report_of_many_names_item_place_and_reason(self, memory: recollect.Memory) -> None:
-        items: list[Any] = ["fine", "", {"content": "x", "importance": 7}, {"no": "content"}, 42, user_fact("good", user="u")]
+        items: list[Any] = [
+            "fine",
+            "",
+            {"content": "x", "importance": 7},
+            {"no": "content"},
+            42,
+            user_fact("good", user="u"),
+        ]
         report = memory.remember_all(items)
         assert [failed.place for failed in report.failed] == [1, 2, 3, 4]
         assert [failed.item for failed in report.failed] == items[1:5]
@@ -396,7 +410,9 @@ class TestScopes:
         memory.namespace("secret").remember("x")
         assert ana.namespaces() == ["default"]
 
-    def test_the_log_of_a_scope_names_only_its_own_changes(self, memory: recollect.Memory, ana: recollect.Memory) -> None:
+    def test_the_log_of_a_scope_names_only_its_own_changes(
+        self, memory: recollect.Memory, ana: recollect.Memory
+    ) -> None:
         memory.forget("his")
         memory.forget("hers")
         assert [change.id for commit in ana.changes() for change in commit.changes] == ["hers", "hers"]
@@ -425,7 +441,12 @@ class TestNamespaces:
     def test_nothing_crosses_a_namespace(self, memory: recollect.Memory) -> None:
         other = memory.namespace("other")
         memory.remember("lighthouse", id="a")
-        assert (other.count(), len(other.recall("lighthouse")), other.get("a"), other.grep("lighthouse")) == (0, 0, None, [])
+        assert (other.count(), len(other.recall("lighthouse")), other.get("a"), other.grep("lighthouse")) == (
+            0,
+            0,
+            None,
+            [],
+        )
         other.remember("harbour", id="a")
         assert memory.get("a") != other.get("a")
         assert memory.namespaces() == ["default", "other"]

@@ -71,24 +71,28 @@ class Demo:
                 position += 1
 
     @property
+    def root(self) -> str:
+        """The root hash of the conversation."""
+        return self._memory.root
+
+    @property
     def introduction(self) -> str:
         """What was remembered."""
         turns, sessions = len(self._report.results), len(self._script["sessions"])
         return (
-            f"{self._script['title']}\n{turns} turns in {sessions} sessions, remembered in {self._seconds * 1000:.0f} ms "
-            f"(durable, with history); root {self._memory.root[:16]}..."
+            f"{self._script['title']}\n{turns} turns in {sessions} sessions, remembered in "
+            f"{self._seconds * 1000:.0f} ms (durable, with history); root {self.root[:16]}..."
         )
 
     @property
     def farewell(self) -> str:
         """What to try next."""
-        db = f"--db {self._path} -n {NAMESPACE} " if self._kept else ""
+        db = self._path if self._kept else "demo.db"
         return "\n".join(
             (
                 "Each line is a turn as it was said, the score its exact sum of reasons. Try next:",
-                f"  recollect {db}recall 'who repaired the chimney?'"
-                if self._kept
-                else "  recollect --db demo.db demo && recollect --db demo.db -n demo recall 'who repaired the chimney?'",
+                *([] if self._kept else ["  recollect --db demo.db demo        (keeps what it remembers, for this:)"]),
+                f"  recollect --db {db} -n {NAMESPACE} recall 'who repaired the chimney?'",
                 '  recollect remember "Ana prefers window seats" --kind user_fact --user ana',
                 '  recollect recall "which seat should I book for Ana?"',
                 "  recollect import text NOTES.txt        (also: markdown, openai, anthropic, ...)",
@@ -112,7 +116,7 @@ class Demo:
             "turns": len(self._report.results),
             "sessions": len(self._script["sessions"]),
             "remembered_ms": self._seconds * 1000,
-            "root": self._memory.root,
+            "root": self.root,
             "answers": [
                 {
                     "kind": answer.kind,

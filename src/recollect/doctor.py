@@ -37,13 +37,17 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
         Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
         Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, stop-words and irregular forms of our own"),
         Finding("store", ", ".join(f"{name} {value}" for name, value in store.items())),
-        Finding("namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"),
+        Finding(
+            "namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"
+        ),
         *_signals(),
         _write(memory),
     ]
     if check:
         problems = memory.check()
-        findings.append(Finding("check", "; ".join(problems) or "every version, page and root is what its hash says", not problems))
+        findings.append(
+            Finding("check", "; ".join(problems) or "every version, page and root is what its hash says", not problems)
+        )
     return findings
 
 

@@ -25,11 +25,19 @@ def _plain(arg: object) -> Any:
     return arg if isinstance(arg, (str, int, float, bool, type(None))) else shown(arg)
 
 
+class Shown(str):
+    """A value as it was shown once, so that it is not quoted again when its error is unpickled."""
+
+    __slots__ = ()
+
+
 def shown(value: object, limit: int = 80) -> str:
     """The value as an error message shows it: `repr`, cut to `limit` characters, never raising and never slow.
 
     A lone surrogate is shown escaped, so that the message itself can always be printed.
     """
+    if isinstance(value, Shown):
+        return value
     if isinstance(value, (str, bytes, list, tuple)) and len(value) > limit:
         value = value[:limit]
     try:
@@ -37,7 +45,7 @@ def shown(value: object, limit: int = 80) -> str:
     except Exception:  # noqa: BLE001 - a broken __repr__ must not replace the error that is being reported
         text = f"<{type(value).__name__}>"
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+    return Shown(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
 class InvalidArgumentError(RecollectError, ValueError):

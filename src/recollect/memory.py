@@ -381,6 +381,8 @@ def remember_operation(item: object) -> Remember:
 
 def _fields_of(record: Record) -> dict[str, Any]:
     """The fields that a record has, without id and content."""
-    values: dict[str, Any] = {name: getattr(record, name) for name in record.present() if name in Fields.__annotations__}
+    values: dict[str, Any] = {
+        name: getattr(record, name) for name in record.present() if name in Fields.__annotations__
+    }
     unknown: tuple[RawField, ...] = record.unknown
     return {**values, "unknown": unknown} if unknown else values

@@ -83,7 +83,10 @@ _COMMON = (
     click.option(
         "-n", "--namespace", metavar="NAME", callback=_store("namespace"), expose_value=False, help="Default: default."
     ),
-    click.option("--json", is_flag=True, callback=_store("as_json"), expose_value=False, help="Print JSON."),
+    # Eager, so that an error in another option is printed as JSON too.
+    click.option(
+        "--json", is_flag=True, is_eager=True, callback=_store("as_json"), expose_value=False, help="Print JSON."
+    ),
 )
 
 
@@ -101,34 +104,26 @@ def common(command: F) -> F:
     return out  # type: ignore[no-any-return]
 
 
-class FilterType(click.ParamType):
-    """A filter in its text form."""
-
-    name = "filter"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Filter:
-        return value if isinstance(value, Filter) else parse(value)
+def _filter(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> Filter | None:
+    """A filter from its text form."""
+    return None if value is None else parse(value)
 
 
-class ZoneType(click.ParamType):
-    """A time zone by its IANA name."""
-
-    name = "zone"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tzinfo:
-        if isinstance(value, tzinfo):
-            return value
-        if value.upper() in ("UTC", "Z"):
-            return UTC
-        try:
-            return ZoneInfo(value)
-        except (KeyError, ValueError, OSError):
-            self.fail(f"{value!r} is not a time zone, such as UTC or Europe/Copenhagen", param, ctx)
+def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tzinfo:
+    """A time zone from its IANA name."""
+    if value.upper() in ("UTC", "Z"):
+        return UTC
+    try:
+        return ZoneInfo(value)
+    except (KeyError, ValueError, OSError):
+        raise click.BadParameter(f"{value!r} is not a time zone, such as UTC or Europe/Copenhagen") from None
 
 
-where_option = click.option("-w", "--where", type=FilterType(), metavar="FILTER", help="Such as: user=ana and not tag=old")
+where_option = click.option(
+    "-w", "--where", callback=_filter, metavar="FILTER", help="Such as: user=ana and not tag=old"
+)
 zone_option = click.option(
-    "--tz", "zone", type=ZoneType(), default="UTC", show_default=True, help="The zone of times that name none."
+    "--tz", "zone", callback=_zone, default="UTC", metavar="ZONE", show_default=True, help="Of times that name none."
 )
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import tzinfo
 from pathlib import Path
+from typing import Any
 
 import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, zone_option
+from recollect.errors import StoreIOError
 from recollect.importers import IMPORTERS
 from recollect.importers.jsonl import write_jsonl
 from recollect.importers.run import import_path
@@ -52,7 +54,9 @@ def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzin
         print_json([{"path": str(path), **report.to_json()} for path, report in reports])
     else:
         for path, report in reports:
-            click.echo(f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} held already")
+            click.echo(
+                f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} held already"
+            )
             for name, count in report.namespaces.items():
                 click.echo(f"  namespace {name}: {count}")
             for damage in report.damaged[:_NAMED]:
@@ -73,12 +77,16 @@ def export(settings: Settings, path: Path, everything: bool) -> None:
     with settings.open() as memory:
         chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
         if str(path) == "-":
-            stream = click.get_text_stream("stdout", encoding="utf-8")
+            stdout: Any = sys.stdout
+            stdout.reconfigure(encoding="utf-8", newline="\n")
             for each in chosen:
-                write_jsonl(each, stream)
+                write_jsonl(each, stdout)
             return
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            count = sum(write_jsonl(each, file) for each in chosen)
+        try:
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                count = sum(write_jsonl(each, file) for each in chosen)
+        except OSError as error:
+            raise StoreIOError(str(path), error.strerror or str(error)) from error
     if settings.as_json:
         print_json({"path": str(path), "records": count})
     else:

@@ -87,7 +87,8 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
         ]
         rows += [("history", f"{each['time']} {each['cause']} in commit {each['seq']}") for each in history]
         render.table(
-            (("field", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value, 100_000)) for name, value in rows)
+            (("field", {}), ("value", {"overflow": "fold"})),
+            ((name, render.plain(value, 100_000)) for name, value in rows),
         )
 
 
@@ -136,7 +137,9 @@ def namespaces(settings: Settings) -> None:
         found = []
         for name in memory.namespaces():
             namespace = memory.namespace(name)
-            found.append({"namespace": name, "records": namespace.count(), "seq": namespace.seq, "root": namespace.root})
+            found.append(
+                {"namespace": name, "records": namespace.count(), "seq": namespace.seq, "root": namespace.root}
+            )
     if settings.as_json:
         print_json(found)
         return

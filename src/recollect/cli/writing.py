@@ -18,7 +18,19 @@ from recollect.filters.tree import Filter
 from recollect.operations import IF_EXISTS, Forget, Remember, Update
 
 F = TypeVar("F", bound=Callable[..., Any])
-_TEXTS = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source", "parent", "language")
+_TEXTS = (
+    "kind",
+    "role",
+    "speaker",
+    "user",
+    "agent",
+    "conversation",
+    "session",
+    "entity",
+    "source",
+    "parent",
+    "language",
+)
 _NUMBERS = {"position": int, "order": int, "importance": float, "trust": float}
 _TIMES = ("time", "valid-from", "valid-to", "expires")
 
@@ -92,9 +104,7 @@ def _tell(settings: Settings, outcome: Outcome) -> None:
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
 @field_options
 @common
-def remember(
-    settings: Settings, text: str, id_: str | None, expect: str | None, if_exists: str, **given: Any
-) -> None:
+def remember(settings: Settings, text: str, id_: str | None, expect: str | None, if_exists: str, **given: Any) -> None:
     """Remember TEXT ("-" reads it from standard input). Makes the store where there is none."""
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
@@ -163,5 +173,3 @@ def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> 
         print_json({"forgotten": count})
     else:
         click.echo(f"forgotten: {count}")
-
-

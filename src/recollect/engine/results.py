@@ -27,6 +27,7 @@ class Outcome:
     asked_id: str | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """The JSON form."""
         out: dict[str, Any] = {"status": self.status, "record": self.record and record_json(self.record)}
         if self.differing:
             out["differing"] = list(self.differing)
@@ -55,6 +56,7 @@ class Report:
         return sum(outcome.status == status for outcome in self.results)
 
     def to_json(self) -> dict[str, Any]:
+        """The JSON form."""
         return {
             **{status: self.count(status) for status in ("created", "updated", "unchanged")},
             "failed": [{"place": failed.place, **failed.reason.to_json()} for failed in self.failed],
@@ -95,6 +97,7 @@ class Why:
         return f"{shares} ({words})"
 
     def to_json(self) -> dict[str, Any]:
+        """The JSON form."""
         return {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
 
 
@@ -115,6 +118,7 @@ class Hit:
     why: Why
 
     def to_json(self) -> dict[str, Any]:
+        """The JSON form."""
         return {
             "record": record_json(self.record),
             "score": self.score,
@@ -169,6 +173,7 @@ class Hits(Sequence[Hit]):
         return iter(self.hits)
 
     def to_json(self) -> dict[str, Any]:
+        """The JSON form."""
         return {
             "question": self.plan.question,
             "hits": [hit.to_json() for hit in self.hits],

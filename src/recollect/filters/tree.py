@@ -422,8 +422,9 @@ def _meta_from_json(value: object) -> Filter:
 
 
 def _time_from_json(name: str, value: object) -> Filter:
-    ends = value if isinstance(value, list) else [value]
-    if len(ends) != (2 if name == "between" else 1) or not all(isinstance(end, str) for end in ends):
+    given = value if isinstance(value, list) else [value]
+    ends = [end for end in given if isinstance(end, str)]
+    if len(given) != (2 if name == "between" else 1) or len(ends) != len(given):
         raise InvalidFilterError(value, f"{name} takes {'two times' if name == 'between' else 'a time'} in ISO 8601")
     try:
         times = [parse_time(name, end) for end in ends]

@@ -53,10 +53,13 @@ class JsonLines:
         try:
             with path.open("rb") as file:
                 several = _count_headers(path, file) > 1
-                file.seek(0)
-                yield from _items(file, several)
         except OSError as error:
             raise format_error(path, "", why_unreadable(error)) from None
+        try:
+            with path.open("rb") as file:
+                yield from _items(file, several)
+        except OSError as error:
+            yield Damage("the rest of the file", why_unreadable(error))
 
 
 class _Header(NamedTuple):
@@ -106,21 +109,26 @@ def _header(value: dict[str, Any], place: str) -> _Header:
     raise UnreadableError("is not a header with a format, a namespace and the number of records")
 
 
+def _begins_as_header(line: bytes | None) -> bool:
+    """Whether a line that cannot be read was a header: no record has such a key."""
+    return line is not None and line.lstrip().startswith(b'{"recollect"')
+
+
 def _count_headers(path: Path, file: BinaryIO) -> int:
     """How many headers there are, damaged ones too. Raises: ImportFormatError where the first line is none."""
     found = 0
     for number, line in _lines(file):
         if found and (line is None or b'"recollect"' not in line):
-            continue  # parsed once only, where that is enough
+            continue  # it will be parsed once, when it is read
         try:
             value = _value(line)
             if not found:
                 _header(value, "")
+            found += _HEADER in value
         except UnreadableError as error:
             if not found:
                 raise format_error(path, f"line {number}", str(error)) from None
-            continue
-        found += _HEADER in value
+            found += _begins_as_header(line)
     if not found:
         raise format_error(path, "", "is empty")
     return found
@@ -128,22 +136,31 @@ def _count_headers(path: Path, file: BinaryIO) -> int:
 
 def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage]:
     header: _Header | None = None
-    passed = number = 0
+    passed = 0
     for number, line in _lines(file):
         place = f"line {number}"
+        value: dict[str, Any] = {}
+        reason: UnreadableError | None = None
         try:
             value = _value(line)
-            if _HEADER in value:
-                yield from _missing(header, passed)
-                header, passed = None, 0
+        except UnreadableError as error:
+            reason = error
+        if _HEADER in value or (reason is not None and _begins_as_header(line)):
+            yield from _missing(header, passed)
+            header, passed = None, 0
+            try:
                 header = _header(value, place)
-                continue
-            passed += 1
+            except UnreadableError as error:
+                yield Damage(place, str(reason or error))
+            continue
+        passed += 1
+        try:
+            if reason is not None:
+                raise reason
             if header is None:
                 raise UnreadableError("stands under a damaged header, so its namespace is not known")
             yield Item(namespace=header.namespace if several else None, fields=_fields(value), place=place)
         except UnreadableError as error:
-            passed += _HEADER not in (line or b"").decode("utf-8", "replace")
             yield Damage(place, str(error))
     yield from _missing(header, passed)
 

@@ -66,8 +66,8 @@ def _checked(sample: object) -> tuple[str, dict[str, Any]]:
 def _turns(name: str, conversation: dict[str, Any], zone: tzinfo) -> Iterator[Item | Damage]:
     sessions: list[tuple[int, str]] = []
     for key, value in conversation.items():
-        if number := _SESSION.fullmatch(key):
-            sessions.append((int(number[1]), key))
+        if read := _SESSION.fullmatch(key):
+            sessions.append((int(read[1]), key))
         elif isinstance(value, list):
             yield Damage(f"{name}, {printable(key)[:80]}", "is a list, but not named as a session is (session_1)")
     ids, position = SeenIds(), 0

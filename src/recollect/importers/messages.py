@@ -84,7 +84,7 @@ class Messages:
                 yield from self._conversation(data, self._name(data)[1] or stem, "", ids, zone)
                 return
             told = self._list(path, data)
-        taken = {stem}
+        taken = {stem: 1}
         for number, (place, value) in enumerate(told):
             if isinstance(value, Damage):
                 yield value
@@ -182,10 +182,9 @@ class Messages:
         if stamp is not None:
             fields["time"] = instant(rest.pop(stamp), zone)
         texts, others = _split(rest.pop("content", None))
-        plain = rest.get("text")
-        if isinstance(plain, str) and (not texts or plain.strip() == "\n".join(texts).strip()):
-            # Anthropic's exports have the text beside the content that it was made from.
-            texts = texts or [plain] * bool(plain.strip())
+        # Anthropic's exports have a text beside the content that it was made from; where it says more, both are kept.
+        if isinstance(rest.get("text"), str) and (not texts or rest["text"].strip() == "\n".join(texts).strip()):
+            texts = texts or _said(rest["text"])
             del rest["text"]
         if not texts and others and all(part.get("type") == _TOOL_RESULT for part in others):
             # The API has no role for tools, so what one answered stands under the user's name.
@@ -194,7 +193,7 @@ class Messages:
         fields["content"] = "\n".join(texts) or _stand_in(others, rest)
         fields |= _own_id(rest, conversation, ids)
         if others:
-            rest["parts"] = others + [rest["parts"]] * ("parts" in rest)
+            rest["parts"] = others + _listed(rest.get("parts"))
         fields["metadata"] = _kept(rest)
         return fields
 
@@ -217,12 +216,17 @@ def _can_name(name: str) -> bool:
     return bool(name.strip())
 
 
-def _untaken(name: str, taken: set[str]) -> str:
-    """`name`, with a counter where another conversation of the file has it; it is taken then."""
-    free, counter = name, 2
+def _untaken(name: str, taken: dict[str, int]) -> str:
+    """`name`, with a counter where a conversation before it in the file has it (titles recur); it is taken then.
+
+    >>> taken = {}; [_untaken("New chat", taken) for _ in range(3)]
+    ['New chat', 'New chat#2', 'New chat#3']
+    """
+    free = name
     while free in taken:
-        free, counter = f"{name}#{counter}", counter + 1
-    taken.add(free)
+        taken[name] += 1
+        free = f"{name}#{taken[name]}"
+    taken[free] = 1
     return free
 
 
@@ -246,33 +250,45 @@ def _split(content: Any) -> tuple[list[str], list[dict[str, Any]]]:
         if not isinstance(part, dict):
             what = "its content" if part is content else "a part of its content"
             raise UnreadableError(f"{what} is {kind_of(part)}, not text")
-        if part.get("type", "text") in _TEXTS and isinstance(part.get("text"), str):
-            texts += [part["text"]] * bool(part["text"].strip())
-            beside = {key: value for key, value in part.items() if key not in ("type", "text")}
-            if any(value not in _NOTHING for value in beside.values()):
-                others.append({"type": part.get("type", "text"), **beside})
-        else:
+        kind = part.get("type", "text")
+        if kind not in _TEXTS:
             others.append(part)
+            continue
+        text = part.get("text")
+        beside = {key: value for key, value in part.items() if key not in ("type", "text") and value not in _NOTHING}
+        if isinstance(text, dict):  # as stored messages of OpenAI have it: {"value", "annotations"}
+            beside |= {key: value for key, value in text.items() if key != "value" and value not in _NOTHING}
+            text = text.get("value")
+        if text is not None and not isinstance(text, str):
+            raise UnreadableError(f"a text of its content is {kind_of(text)}, not text")
+        texts += _said(text or "")
+        if beside:
+            others.append({"type": kind, **beside})
     return texts, others
+
+
+def _said(text: str) -> list[str]:
+    """The text, where it says anything."""
+    return [text] if text.strip() else []
 
 
 def _stand_in(others: list[dict[str, Any]], rest: dict[str, Any]) -> str:
     """One line for a message that has no text. Raises: UnreadableError where it has nothing else either."""
     labels = [_label(part) for part in others]
     for key in ("tool_calls", "function_call"):
-        calls = rest.get(key, [])
-        labels += [
-            _label({"type": "tool_call", "call": call}) for call in (calls if isinstance(calls, list) else [calls])
-        ]
+        labels += [_label({"type": "tool_call", "call": call}) for call in _listed(rest.get(key))]
     for key in ("refusal", "audio"):
         if key in rest:
             labels.append(_label({"type": key, key: rest[key]}))
     for key in ("attachments", "files"):
-        files = rest.get(key, [])
-        labels += [_label({"type": "file", "file": file}) for file in (files if isinstance(files, list) else [files])]
+        labels += [_label({"type": "file", "file": file}) for file in _listed(rest.get(key))]
     if not labels:
         raise UnreadableError("has no content")
     return " ".join(labels)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 def _label(part: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ counted or reported as damaged with its place. Nothing but a batch is held in me
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -172,8 +173,6 @@ def _restored(batch: Batch, record: Record) -> Outcome:
         fields["unknown"] = record.unknown
         outcome = batch.execute(Remember(content=record.content, id=record.id, fields=fields, expect=ABSENT))
         if outcome.record != record:
-            try:
+            with suppress(ScopeError):  # a scope writes itself into what is written through it
                 batch.execute(exactly)
-            except ScopeError:
-                pass  # a scope writes itself into what is written through it
     return outcome

@@ -341,8 +341,8 @@ class WordIndex:
 def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
     """The terms of a question: (term, word) pairs counted, and for each unknown word those that resemble it.
 
-    The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of speakers
-    are left out where other words remain: speakers are named in the turns of others, not in what they say themselves.
+    The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of
+    speakers are left out where other words remain: they stand in the turns of others, not in what they say themselves.
     """
     wanted = [each for each in wanted if not view.speaks(each[0])] or wanted
     counts = Counter(term for term, _ in wanted)

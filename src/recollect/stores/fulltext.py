@@ -50,8 +50,8 @@ def split(text: str) -> list[str]:
 def fts_query(query: str) -> str:
     """A query in FTS5's own syntax, with everything that a person may type made safe.
 
-    `and`, `or`, `not` (any case) and parentheses are operators; "..." is a phrase; a trailing * asks for a prefix;
-    words side by side must all occur.
+    `and`, `or`, `not` (any case; `a not b` and `a and not b` are the same) and parentheses are operators; "..." is a
+    phrase; a trailing * asks for a prefix; words side by side must all occur.
 
     Raises: InvalidQueryError.
 
@@ -70,6 +70,9 @@ def fts_query(query: str) -> str:
         at = found.end()
         bracket, phrase, star, word = found.groups()
         operator = word.upper() if word is not None and word.upper() in ("AND", "OR", "NOT") else ""
+        if operator == "NOT" and out and out[-1] == "AND":
+            out[-1] = operator  # "and not" is what FTS5 calls NOT
+            continue
         if bracket == ")" or operator:
             if not operand:
                 raise InvalidQueryError(query, f"{bracket or word} has nothing before it")

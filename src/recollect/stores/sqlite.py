@@ -398,10 +398,7 @@ class _SqliteView:
             # The index of conversations is by position. Without the plus SQLite would rather walk all of the
             # namespace in order of time than sort one conversation.
             order_by = order_by.replace("h.time", "+h.time")
-        sql = (
-            "SELECT v.payload FROM heads h JOIN versions v ON v.number = h.version "
-            f"WHERE {live} ORDER BY {order_by}"
-        )
+        sql = f"SELECT v.payload FROM heads h JOIN versions v ON v.number = h.version WHERE {live} ORDER BY {order_by}"
         return sql, parameters
 
     def count(self, line: Line, where: Filter, *, now: int) -> int:

@@ -2,8 +2,8 @@
 
 The child does a list of calls that a seed decides, with a clock that a seed decides, and acknowledges each one on its
 standard output once it has returned. So the root after each call is known beforehand: after a kill behind `n`
-acknowledgements the store must hold the root after `n` calls or after `n + 1`, and `check()` must be clean. The kill is a
-real SIGKILL, either at a named step inside a transaction or at whatever the child is doing when the parent has read
+acknowledgements the store must hold the root after `n` calls or after `n + 1`, and `check()` must be clean. The kill is
+a real SIGKILL, either at a named step inside a transaction or at whatever the child is doing when the parent has read
 some number of acknowledgements.
 
     python -m recollect.testing.crash FILE SEED [STEP]      is the child

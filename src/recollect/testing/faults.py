@@ -75,9 +75,7 @@ class _Stepped:
 class FaultyStore(SteppedStore):
     """A store that raises at step `fail_at` (from 1), once: by default as if the disk were full."""
 
-    def __init__(
-        self, inner: Store, *, fail_at: int, error: Callable[[], BaseException] | None = None
-    ) -> None:
+    def __init__(self, inner: Store, *, fail_at: int, error: Callable[[], BaseException] | None = None) -> None:
         self.failed_in: str | None = None
 
         def on_step(number: int, name: str) -> None:

@@ -30,7 +30,7 @@ from recollect.testing.strategies import filters, names, records, texts
 class TickingClock:
     """A clock that moves on by a second at each look, so that runs repeat to the bit."""
 
-    def __init__(self, start: datetime = datetime(2026, 1, 3, tzinfo=UTC)) -> None:  # noqa: B008 - immutable
+    def __init__(self, start: datetime = datetime(2026, 1, 3, tzinfo=UTC)) -> None:
         self.time = start
 
     def __call__(self) -> datetime:

@@ -1,0 +1,289 @@
+"""The command line: every command, with --json, on bad input, and in a terminal's way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+import recollect
+from recollect.cli.app import app
+from recollect.demo import SHOWN
+from recollect.doctor import examine
+from recollect.opening import open as open_memory
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Runs the command on a store of the test's own."""
+    monkeypatch.setenv("RECOLLECT_DB", str(tmp_path / "a.db"))
+    monkeypatch.setenv("COLUMNS", "140")
+
+    def run(*arguments: str, input: str | bytes | None = None, code: int = 0) -> Result:  # noqa: A002
+        result = CliRunner().invoke(app, arguments, input=input)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result
+
+    return run
+
+
+def told(result: Result) -> Any:
+    return json.loads(result.stdout)
+
+
+def test_remember_recall_show_update_and_forget(run: Run) -> None:
+    made = told(
+        run("remember", "Ana prefers window seats", "--user", "ana", "--tag", "travel", "--meta", "n=1", "--json")
+    )
+    assert made["status"] == "created"
+    record_id = made["record"]["id"]
+    assert made["record"]["metadata"] == {"n": 1}
+    hits = told(run("recall", "which seat for Ana?", "--json"))["hits"]
+    assert hits[0]["record"]["id"] == record_id
+    assert sum(hits[0]["why"]["shares"].values()) == hits[0]["score"]
+    shown = run("recall", "which seat for Ana?", "-k", "1").stdout
+    assert "window seats" in shown
+    assert "seat" in shown.split("window seats")[1]  # the reason
+    updated = told(run("update", record_id, "--importance", "0.9", "--drop", "tags", "--json"))["record"]
+    assert updated["importance"] == 0.9
+    assert "tags" not in updated
+    whole = told(run("show", record_id, "--json"))
+    assert [each["cause"] for each in whole["history"]] == ["written", "written"]
+    assert "forgotten" in run("forget", record_id).stdout
+    assert "forgotten before" in run("forget", record_id).stdout
+    assert told(run("list", "--json")) == []
+
+
+def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) -> None:
+    db = str(tmp_path / "other.db")
+    run("--db", db, "-n", "first", "remember", "one")
+    run("remember", "two", "--db", db, "-n", "second")
+    assert [each["namespace"] for each in told(run("--json", "--db", db, "namespaces"))] == ["first", "second"]
+    assert told(run("-n", "first", "list", "--json", "--db", db))[0]["content"] == "one"
+    assert "second" in run("namespaces", "--db", db).stdout
+
+
+def test_the_same_again_and_differing_values_are_told(run: Run) -> None:
+    run("remember", "a fact", "--importance", "0.5")
+    assert run("remember", "a fact").stdout.startswith("unchanged")
+    assert "kept its importance" in run("remember", "a fact", "--importance", "0.9").stdout
+    assert run("remember", "a fact", "--importance", "0.9", "--if-exists", "update").stdout.startswith("updated")
+    run("remember", "one", "--id", "n")
+    assert "n holds another text" in run("remember", "two", "--id", "n").stdout
+
+
+def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
+    for number in range(5):
+        run(
+            "remember",
+            f"lighthouse number {number}",
+            "--user",
+            "ana" if number % 2 else "bob",
+            "--time",
+            f"2026-01-0{number + 1}",
+        )
+    assert [each["content"][-1] for each in told(run("grep", "light* and not 3", "--json"))] == ["4", "2", "1", "0"]
+    assert len(told(run("grep", "lighthouse", "-k", "2", "-w", "user=bob", "--json"))) == 2
+    found = told(run("list", "--where", "user=ana and time<2026-01-03", "--json"))
+    assert [each["content"][-1] for each in found] == ["1"]
+    assert "3 of 5" in run("list", "-k", "3").stderr
+
+
+def test_texts_come_from_standard_input(run: Run) -> None:
+    run("remember", "-", "--id", "a", input="two\nlines, nul \0 and é\n")
+    with open_memory(create=False) as memory:
+        held = memory.get("a")
+    assert held is not None
+    assert held.content == "two\nlines, nul \0 and é\n"
+    assert "surrogate" in run("remember", "-", input=b"\xff\xfe", code=1).stderr
+
+
+def test_forgetting_by_filter_asks_first(run: Run) -> None:
+    run("remember", "one", "--tag", "x")
+    run("remember", "two")
+    assert "confirm with --yes" in run("forget", "--where", "tag=x", code=2).stderr
+    assert told(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
+    assert "give ids, or --where" in run("forget", code=2).stderr
+
+
+def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("text", metadata={"a.b": [1, 1.0]}, tags=["x"])
+        memory.remember(b"\x00\xff", media_type="application/octet-stream")
+        memory.namespace("second").remember("ok", kind="conversation", conversation="c")
+        roots = [memory.root, memory.namespace("second").root]
+    path = str(tmp_path / "all.jsonl")
+    run("export", path, "--all")
+    other = str(tmp_path / "b.db")
+    run("import", "jsonl", path, "--db", other)
+    assert [each["root"] for each in told(run("namespaces", "--db", other, "--json"))] == roots
+    again = told(run("import", "jsonl", path, "--db", other, "--json"))
+    assert (again[0]["created"], again[0]["unchanged"]) == (0, 3)
+    assert run("export").stdout.count("\n") == 3  # a header and two records
+
+
+def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "chat.jsonl"
+    path.write_text('{"role": "user", "content": "hello there"}\nnot json\n{"role": "assistant", "content": "hi"}\n')
+    result = run("import", "openai", str(path), code=1)
+    assert "2 remembered" in result.stdout
+    assert "line 2" in result.stderr
+    assert "UTC" in result.stdout
+    assert len(told(run("list", "--json"))) == 2
+
+
+def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:
+    run("remember", "x", "--kind", "task")
+    assert told(run("stats", "--json"))["kinds"] == {"task": 1}
+    assert "kind task" in run("stats").stdout
+    findings = {each["what"]: each for each in told(run("doctor", "--check", "--json"))}
+    assert all(each["well"] for each in findings.values())
+    assert {"signal words", "signal context", "signal trigram", "signal dense", "write and read-back", "check"} <= set(
+        findings
+    )
+    assert "read back" in run("doctor").stdout
+
+
+def test_the_doctor_finds_a_store_that_is_not_well(run: Run, tmp_path: Path) -> None:
+    run("remember", "x", "--id", "a")
+    import apsw
+
+    connection = apsw.Connection(str(tmp_path / "a.db"))
+    connection.execute("UPDATE versions SET payload = zeroblob(length(payload))")
+    connection.close()
+    assert "version 1" in run("doctor", "--check", code=1).stdout
+    (tmp_path / "a.db").chmod(0o444)
+    with open_memory(tmp_path / "a.db") as memory:
+        assert any("read-only" in finding.finding and not finding.well for finding in examine(memory))
+
+
+def test_the_demo_finds_the_evidence_of_every_question(run: Run) -> None:
+    shown = told(run("demo", "--json"))
+    assert shown["turns"] >= 150
+    assert shown["sessions"] >= 12
+    assert len(shown["answers"]) == 8
+    assert len({answer["kind"] for answer in shown["answers"]}) == 8
+    for answer in shown["answers"]:
+        assert set(answer["evidence"]) <= {hit["record"]["id"] for hit in answer["hits"][:SHOWN]}, answer["question"]
+    text = run("demo").stdout
+    assert all(answer["question"] in text for answer in shown["answers"])
+    assert "Try next" in text
+
+
+def test_a_demo_that_is_kept_can_be_asked_more(run: Run, tmp_path: Path) -> None:
+    db = str(tmp_path / "demo.db")
+    run("--db", db, "demo")
+    assert told(run("--db", db, "-n", "demo", "recall", "who repaired the chimney?", "--json"))["hits"]
+
+
+READING = [
+    "recall x",
+    "grep x",
+    "show x",
+    "list",
+    "stats",
+    "namespaces",
+    "doctor",
+    "export",
+    "update x --kind y",
+    "forget x",
+]
+
+
+@pytest.mark.parametrize("command", READING)
+def test_a_command_that_only_reads_or_changes_never_makes_a_file(run: Run, tmp_path: Path, command: str) -> None:
+    result = run(*command.split(), code=1)
+    assert "there is no store at" in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+REFUSED = {
+    "k = 0": ("recall", "x", "-k", "0"),
+    "k = -1": ("recall", "x", "-k", "-1"),
+    "content": ("remember", "  "),
+    "importance": ("remember", "x", "--importance", "nan"),
+    "time": ("remember", "x", "--time", "yesterday"),
+    "kind": ("remember", "x", "--kind", "_key"),
+    "surrogate": ("remember", "a \udcff b"),
+    "nope": ("show", "nope"),
+    "filter": ("list", "-w", "user ana"),
+    "expect": ("remember", "x", "--expect", "abc"),
+    "namespace": ("list", "-n", ""),
+    "--meta": ("remember", "x", "--meta", "novalue"),
+    "changes": (
+        "update",
+        "held",
+    ),
+    "colour": ("update", "held", "--drop", "colour"),
+    "quotation": ("grep", '"open'),
+}
+
+
+@pytest.mark.parametrize("named", REFUSED)
+def test_bad_input_is_one_line_and_exit_code_1(run: Run, named: str) -> None:
+    run("remember", "held", "--id", "held")
+    before = told(run("stats", "--json"))["root"]
+    result = run(*REFUSED[named], code=1)
+    assert result.stderr.startswith("error: ")
+    assert named in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert "nothing was changed" in result.stderr
+    as_json = json.loads(run(*REFUSED[named], "--json", code=1).stderr)
+    assert named in as_json["message"]
+    assert told(run("stats", "--json"))["root"] == before
+
+
+@pytest.mark.parametrize(
+    "arguments", [("recall",), ("recall", "x", "-k", "many"), ("nope",), ("list", "--colour"), ("list", "--order", "x")]
+)
+def test_a_command_line_that_cannot_be_read_is_exit_code_2(run: Run, arguments: tuple[str, ...]) -> None:
+    assert "Usage" in run(*arguments, code=2).stderr
+
+
+def test_a_folder_or_a_picture_given_as_store_is_refused(run: Run, tmp_path: Path) -> None:
+    picture = tmp_path / "a.png"
+    picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 500)
+    for path in (picture, tmp_path):
+        for command in (("remember", "x"), ("recall", "x")):
+            assert "is not a Recollect store" in run(*command, "--db", str(path), code=1).stderr
+
+
+def test_a_file_to_import_or_export_that_cannot_be_used_is_an_error(run: Run, tmp_path: Path) -> None:
+    assert "no-such-file" in run("import", "text", str(tmp_path / "no-such-file.txt"), code=1).stderr
+    run("remember", "x")
+    assert run("export", str(tmp_path / "no folder" / "x.jsonl"), code=1).stderr.startswith("error: ")
+
+
+def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
+    run("remember", "red \x1b[31m alert \x07 text")
+    assert "\x1b" not in run("recall", "alert").stdout
+    assert told(run("recall", "alert", "--json"))["hits"][0]["record"]["content"] == "red \x1b[31m alert \x07 text"
+
+
+def test_a_reader_that_goes_away_is_no_traceback(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all(f"a long line of text number {number} " * 20 for number in range(500))
+    command = [sys.executable, "-m", "recollect", "--db", str(tmp_path / "a.db"), "export"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_the_installed_command_and_the_module_are_the_same() -> None:
+    command = Path(sys.executable).parent / "recollect"
+    for arguments in ([str(command)], [sys.executable, "-m", "recollect"]):
+        done = subprocess.run([*arguments, "--version"], capture_output=True, text=True, check=True)
+        assert recollect.__version__ in done.stdout

@@ -1,0 +1,71 @@
+"""Every code block of the README and of docs/ is executed, and the links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+_BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: What the README tells a new user to run; .ci/run runs it as it stands there.
+SET_UP = ["make demo", "make test"]
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    return _BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_block_says_what_it_is(page: Path) -> None:
+    assert {language for language, _ in blocks(page)} <= {"python", "bash", "text"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.filterwarnings("ignore::recollect.RecollectWarning")
+def test_the_python_of_a_page_runs_from_top_to_bottom(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": page.stem}
+    for language, code in blocks(page):
+        if language == "python":
+            exec(compile(code, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_shell_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+    script = "\n".join(code for language, code in blocks(page) if language == "bash" and not is_set_up(code))
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    environment.pop("RECOLLECT_DB", None)
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def is_set_up(code: str) -> bool:
+    return [line.partition("#")[0].strip() for line in code.splitlines()] == SET_UP
+
+
+def test_the_two_commands_of_the_readme_are_those_that_ci_runs() -> None:
+    assert is_set_up(blocks(PAGES[0])[0][1])
+    ci = (ROOT / ".ci" / "run").read_text()
+    assert all(re.search(rf"^{command}$", ci, re.MULTILINE) for command in SET_UP)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_first_screen_of_the_readme_has_eight_lines_that_run() -> None:
+    first = next(code for language, code in blocks(PAGES[0]) if language == "python")
+    assert len([line for line in first.splitlines() if line.strip()]) == 8

@@ -1,0 +1,65 @@
+"""Real conversations in, answers out: LoCoMo's development file through the command line, as a user would."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+#: Places in the first conversation's list of questions: of several categories, each with one evidence turn.
+ASKED = (0, 3, 5, 6, 8, 9, 82, 83, 84, 86, 152, 153)
+#: At least so many more questions are taken from the file itself, by rule: those with one evidence turn.
+MORE = 40
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("locomo") / "locomo.db"
+
+
+def command(store: Path, *arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "recollect", "--db", str(store), *arguments], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+@pytest.mark.xdist_group("locomo")
+def test_an_import_makes_a_namespace_for_each_conversation_and_finds_turns_by_their_ids(
+    store: Path, data_folder: Path
+) -> None:
+    file = data_folder / "locomo" / "locomo5-dev.json"
+    first = json.loads(command(store, "import", "locomo", str(file), "--json"))[0]
+    assert first["damaged"] == []
+    assert set(first["namespaces"]) == {"conv-26", "conv-30", "conv-41", "conv-42", "conv-43"}
+    again = json.loads(command(store, "import", "locomo", str(file), "--json"))[0]
+    assert (again["created"], again["unchanged"]) == (0, first["created"])
+    conversation = json.loads(file.read_text(encoding="utf-8"))[0]
+    for place in ASKED:
+        question = conversation["qa"][place]
+        (turn,) = question["evidence"]
+        hits = json.loads(command(store, "recall", question["question"], "-n", "conv-26", "-k", "5", "--json"))["hits"]
+        assert turn in [hit["record"]["id"] for hit in hits], question["question"]
+
+
+@pytest.mark.xdist_group("locomo")
+def test_most_questions_with_one_evidence_turn_are_answered_among_the_first_five(
+    store: Path, data_folder: Path
+) -> None:
+    import recollect
+
+    file = data_folder / "locomo" / "locomo5-dev.json"
+    conversation = json.loads(file.read_text(encoding="utf-8"))[0]
+    asked = [
+        (question["question"], question["evidence"][0])
+        for question in conversation["qa"]
+        if question["category"] == 4 and len(question["evidence"]) == 1
+    ][:MORE]
+    assert len(asked) == MORE
+    with recollect.open(store, conversation["sample_id"]) as memory:
+        found = [turn in {hit.record.id for hit in memory.recall(question, k=5)} for question, turn in asked]
+    # A floor, so that a broken signal is noticed; quality itself is measured by the evaluation.
+    assert sum(found) >= 0.75 * MORE

@@ -1,0 +1,73 @@
+"""The public API is what it says, and costs little to import."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from typing import Any
+
+import recollect
+import recollect.filters
+import recollect.operations
+import recollect.testing
+from recollect import errors
+from recollect.errors import RecollectError, StoreError
+
+PUBLIC = {
+    "ABSENT AsyncMemory Batch Change Commit EntityId Failed Hit Hits Memory Outcome Record RecordId RecollectError "
+    "RecollectWarning Report Subscription Why __version__ errors filters open operations"
+}
+
+
+def test_the_public_names_are_these_and_each_is_there() -> None:
+    assert set(recollect.__all__) == set(" ".join(PUBLIC).split())
+    for module in (recollect, recollect.filters, recollect.testing):
+        for name in module.__all__:
+            assert getattr(module, name) is not None
+        assert len(set(module.__all__)) == len(module.__all__)
+    assert set(dir(recollect)) == set(recollect.__all__)
+
+
+def test_every_public_call_is_documented() -> None:
+    owners: tuple[Any, ...] = (
+        recollect.Memory,
+        recollect.Batch,
+        recollect.Hits,
+        recollect.Record,
+        recollect.Subscription,
+    )
+    members: list[tuple[Any, str, Any]] = [(owner, *member) for owner in owners for member in inspect.getmembers(owner)]
+    members += [(recollect.filters, name, getattr(recollect.filters, name)) for name in recollect.filters.__all__]
+    for owner, name, member in members:
+        if not name.startswith("_") and callable(member):
+            assert inspect.getdoc(member), f"{owner}.{name}"
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    assert not hasattr(recollect, "remember")
+
+
+def test_importing_the_package_loads_neither_numpy_nor_sqlite_nor_a_terminal_library() -> None:
+    heavy = ("numpy", "apsw", "rich", "click", "asyncio")
+    code = f"import sys, recollect; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_error_has_a_code_of_its_own_and_survives_pickling() -> None:
+    import pickle
+
+    kinds = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, RecollectError)]
+    codes = [kind.code for kind in kinds]
+    assert len(set(codes)) == len(codes)
+    for kind in kinds:
+        if kind is RecollectError:
+            continue
+        count = len(inspect.signature(kind).parameters)
+        error = kind(*["x", "y", "z"][:count])
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again)) == (kind, str(error))
+        assert error.to_json()["error"] == kind.code
+        if kind not in (RecollectError, StoreError):
+            assert ";" in str(error), f"{kind.__name__} does not say what state things are in"
