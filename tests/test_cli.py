@@ -70,6 +70,9 @@ def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) ->
     run("remember", "two", "--db", db, "-n", "second")
     assert [each["namespace"] for each in told(run("--json", "--db", db, "namespaces"))] == ["first", "second"]
     assert told(run("-n", "first", "list", "--json", "--db", db))[0]["content"] == "one"
+    run("remember", "three", "--db", db, "-n", "second")
+    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json"))) == 1
+    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json", "-k", "2"))) == 2
     assert "second" in run("namespaces", "--db", db).stdout
 
 

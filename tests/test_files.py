@@ -190,7 +190,7 @@ def test_the_default_path_is_the_variable_and_then_the_users_folder(
 
 def test_payloads_are_never_updated() -> None:
     """No statement of the store updates a version, a commit or a change."""
-    import recollect.stores.sqlite as module
+    import recollect.stores.sqlite_view as module
 
     source = Path(module.__file__).read_text()
     assert "UPDATE versions" not in source

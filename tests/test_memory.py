@@ -323,6 +323,16 @@ class TestBatches:
         assert (commit[0].actor, commit[0].reason) == ("tester", "tidy")
         assert {(change.id, change.cause) for change in commit[0].changes} == {("new", "written"), ("old", "forgotten")}
 
+    def test_the_memory_itself_sees_a_batch_only_once_it_is_committed(self, memory: recollect.Memory) -> None:
+        memory.remember("a lighthouse", id="a")
+        with memory.batch() as batch:
+            batch.forget("a")
+            batch.remember("a second lighthouse", id="b")
+            assert [hit.record.id for hit in memory.recall("lighthouse")] == ["a"]
+            assert [hit.record.id for hit in batch.recall("lighthouse")] == ["b"]
+            assert (memory.count(), memory.exists("b")) == (1, False)
+        assert [hit.record.id for hit in memory.recall("lighthouse")] == ["b"]
+
     def test_an_exception_undoes_the_batch_and_its_words_are_not_found(self, memory: recollect.Memory) -> None:
         memory.remember("kept lighthouse")
         scores = [hit.score for hit in memory.recall("lighthouse harbour")]

@@ -22,7 +22,7 @@ Turns = Callable[..., list[Record]]
 BASE64 = "iVBORw0KGgoAAAANSUhEUgAA" * 50  # 1200 characters
 OMITTED = "omitted: 1200 characters of base64"
 SAID = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
-BOTH = pytest.mark.parametrize("format", ["openai", "anthropic"])
+BOTH = pytest.mark.parametrize("form", ["openai", "anthropic"])
 
 
 def lines(*values: Any) -> str:
@@ -56,16 +56,16 @@ def only(turns: Turns) -> Record:
     ],
 )
 def test_messages_are_found_in_lists_objects_and_lines(
-    format: str, name: str, data: Any, conversations: set[str], write: Write, run: Run, turns: Turns
+    form: str, name: str, data: Any, conversations: set[str], write: Write, run: Run, turns: Turns
 ) -> None:
     path = write(name, data)
-    report = run(format, path)
+    report = run(form, path)
     assert report.damaged == ()
     held = turns()
     assert {turn.conversation for turn in held} == conversations
     assert all(turn.kind == "conversation" and turn.position in (0, 1) for turn in held)
     assert {turn.content for turn in held} <= {"Be brief.", "Hello"}
-    assert (run(format, path).created, run(format, path).unchanged) == (0, len(held))
+    assert (run(form, path).created, run(form, path).unchanged) == (0, len(held))
 
 
 def test_an_empty_list_holds_nothing(write: Write, run: Run) -> None:
@@ -90,27 +90,25 @@ def test_an_empty_list_holds_nothing(write: Write, run: Run) -> None:
         lines({"a": 1}, {}),
     ],
 )
-def test_what_holds_no_messages_is_refused_whole(
-    format: str, data: Any, write: Write, run: Run, memory: Memory
-) -> None:
+def test_what_holds_no_messages_is_refused_whole(form: str, data: Any, write: Write, run: Run, memory: Memory) -> None:
     with pytest.raises(ImportFormatError):
-        run(format, write("chat.json", data))
+        run(form, write("chat.json", data))
     assert memory.namespaces() == []
 
 
 @BOTH
 def test_damaged_lines_in_the_middle_are_reported_by_their_number(
-    format: str, write: Write, run: Run, turns: Turns
+    form: str, write: Write, run: Run, turns: Turns
 ) -> None:
     path = write("chat.jsonl", lines(SAID[0], "{broken", "", [1], {"content": "no role"}, SAID[1]))
-    report = run(format, path)
+    report = run(form, path)
     assert [damage.place for damage in report.damaged] == ["line 2", "line 4", "line 5"]
     assert [(turn.content, turn.position) for turn in turns()] == [("Be brief.", 0), ("Hello", 4)]
 
 
 @BOTH
 def test_damaged_messages_in_the_middle_are_reported_by_their_place(
-    format: str, write: Write, run: Run, turns: Turns
+    form: str, write: Write, run: Run, turns: Turns
 ) -> None:
     bad: list[Any] = [
         None,
@@ -131,20 +129,20 @@ def test_damaged_messages_in_the_middle_are_reported_by_their_place(
         {"role": "user", "content": "x", "id": "a\nb"},
     ]
     path = write("logs.json", [{"messages": SAID}, {"messages": [SAID[0], *bad, SAID[1]]}])
-    report = run(format, path)
+    report = run(form, path)
     assert [damage.place for damage in report.damaged] == [f"conversation 2, message {n}" for n in range(2, 18)]
     assert [turn.position for turn in turns() if turn.conversation == "logs#1"] == [0, 17]
 
 
 @BOTH
-def test_a_longer_conversation_adds_only_its_new_turns(format: str, write: Write, run: Run, memory: Memory) -> None:
+def test_a_longer_conversation_adds_only_its_new_turns(form: str, write: Write, run: Run, memory: Memory) -> None:
     def told(count: int) -> Path:
         return write("chat.json", [{"role": "user", "content": "ok" if n % 9 == 0 else str(n)} for n in range(count)])
 
-    assert run(format, told(1500)).created == 1500
+    assert run(form, told(1500)).created == 1500
     root = memory.root
-    assert (run(format, told(1500)).created, memory.root) == (0, root)
-    assert run(format, told(1501)).created == 1
+    assert (run(form, told(1500)).created, memory.root) == (0, root)
+    assert run(form, told(1501)).created == 1
 
 
 def test_a_file_of_conversations_that_grows_adds_only_the_new_one(write: Write, run: Run) -> None:
@@ -283,9 +281,9 @@ def test_tool_calls_and_their_answers_are_turns_like_any_other(write: Write, run
 )
 @BOTH
 def test_a_message_without_text_says_in_one_line_what_it_is(
-    format: str, message: dict[str, Any], content: str, write: Write, run: Run, turns: Turns
+    form: str, message: dict[str, Any], content: str, write: Write, run: Run, turns: Turns
 ) -> None:
-    assert run(format, write("chat.json", [{"role": "assistant", **message}])).damaged == ()
+    assert run(form, write("chat.json", [{"role": "assistant", **message}])).damaged == ()
     turn = only(turns)
     assert turn.content == content
     assert turn.metadata  # the whole of it is there

@@ -35,11 +35,22 @@ class Settings:
     db: str | None = None
     namespace: str = "default"
     as_json: bool = False
-    user: str | None = None
+    k: int | None = None
 
     def open(self, *, create: bool = False) -> Memory:
         """The memory that the command is about. Without `create`, a missing store is an error."""
         return open_memory(self.db, self.namespace, create=create)
+
+
+def count_option(default: int) -> Callable[[F], F]:
+    """`-k N` for a command; where it is not given there, what stands before the command's name, else the default."""
+
+    def callback(ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int:
+        before = ctx.ensure_object(Settings).k
+        return value if value is not None else default if before is None else before
+
+    help_ = f"At most so many. Default: {default}."
+    return click.option("-k", "k", type=int, metavar="N", callback=callback, help=help_)
 
 
 class App(click.Group):
@@ -128,6 +139,7 @@ zone_option = click.option(
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("-k", "k", type=int, metavar="N", callback=_store("k"), expose_value=False, help="At most so many.")
 @click.version_option(__version__, prog_name="recollect")
 @common
 def app(settings: Settings) -> None:

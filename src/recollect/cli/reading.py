@@ -8,7 +8,7 @@ import click
 
 from recollect import filters
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, where_option
+from recollect.cli.app import Settings, app, common, count_option, print_json, where_option
 from recollect.engine.results import record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
@@ -28,7 +28,7 @@ def _say_if_empty(memory: Memory, found: int) -> None:
 
 @app.command()
 @click.argument("question")
-@click.option("-k", "k", type=int, default=5, show_default=True, help="How many hits.")
+@count_option(5)
 @where_option
 @common
 def recall(settings: Settings, question: str, k: int, where: Filter | None) -> None:
@@ -45,7 +45,7 @@ def recall(settings: Settings, question: str, k: int, where: Filter | None) -> N
 
 @app.command()
 @click.argument("query")
-@click.option("-k", "k", type=int, default=20, show_default=True, help="At most so many records.")
+@count_option(20)
 @where_option
 @common
 def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
@@ -93,7 +93,7 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 
 
 @app.command("list")
-@click.option("-k", "k", type=int, default=20, show_default=True, help="At most so many records.")
+@count_option(20)
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
 @where_option
 @common

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,13 +166,18 @@ def _restored(batch: Batch, record: Record) -> Outcome:
     Remembering alone merges with what is held, dates what has no time and gives a taken id a counter.
     """
     exactly = Update(id=record.id, changes=lambda held: record)
+    fields = {name: getattr(record, name) for name in record.present() if name not in ("id", "text", "data")}
+    anew = Remember(
+        content=record.content, id=record.id, fields=fields | {"unknown": record.unknown}, if_exists="update"
+    )
+    outcome: Outcome
     try:
-        outcome: Outcome = batch.execute(exactly)
+        outcome = batch.execute(exactly)
     except UnknownRecordError:
-        fields = {name: getattr(record, name) for name in record.present() if name not in ("id", "text", "data")}
-        fields["unknown"] = record.unknown
-        outcome = batch.execute(Remember(content=record.content, id=record.id, fields=fields, expect=ABSENT))
+        outcome = batch.execute(replace(anew, expect=ABSENT))
         if outcome.record != record:
             with suppress(ScopeError):  # a scope writes itself into what is written through it
                 batch.execute(exactly)
+    except ScopeError:  # likewise: what it wrote into the record is not to be taken out again
+        outcome = batch.execute(anew)
     return outcome

@@ -1,16 +1,18 @@
 """The in-memory store: the same ledger as on disk, in dicts, gone when it is closed.
 
-For tests, for scratch work, and as the plainest reading of the protocol. One lock serves readers and the writer, so a
-view is consistent because nobody else is inside; a failed transaction is undone step by step, last step first.
+For tests, for scratch work, and as the plainest reading of the protocol. A transaction stages what it writes and puts
+it in place at its end, while no view is open; until then nobody else sees anything of it, and giving it up is
+forgetting it.
 """
 
 from __future__ import annotations
 
 import threading
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError
@@ -38,37 +40,36 @@ class MemoryStore:
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key
         self._timeout_s = timeout_s
-        self._lock = threading.RLock()
+        self._turn = threading.Lock()  # one writer at a time
+        self._views = threading.RLock()  # what is in place changes only while no view is open
         self._ledgers: dict[Line, _Ledger] = {}
         self._nodes: list[bytes] = [b""]  # place 0 means "no page"
         self._uuid = str(uuid.uuid4())
         self._closed = False
 
     @contextmanager
-    def _entered(self) -> Iterator[None]:
-        if not self._lock.acquire(timeout=self._timeout_s):
+    def _held(self, lock: Any) -> Iterator[None]:
+        if not lock.acquire(timeout=self._timeout_s):
             raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s")
         try:
             if self._closed:
                 raise ClosedError("the memory")
             yield
         finally:
-            self._lock.release()
+            lock.release()
 
     @contextmanager
     def read(self) -> Iterator[_MemoryView]:
-        with self._entered():
+        with self._held(self._views):
             yield _MemoryView(self._ledgers, self._nodes)
 
     @contextmanager
     def write(self) -> Iterator[_MemoryTransaction]:
-        with self._entered():
+        with self._held(self._turn):
             transaction = _MemoryTransaction(self._ledgers, self._nodes)
-            try:
-                yield transaction
-            except BaseException:
-                transaction.undo()
-                raise
+            yield transaction
+            with self._held(self._views):
+                transaction.put_in_place()
 
     def facts(self) -> dict[str, Any]:
         return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: gone when closed"}
@@ -77,11 +78,11 @@ class MemoryStore:
         return []
 
     def probe(self) -> None:
-        with self._entered():
+        with self._held(self._turn):
             pass
 
     def close(self) -> None:
-        with self._lock:
+        with self._turn, self._views:
             self._closed = True
             self._ledgers.clear()
             self._nodes[1:] = []
@@ -94,6 +95,9 @@ class _MemoryView:
 
     def _ledger(self, line: Line) -> _Ledger:
         return self._ledgers.get(line) or _Ledger()
+
+    def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
+        return self._ledger(line).live.values()
 
     def lines(self) -> list[Line]:
         return sorted(line for line, ledger in self._ledgers.items() if ledger.log)
@@ -112,7 +116,7 @@ class _MemoryView:
     def select(
         self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
-        live = (record for _, record in self._ledger(line).live.values())
+        live = (record for _, record in self._live(line))
         found = in_order((record for record in live if not expired(record, now) and where.matches(record)), order)
         yield from found if limit is None else found[:limit]
 
@@ -129,11 +133,11 @@ class _MemoryView:
         return None
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
-        for record_id, (stored, _) in self._ledger(line).live.items():
-            yield record_id, stored
+        for stored, record in self._live(line):
+            yield record.id, stored
 
     def last_position(self, line: Line, conversation: str) -> int | None:
-        turns = (record for _, record in self._ledger(line).live.values() if record.conversation == conversation)
+        turns = (record for _, record in self._live(line) if record.conversation == conversation)
         return max((record.position for record in turns if record.position is not None), default=None)
 
     def changed(self, line: Line, since: int) -> list[str]:
@@ -149,52 +153,77 @@ class _MemoryView:
 
 
 class _MemoryTransaction(_MemoryView):
+    """A view in which what is staged goes before what is in place."""
+
     def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
         super().__init__(ledgers, nodes)
-        self._undo: list[Callable[[], object]] = []
+        self._staged: dict[Line, dict[str, tuple[Stored, Record] | None]] = {}
+        self._versions: list[tuple[Line, Stored]] = []
+        self._commits: list[Commit] = []
+        self._pages: list[bytes] = []
 
-    def _own(self, line: Line) -> _Ledger:
-        if line not in self._ledgers:
-            self._ledgers[line] = _Ledger()
-            self._undo.append(lambda: self._ledgers.pop(line))
-        return self._ledgers[line]
+    def lines(self) -> list[Line]:
+        return sorted({*super().lines(), *(Line(commit.namespace, commit.branch) for commit in self._commits)})
+
+    def head(self, line: Line) -> Head:
+        for commit in reversed(self._commits):
+            if (commit.namespace, commit.branch) == line:
+                return Head(commit.seq, commit.root, commit.micros)
+        return super().head(line)
+
+    def get(self, line: Line, record_id: str) -> Stored | None:
+        staged = self._staged.get(line, {})
+        if record_id not in staged:
+            return super().get(line, record_id)
+        held = staged[record_id]
+        return held[0] if held else None
+
+    def known(self, line: Line, record_id: str) -> bool:
+        return record_id in self._staged.get(line, {}) or super().known(line, record_id)
+
+    def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
+        staged = self._staged.get(line, {})
+        yield from (held for record_id, held in self._ledger(line).live.items() if record_id not in staged)
+        yield from (held for held in staged.values() if held is not None)
+
+    def payload(self, line: Line, version: bytes) -> bytes | None:
+        staged = (stored.payload for each, stored in self._versions if each == line and stored.version == version)
+        return next(staged, None) or super().payload(line, version)
+
+    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
+        staged = [each for each in self._commits if (each.namespace, each.branch) == line and each.seq > since]
+        yield from islice((*super().commits(line, since), *staged), limit)
+
+    def node(self, place: int) -> bytes:
+        return self._nodes[place] if place < len(self._nodes) else self._pages[place - len(self._nodes)]
 
     def put(self, line: Line, record: Record, stored: Stored) -> None:
-        ledger = self._own(line)
-        self._remember(ledger, record.id)
-        ledger.live[record.id] = (stored, record)
-        if stored.version not in ledger.versions:
-            ledger.versions[stored.version] = stored.payload
-            self._undo.append(lambda: ledger.versions.pop(stored.version))
-        if record.id not in ledger.known:
-            ledger.known.add(record.id)
-            self._undo.append(lambda: ledger.known.discard(record.id))
+        self._staged.setdefault(line, {})[record.id] = (stored, record)
+        self._versions.append((line, stored))
 
     def drop(self, line: Line, record_id: str) -> None:
-        ledger = self._own(line)
-        self._remember(ledger, record_id)
-        del ledger.live[record_id]
-
-    def _remember(self, ledger: _Ledger, record_id: str) -> None:
-        """Note how to put back what the id has now."""
-        before = ledger.live.get(record_id)
-        if before is None:
-            self._undo.append(lambda: ledger.live.pop(record_id, None))
-        else:
-            self._undo.append(lambda: ledger.live.update({record_id: before}))
+        self._staged.setdefault(line, {})[record_id] = None
 
     def add_node(self, body: bytes) -> int:
-        self._nodes.append(body)
-        self._undo.append(self._nodes.pop)
-        return len(self._nodes) - 1
+        self._pages.append(body)
+        return len(self._nodes) + len(self._pages) - 1
 
     def append(self, commit: Commit) -> None:
-        line = Line(commit.namespace, commit.branch)
-        check_seq(commit, self.head(line))
-        log = self._own(line).log
-        log.append(commit)
-        self._undo.append(log.pop)
+        check_seq(commit, self.head(Line(commit.namespace, commit.branch)))
+        self._commits.append(commit)
 
-    def undo(self) -> None:
-        for step in reversed(self._undo):
-            step()
+    def put_in_place(self) -> None:
+        """Let everyone see what was staged."""
+        self._nodes.extend(self._pages)
+        for line, stored in self._versions:
+            self._ledgers.setdefault(line, _Ledger()).versions[stored.version] = stored.payload
+        for line, staged in self._staged.items():
+            ledger = self._ledgers.setdefault(line, _Ledger())
+            for record_id, held in staged.items():
+                ledger.known.add(record_id)
+                if held is None:
+                    ledger.live.pop(record_id, None)
+                else:
+                    ledger.live[record_id] = held
+        for commit in self._commits:
+            self._ledgers.setdefault(Line(commit.namespace, commit.branch), _Ledger()).log.append(commit)

@@ -101,5 +101,5 @@ CREATE TABLE nodes (
 
 #: The columns of `heads` that copy a field as it is.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")
-#: The columns whose index makes a filter narrow: used to decide whether asking SQL for ids is worth it.
-INDEXED = ("kind", "user", "conversation", "entity", "time", "id")
+#: The text columns of `heads` that have an index.
+INDEXED = ("kind", "user", "conversation", "entity", "id")

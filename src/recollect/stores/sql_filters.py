@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from recollect.filters.tree import All, Any_, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
+from recollect.stores.schema import INDEXED
 
 #: Beyond so many values in one condition SQL is not asked: statements have a limit, and an index no use.
 _MOST_VALUES = 200
@@ -49,6 +50,15 @@ def bounds(where: Filter) -> Bounds:
         return Bounds(_negated(inner.lower), _negated(inner.upper))
     exact = _exact(where)
     return Bounds(exact, exact) if exact else Bounds(TRUE, FALSE)
+
+
+def selective(where: Filter) -> bool:
+    """Whether an index can find what the filter may match: a field that has one is pinned."""
+    if isinstance(where, All):
+        return any(selective(part) for part in where.parts)
+    if isinstance(where, Any_):
+        return all(selective(part) for part in where.parts)
+    return isinstance(where, Nothing | Time) or (isinstance(where, Is) and where.name in INDEXED)
 
 
 def _exact(where: Filter) -> Sql | None:

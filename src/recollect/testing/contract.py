@@ -164,6 +164,18 @@ class StoreContract:
             assert transaction.known(LINE, "b")
             assert transaction.head(LINE).seq == 2
 
+    def test_a_transaction_under_way_is_seen_by_nobody_else(self, store: Store) -> None:
+        write(store, [note("a")])
+        with store.read() as view:
+            before = everything_of(view)
+        with store.write() as transaction:
+            write_into(transaction, store.key, [note("a", "changed"), note("b")])
+            with store.read() as view:
+                assert everything_of(view) == before
+                assert not view.known(LINE, "b")
+        with store.read() as view:
+            assert view.known(LINE, "b")
+
     def test_a_view_does_not_change_while_another_writes(self, store: Store) -> None:
         write(store, [note("a")])
         with store.read() as view:

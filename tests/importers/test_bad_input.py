@@ -1,0 +1,214 @@
+"""Whatever a source holds, importing it gives a report or ImportFormatError, never another error."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recollect
+from recollect import Memory
+from recollect.errors import ImportFormatError
+from recollect.importers import IMPORTERS, ImportReport, import_path
+
+EVERY = pytest.mark.parametrize("form", list(IMPORTERS))
+STRICT = pytest.mark.parametrize("form", [name for name in IMPORTERS if name not in ("text", "markdown")])
+DEEP = 100_000
+
+
+def tried(memory: Memory, form: str, path: Path) -> ImportReport | None:
+    """The report; None for a refusal, which must leave nothing behind."""
+    try:
+        report = import_path(memory, IMPORTERS[form], path)
+    except ImportFormatError as error:
+        assert memory.namespaces() == []
+        str(error).encode()  # it can be printed
+        return None
+    for damage in report.damaged:
+        f"{damage.place} {damage.reason}".encode()
+    return report
+
+
+@STRICT
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\x00" * 100,
+        b"\xff\xfe[\x00]\x00",
+        bytes(range(256)),
+        b"null",
+        b"NaN",
+        b'"text"',
+        b"[" * DEEP + b"]" * DEEP,
+        b'{"messages":' * DEEP,
+        b'{"messages": [{"role": "user", "content": "x", "seed": ' + b"9" * 5000 + b"}]}",
+        b'[{"role": "user", "content": ',
+    ],
+)
+def test_files_that_are_not_of_the_format_are_refused(form: str, data: bytes, memory: Memory, tmp_path: Path) -> None:
+    path = tmp_path / "chat.json"
+    path.write_bytes(data)
+    assert tried(memory, form, path) is None
+
+
+@EVERY
+def test_missing_unreadable_and_impossible_paths_are_refused_or_reported(
+    form: str, memory: Memory, tmp_path: Path
+) -> None:
+    assert tried(memory, form, tmp_path / "missing") is None
+    assert tried(memory, form, tmp_path / ("long" * 100)) is None
+    assert tried(memory, form, Path("nul\0byte")) is None
+    (tmp_path / "empty").mkdir()
+    assert tried(memory, form, tmp_path / "empty") is None
+    (tmp_path / "loop").symlink_to("loop")
+    assert tried(memory, form, tmp_path / "loop") is None
+    (tmp_path / "closed").write_text("x")
+    (tmp_path / "closed").chmod(0)
+    if not os.access(tmp_path / "closed", os.R_OK):  # root reads everything
+        report = tried(memory, form, tmp_path / "closed")
+        assert report is None or report.damaged
+
+
+@EVERY
+def test_a_folder_whose_name_is_not_unicode_is_refused_printably(form: str, memory: Memory, tmp_path: Path) -> None:
+    assert tried(memory, form, tmp_path / os.fsdecode(b"\xff")) is None
+
+
+@STRICT
+def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(200):
+        deep = [deep]
+    path = tmp_path / "chat.json"
+    good = {"role": "user", "content": "fine", "id": "a"}
+    bad = {"role": "user", "content": "fine", "id": "b", "metadata": {"deep": deep}}
+    turns = [{"speaker": "A", "text": "fine", "dia_id": "a"}, {"speaker": "A", "text": "fine", "img_url": deep}]
+    data: Any = {
+        "locomo": [
+            {
+                "sample_id": "s",
+                "conversation": {"session_1": turns, "session_1_date_time": "1:00 pm on 1 May, 2023"},
+            }
+        ],
+        "beam": [{"turns": [[good, {**bad, "role": deep}]]}],
+    }.get(form, [good, bad])
+    path.write_text(json.dumps(data))
+    if form == "jsonl":
+        header = {"recollect": {"format": 1, "namespace": "default", "records": 2}}
+        lines = [header, {"id": "a", "content": "x"}, {"id": "b", "content": "x", "metadata": {"deep": deep}}]
+        path.write_text("\n".join(map(json.dumps, lines)))
+    report = tried(memory, form, path)
+    assert report is not None
+    assert (report.created, len(report.damaged)) == (1, 1)
+
+
+# Anything that JSON can hold, under the keys that the formats know.
+
+KEYS = [
+    *(
+        "sample_id conversation session_1 session_2 session_1_date_time dia_id text speaker blip_caption img_url"
+    ).split(),
+    *("turns batch_number time_anchor role id content uuid sender name title messages chat_messages system").split(),
+    *("type tool_calls function arguments input parts created_at timestamp text attachments refusal audio").split(),
+    *("recollect format namespace records kind data media_type time metadata position tags unknown hash").split(),
+]
+WORDS = [
+    "user",
+    "text",
+    "tool_result",
+    "tool_use",
+    "image_url",
+    "D1:1",
+    "March-15-2024",
+    "1:56 pm on 8 May, 2023",
+    "\ud800",
+]
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.sampled_from([*WORDS, "", " ", "\n", "a" * 2000, 10**40, -1])
+    | st.text(max_size=5)
+)
+ANYTHING = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=8),
+    max_leaves=30,
+)
+MESSAGE = st.fixed_dictionaries({"role": st.just("user") | LEAVES, "content": ANYTHING}).flatmap(
+    lambda message: st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=4).map(lambda more: {**more, **message})
+)
+TURN = st.fixed_dictionaries({"text": LEAVES, "dia_id": LEAVES, "blip_caption": LEAVES, "img_url": ANYTHING})
+SHAPED = {
+    "locomo": st.lists(
+        st.fixed_dictionaries(
+            {
+                "sample_id": st.just("s") | LEAVES,
+                "conversation": st.fixed_dictionaries(
+                    {"session_1": st.lists(TURN | ANYTHING), "session_1_date_time": LEAVES}
+                ),
+            }
+        ),
+        max_size=3,
+    ),
+    "beam": st.lists(
+        st.fixed_dictionaries({"batch_number": LEAVES, "time_anchor": LEAVES, "turns": st.lists(st.lists(MESSAGE))}),
+        max_size=3,
+    ),
+    "openai": st.lists(MESSAGE | st.fixed_dictionaries({"messages": st.lists(MESSAGE), "title": LEAVES}), max_size=4),
+    "anthropic": st.lists(
+        MESSAGE | st.fixed_dictionaries({"chat_messages": st.lists(MESSAGE), "system": ANYTHING}), max_size=4
+    ),
+    "jsonl": st.lists(
+        st.just({"recollect": {"format": 1, "namespace": "n", "records": 1}})
+        | st.fixed_dictionaries({"id": LEAVES, "content": LEAVES}).flatmap(
+            lambda record: st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=3).map(
+                lambda more: {**more, **record}
+            )
+        ),
+        max_size=5,
+    ),
+}
+
+
+@STRICT
+@given(data=st.data())
+def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
+    form: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    value = data.draw(SHAPED[form] | ANYTHING)
+    lines = form == "jsonl" or data.draw(st.booleans())
+    text = "\n".join(map(json.dumps, value)) if lines and isinstance(value, list) else json.dumps(value)
+    path = tmp_path_factory.getbasetemp() / f"any-{form}.json"
+    path.write_text(text)
+    with recollect.open(":memory:") as memory:
+        first = tried(memory, form, path)
+        if first is not None:
+            # Every item is told of: nothing goes missing in silence.
+            told = sum(1 for _ in IMPORTERS[form].read(path, UTC))
+            assert first.created + first.unchanged + first.updated + len(first.damaged) == told
+            again = tried(memory, form, path)
+            assert again is not None
+            assert (again.created, again.damaged) == (0, first.damaged)
+            assert memory.check() == []
+
+
+@EVERY
+@given(raw=st.binary(max_size=200) | st.text("#=-`~\n \t>|*a1.:", max_size=80).map(str.encode))
+def test_any_bytes_give_a_report_or_a_refusal(form: str, raw: bytes, tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.getbasetemp() / f"bytes-{form}"
+    path.write_bytes(raw)
+    with recollect.open(":memory:") as memory:
+        first = tried(memory, form, path)
+        if first is not None:
+            again = tried(memory, form, path)
+            assert again is not None
+            assert again.created == 0

@@ -1,0 +1,236 @@
+"""Normalisation and folding: what Unicode 14 says, on every Python."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from recollect import _unicode14
+from recollect.text.words import folded, terms
+from recollect.unicode import UNICODE_VERSION, character_class, fold, has_surrogate, nfc, word_class
+
+POINTS = 0x110000
+SURROGATES = range(0xD800, 0xE000)
+
+
+def unpacked(table: str) -> Iterator[int]:
+    """The code points of a table, by its description: pairs `gap.length` in base 36."""
+    end = 0
+    for pair in table.split():
+        gap, length = pair.split(".")
+        start = end + int(gap, 36)
+        end = start + int(length, 36)
+        yield from range(start, end + 1)
+
+
+UNKNOWN = frozenset(unpacked(_unicode14.UNKNOWN))
+WORD = frozenset(unpacked(_unicode14.WORD))
+KNOWN = [point for point in range(POINTS) if point not in UNKNOWN and point not in SURROGATES]
+
+#: Characters on which folding and composing are hard: they change length, order, or once more when done again.
+HARD = (
+    "İıŉſẞßǅǰΐΰᾳᾼῼͅϴϓϔẛẞÅΩKﬁﬅŸÿʼnΣςσÅé각가ㆎﾡ゙かがﷺ①Ⅷª²ﬃ¼ÞþꙊꭰᏸᎠ"
+    "\u0301\u0323\u0307\u0345\u0308\u093c\u0958\u1100\u1161\u11a8\u0f71\u0f72\u0f73\u2126\u00ad\u200d\u034f"
+)
+hard_texts = st.text(st.sampled_from(HARD) | st.characters(), max_size=12)
+
+#: Assigned after Unicode 14 (in 15.0 and 15.1), each with a property that would act if Python's own tables were asked:
+#: a mark that would be reordered, letters, digits, an ideograph.
+LATER = [
+    "\U0001e08f",
+    "\U00010efd",
+    "\u0cf3",
+    "\U00011f04",
+    "\U00011f50",
+    "\U0001e4d0",
+    "\U0001e4ec",
+    "\U0002ebf0",
+    "\u2ffc",
+]
+
+
+class TestTables:
+    def test_the_tables_are_those_of_unicode_14(self) -> None:
+        assert UNICODE_VERSION == "14.0.0"
+        # 144,697 characters (unicode.org/versions/Unicode14.0.0), with 65 controls and 137,468 for private use.
+        assert len(KNOWN) == 144_697 + 65 + 137_468
+        categories = {point: unicodedata.category(chr(point)) for point in range(POINTS)}
+        if unicodedata.unidata_version == UNICODE_VERSION:
+            assert {point for point, category in categories.items() if category == "Cn"} == UNKNOWN
+            assert {point for point, category in categories.items() if category[0] in "LMN"} == WORD
+        else:  # a later Unicode knows more and forgets nothing
+            assert {point for point, category in categories.items() if category == "Cn"} < UNKNOWN
+
+    def test_words_are_made_of_known_characters(self) -> None:
+        assert not WORD & UNKNOWN
+
+    def test_the_regular_expressions_have_the_tables_to_the_character(self) -> None:
+        everything = "".join(map(chr, range(POINTS)))
+        assert set(re.findall(f"[{word_class()}]", everything)) == set(map(chr, WORD))
+        assert set(re.findall(f"[{character_class(_unicode14.UNKNOWN)}]", everything)) == set(map(chr, UNKNOWN))
+
+    def test_letters_marks_and_digits_make_words_and_signs_do_not(self) -> None:
+        assert set(map(ord, "aZ09éßжΩ木かกि\u0301٣Ⅷ²ª")) <= WORD
+        assert not WORD & set(map(ord, " _-'’.,!?@#%&€+=🎈\u200d\0\n"))
+
+
+class TestEveryCodePoint:
+    """The same bits on Python 3.11 (Unicode 14), 3.12 (15.0) and 3.13 (15.1): no other test may see other bits."""
+
+    def test_composing_and_folding_give_the_bits_pinned_here(self) -> None:
+        digest = hashlib.sha256()
+        for char in map(chr, KNOWN):
+            digest.update(f"{nfc(char)}\0{fold(char)}\0".encode())
+        assert digest.hexdigest() == "c40c4ad28be34c6e9503b88006e72082b055936fcd619972b869b8e1d3830fe2"
+
+    def test_what_else_is_asked_of_pythons_tables_gives_the_bits_pinned_here(self) -> None:
+        # str.lower in EntityId.from_name, str.isalpha in the vocabulary, str.isspace in stripping.
+        digest = hashlib.sha256()
+        for char in map(chr, KNOWN):
+            digest.update(f"{char.lower()}\0{char.isalpha():d}{char.isspace():d}\0".encode())
+        assert digest.hexdigest() == "LOWER"
+
+    @pytest.mark.skipif(
+        unicodedata.unidata_version != UNICODE_VERSION, reason="judged by Python's own tables of Unicode 14"
+    )
+    def test_they_are_those_of_python_where_its_tables_are_of_unicode_14(self) -> None:
+        for char in map(chr, range(POINTS)):
+            if ord(char) not in SURROGATES:
+                assert nfc(char) == unicodedata.normalize("NFC", char)
+                assert fold(char) == python_fold(char)
+
+    def test_folding_once_is_enough(self) -> None:
+        for char in map(chr, range(POINTS)):
+            once = fold(char)
+            assert fold(once) == once
+
+    def test_the_ascii_short_cut_gives_what_the_long_way_gives(self) -> None:
+        for char in map(chr, range(128)):
+            assert nfc(char) == nfc(char + "é")[:-1] == char
+            assert fold(char) == fold(char + "é")[:-1] == python_fold(char)
+
+
+def python_fold(text: str) -> str:
+    """NFKC_Casefold less the removal of default-ignorables, by Python's own tables."""
+    for _ in range(3):
+        text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return text
+
+
+class TestFold:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("ABC xyz 123", "abc xyz 123"),
+            ("Straße", "strasse"),
+            ("STRASSE", "strasse"),
+            ("ẞ", "ss"),
+            ("ＡＢＣ１２", "abc12"),
+            ("ﬁne", "fine"),
+            ("ΜΆΪΟΣ", "μάϊοσ"),
+            ("μάϊος", "μάϊοσ"),
+            ("İ", "i\u0307"),
+            ("I", "i"),  # not Turkish
+            ("ı", "ı"),
+            ("\u212b", "å"),
+            ("K", "k"),
+            ("cafe\u0301", "caf\u00e9"),
+            ("①²ª", "12a"),
+            ("ㄱ", "ᄀ"),
+            ("ｶﾞ", "ガ"),
+            ("ŉ", "ʼn"),
+            ("Ꭰꭰ", "ᎠᎠ"),  # Cherokee folds to its capitals
+            ("🎈", "🎈"),
+        ],
+    )
+    def test_known_examples(self, text: str, expected: str) -> None:
+        assert fold(text) == expected
+
+    @given(hard_texts)
+    @example("ΐ\u0345")
+    @example("\u0345\u0301\u03b1")
+    def test_folding_is_idempotent_and_composed(self, text: str) -> None:
+        once = fold(text)
+        assert fold(once) == once
+        assert nfc(once) == once
+
+    @given(st.text(st.sampled_from(HARD) | st.characters(max_codepoint=0x17F), max_size=12))
+    def test_case_and_compatibility_do_not_matter(self, text: str) -> None:
+        for form in ("NFC", "NFD", "NFKC", "NFKD"):
+            assert fold(unicodedata.normalize(form, text)) == fold(text)  # type: ignore[arg-type]
+        assert fold(text.casefold()) == fold(text)
+
+    @given(st.text(st.characters(max_codepoint=127)))
+    def test_ascii_folds_as_a_part_of_any_text_does(self, text: str) -> None:
+        assert fold(text) == fold(text + " é")[:-2]
+        assert nfc(text) == text
+
+
+class TestNfc:
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            # From NormalizationTest.txt
+            ("\u1e0a", "\u1e0a"),
+            ("D\u0307", "\u1e0a"),
+            ("\u1e0a\u0323", "\u1e0c\u0307"),
+            ("D\u0307\u0323", "\u1e0c\u0307"),
+            ("\u212b", "\u00c5"),
+            ("\u0958", "\u0915\u093c"),
+            ("\u1100\u1161\u11a8", "\uac01"),
+            ("\uf900", "\u8c48"),
+            ("ﬁ", "ﬁ"),
+        ],
+    )
+    def test_known_examples(self, text: str, expected: str) -> None:
+        assert nfc(text) == expected
+
+    @given(hard_texts)
+    def test_composing_is_idempotent(self, text: str) -> None:
+        assert nfc(nfc(text)) == nfc(text)
+
+
+class TestLaterUnicode:
+    """Code points that Unicode 14 does not know are neither changed nor passed over, whatever Python knows."""
+
+    def test_the_examples_are_unknown_to_unicode_14(self) -> None:
+        assert all(ord(char) in UNKNOWN for char in LATER)
+
+    @pytest.mark.parametrize("later", [*LATER, "\u0378", "\U000e0fff", "\U0010ffff"], ids=ascii)
+    def test_a_later_character_is_kept_and_keeps_its_neighbours_apart(self, later: str) -> None:
+        if later == "\U0010ffff":
+            assert ord(later) in UNKNOWN  # a noncharacter
+        assert nfc(f"e{later}\u0301") == f"e{later}\u0301"
+        assert nfc(f"e\u0301{later}e\u0301") == f"é{later}é"
+        assert fold(f"É{later}A\u030a") == f"é{later}å"
+        # Marks on both sides are not put in another order.
+        assert nfc(f"a\u0307{later}\u0323") == f"\u0227{later}\u0323"
+        assert nfc(f"a{later}\u0323\u0307") == f"a{later}\u0323\u0307"
+        assert folded(f"é{later}\u05b0\u0591") == f"e{later}\u0591\u05b0"
+
+    @pytest.mark.parametrize("later", [char for char in LATER if char not in "\U0002ebf0\u0cf3"], ids=ascii)
+    def test_a_later_character_is_no_part_of_a_word(self, later: str) -> None:
+        assert [term.word for term in terms(f"blå{later}hus")] == ["bla", "hus"]
+        assert [term.word for term in terms(f"boat{later}house")] == ["boat", "house"]
+        assert [term.word for term in terms(f"é\u05d0{later}\u0591\u05d1")] == ["e\u05d0", "\u0591\u05d1"]
+
+    @given(hard_texts, st.sampled_from(LATER), hard_texts)
+    def test_a_later_character_divides_a_text_into_two(self, left: str, later: str, right: str) -> None:
+        assert nfc(left + later + right) == nfc(left) + later + nfc(right)
+        assert fold(left + later + right) == fold(left) + later + fold(right)
+
+
+class TestSurrogates:
+    @pytest.mark.parametrize("text", ["\ud800", "a\udfff", "\ud83d\ude00", "é\udc80"])
+    def test_lone_surrogates_are_found(self, text: str) -> None:
+        assert has_surrogate(text)
+
+    @given(st.text(st.characters()))
+    def test_a_text_has_one_where_utf_8_cannot_carry_it(self, text: str) -> None:
+        assert has_surrogate(text) == any(ord(char) in SURROGATES for char in text)
