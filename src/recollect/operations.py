@@ -25,6 +25,7 @@ from recollect.records.record import Record, check_field, fields_from_json, reco
 ABSENT = "absent"
 IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
+#: The orders in which records can be found. Ties always end with the id.
 ORDERS = ("newest", "oldest", "importance", "position", "id")
 _HASH = re.compile(r"[0-9a-f]{64}")
 #: A batch holds a remember_all, which holds remember operations.

@@ -42,17 +42,8 @@ hard_texts = st.text(st.sampled_from(HARD) | st.characters(), max_size=12)
 
 #: Assigned after Unicode 14 (in 15.0 and 15.1), each with a property that would act if Python's own tables were asked:
 #: a mark that would be reordered, letters, digits, an ideograph.
-LATER = [
-    "\U0001e08f",
-    "\U00010efd",
-    "\u0cf3",
-    "\U00011f04",
-    "\U00011f50",
-    "\U0001e4d0",
-    "\U0001e4ec",
-    "\U0002ebf0",
-    "\u2ffc",
-]
+LATER = ["\U0001e08f", "\U00010efd", "\u0cf3", "\U00011f04", "\U00011f50", "\U0001e4d0", "\U0001e4ec"]
+LATER += ["\U0002ebf0", "\u2ffc"]
 
 
 class TestTables:
@@ -94,21 +85,22 @@ class TestEveryCodePoint:
         digest = hashlib.sha256()
         for char in map(chr, KNOWN):
             digest.update(f"{char.lower()}\0{char.isalpha():d}{char.isspace():d}\0".encode())
-        assert digest.hexdigest() == "LOWER"
+        assert digest.hexdigest() == "e16e1cd13e2ef1922b012ebf40942e97bdf351be0985b01c9ed9ebd723580465"
 
-    @pytest.mark.skipif(
-        unicodedata.unidata_version != UNICODE_VERSION, reason="judged by Python's own tables of Unicode 14"
-    )
+    @pytest.mark.skipif(unicodedata.unidata_version != UNICODE_VERSION, reason="Python's own tables are the judge")
     def test_they_are_those_of_python_where_its_tables_are_of_unicode_14(self) -> None:
-        for char in map(chr, range(POINTS)):
-            if ord(char) not in SURROGATES:
-                assert nfc(char) == unicodedata.normalize("NFC", char)
-                assert fold(char) == python_fold(char)
+        for char in map(chr, KNOWN):
+            assert nfc(char) == unicodedata.normalize("NFC", char)
+            assert fold(char) == python_fold(char)
 
     def test_folding_once_is_enough(self) -> None:
-        for char in map(chr, range(POINTS)):
+        for char in map(chr, KNOWN):
             once = fold(char)
             assert fold(once) == once
+
+    def test_what_unicode_14_does_not_know_stays_as_it_is(self) -> None:
+        unknown = "".join(map(chr, sorted(UNKNOWN)))
+        assert nfc(unknown) == fold(unknown) == unknown
 
     def test_the_ascii_short_cut_gives_what_the_long_way_gives(self) -> None:
         for char in map(chr, range(128)):
@@ -163,7 +155,7 @@ class TestFold:
     @given(st.text(st.sampled_from(HARD) | st.characters(max_codepoint=0x17F), max_size=12))
     def test_case_and_compatibility_do_not_matter(self, text: str) -> None:
         for form in ("NFC", "NFD", "NFKC", "NFKD"):
-            assert fold(unicodedata.normalize(form, text)) == fold(text)  # type: ignore[arg-type]
+            assert fold(unicodedata.normalize(form, text)) == fold(text)
         assert fold(text.casefold()) == fold(text)
 
     @given(st.text(st.characters(max_codepoint=127)))
@@ -212,7 +204,7 @@ class TestLaterUnicode:
         # Marks on both sides are not put in another order.
         assert nfc(f"a\u0307{later}\u0323") == f"\u0227{later}\u0323"
         assert nfc(f"a{later}\u0323\u0307") == f"a{later}\u0323\u0307"
-        assert folded(f"é{later}\u05b0\u0591") == f"e{later}\u0591\u05b0"
+        assert folded(f"é{later}\u05b0") == f"e{later}\u05b0"
 
     @pytest.mark.parametrize("later", [char for char in LATER if char not in "\U0002ebf0\u0cf3"], ids=ascii)
     def test_a_later_character_is_no_part_of_a_word(self, later: str) -> None:

@@ -6,24 +6,30 @@ import json
 
 import click
 
-from recollect import filters
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, count_option, print_json, where_option
-from recollect.engine.results import record_json
+from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
 from recollect.operations import ORDERS
+from recollect.records.record import Record
 
 
-def _say_if_empty(memory: Memory, found: int) -> None:
-    """Nothing found: say so, and what there is, so that a wrong namespace does not look like an empty memory."""
-    if found:
-        return
-    click.echo("nothing found", err=True)
-    names = memory.namespaces()
-    if memory.name not in names and names:
-        click.echo(f"namespace {memory.name!r} holds nothing; there are: {', '.join(names[:20])}", err=True)
+def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:
+    """What was found, as JSON or as a table. Where it is nothing, say so and what there is, so that a wrong namespace
+    does not look like an empty memory."""
+    if settings.as_json:
+        print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
+    elif isinstance(found, Hits) and found:
+        render.show_hits(found)
+    elif isinstance(found, list) and found:
+        render.show_records(found)
+    else:
+        click.echo("nothing found", err=True)
+        names = memory.namespaces()
+        if memory.name not in names and names:
+            click.echo(f"namespace {memory.name!r} holds nothing; there are: {', '.join(names[:20])}", err=True)
 
 
 @app.command()
@@ -34,13 +40,7 @@ def _say_if_empty(memory: Memory, found: int) -> None:
 def recall(settings: Settings, question: str, k: int, where: Filter | None) -> None:
     """Find the records that answer QUESTION best, with scores and reasons."""
     with settings.open() as memory:
-        hits = memory.recall(question, k=k, where=where)
-        if settings.as_json:
-            print_json(hits.to_json())
-            return
-        _say_if_empty(memory, len(hits))
-        if hits:
-            render.show_hits(hits)
+        _show(settings, memory, memory.recall(question, k=k, where=where))
 
 
 @app.command()
@@ -54,13 +54,7 @@ def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
     QUERY: words (all must occur), "phrases", prefix*, and, or, not, parentheses.
     """
     with settings.open() as memory:
-        records = memory.grep(query, limit=k, where=where)
-        if settings.as_json:
-            print_json([record_json(record) for record in records])
-            return
-        _say_if_empty(memory, len(records))
-        if records:
-            render.show_records(records)
+        _show(settings, memory, memory.grep(query, limit=k, where=where))
 
 
 @app.command()
@@ -101,15 +95,10 @@ def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
     """List records, newest first unless told otherwise."""
     with settings.open() as memory:
         records = memory.find(where, limit=k, order=order)
-        if settings.as_json:
-            print_json([record_json(record) for record in records])
-            return
-        _say_if_empty(memory, len(records))
-        if records:
-            render.show_records(records)
-            total = memory.count(where or filters.everything())
-            if total > len(records):
-                click.echo(f"{len(records)} of {total}; -k {total} shows all", err=True)
+        _show(settings, memory, records)
+        total = memory.count(where)
+        if total > len(records) and not settings.as_json:
+            click.echo(f"{len(records)} of {total}; -k {total} shows all", err=True)
 
 
 @app.command()

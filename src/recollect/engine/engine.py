@@ -160,16 +160,7 @@ class Engine:
         self, operation: RememberAll, line: Line, scope: Scope, actor: str | None, reason: str | None
     ) -> Report:
         """All items are checked first; then the valid ones are held, a commit for each thousand."""
-        now = self.now()
-        drafts: list[tuple[int, Draft]] = []
-        failed: list[Failed] = []
-        for place, item in enumerate(operation.items):
-            try:
-                drafts.append((place, draft(item, scope, now, self.limits)))
-            except RecollectError as error:
-                if operation.on_error == "raise":
-                    raise
-                failed.append(Failed(item, place, error))
+        drafts, failed = drafts_of(operation, scope, self.now(), self.limits)
         if operation.on_error == "raise":
             with self.writing(line, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
@@ -350,16 +341,8 @@ class Writing:
         return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
-        drafts: list[Draft] = []
-        failed: list[Failed] = []
-        for place, item in enumerate(operation.items):
-            try:
-                drafts.append(draft(item, self._scope, self._now, self._engine.limits))
-            except RecollectError as error:
-                if operation.on_error == "raise":
-                    raise
-                failed.append(Failed(item, place, error))
-        return Report(tuple(self.remember_drafts(drafts)), tuple(failed))
+        drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.limits)
+        return Report(tuple(self.remember_drafts([wanted for _, wanted in drafts])), tuple(failed))
 
     def _words(self) -> WordView:
         """The index with what this transaction wrote: a fork of the shared one, brought up to date."""
@@ -367,6 +350,25 @@ class Writing:
             self._index = self._engine.keeper.fork(self._transaction, self._line)
         apply_changed(self._index, self._transaction, self._line, self.writer.touched)
         return self._index.view()
+
+
+def drafts_of(
+    operation: RememberAll, scope: Scope, now: datetime, limits: Limits
+) -> tuple[list[tuple[int, Draft]], list[Failed]]:
+    """The items that are valid, as drafts with their places, and those that are not.
+
+    Raises: the first item's error where `on_error` is "raise".
+    """
+    drafts: list[tuple[int, Draft]] = []
+    failed: list[Failed] = []
+    for place, item in enumerate(operation.items):
+        try:
+            drafts.append((place, draft(item, scope, now, limits)))
+        except RecollectError as error:
+            if operation.on_error == "raise":
+                raise
+            failed.append(Failed(item, place, error))
+    return drafts, failed
 
 
 def check_head(moment: View, line: Line, expected: int) -> None:

@@ -23,8 +23,6 @@ from recollect.records.record import Record
 
 #: What can be the cause of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
-#: The orders in which `View.select` can give records. Ties always end with the id.
-ORDERS = ("newest", "oldest", "importance", "position", "id")
 
 
 class Line(NamedTuple):
@@ -141,7 +139,7 @@ class View(Protocol):
     def select(
         self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
-        """The live records that match, in one of `ORDERS`. The filter's own `matches` has the last word.
+        """The live records that match, in one of `operations.ORDERS`. The filter's own `matches` has the last word.
 
         "newest" is by falling time, records without a time last; "oldest" by rising time; "position" by conversation,
         position and time. Cost: in proportion to what the filter's indexed part selects.
@@ -242,7 +240,7 @@ class Store(Protocol):
 
 
 def in_order(records: Iterable[Record], order: str) -> list[Record]:
-    """Records in one of `ORDERS`: the definition that every store's `select` follows."""
+    """Records in one of `operations.ORDERS`: the definition that every store's `select` follows."""
 
     def micros(record: Record) -> int:
         return -(2**63) if record.time is None else microseconds(record.time)

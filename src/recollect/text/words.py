@@ -45,8 +45,9 @@ class Term(NamedTuple):
 @cache
 def _pattern() -> re.Pattern[str]:
     """A run of a script without spaces, or else a word with at most one inner apostrophe."""
-    unspaced = f"[{_IDEOGRAPHS}{_KANA}]+|[{_HANGUL}]+|[{_SOUTH_EAST}]+"
     letters = f"[{word_class()}]"
+    # The blocks have punctuation too (the middle dot of names in kana), and room that later Unicodes fill.
+    unspaced = "|".join(f"(?:(?={letters})[{block}])+" for block in (_IDEOGRAPHS + _KANA, _HANGUL, _SOUTH_EAST))
     spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
     # No ASCII digit after the apostrophe, as in _ASCII_WORD: an emoji elsewhere must not change what "5'10" gives.
     return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
