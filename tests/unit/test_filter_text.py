@@ -17,8 +17,8 @@ from recollect import filters as f
 from recollect.errors import InvalidFilterError
 from recollect.filters import Filter, parse
 from recollect.filters.tree import (
-    All,
-    Any_,
+    AllOf,
+    AnyOf,
     Contains,
     Everything,
     ImportanceAtLeast,
@@ -297,12 +297,12 @@ def printed(tree: Filter, bare: bool) -> str:
             return f"words={quoted(words)}"
         case Not(part):
             inner = printed(part, bare)
-            return f"not ({inner})" if isinstance(part, (All, Any_)) else f"not {inner}"
-        case All(parts):
+            return f"not ({inner})" if isinstance(part, (AllOf, AnyOf)) else f"not {inner}"
+        case AllOf(parts):
             return " and ".join(
-                f"({printed(part, bare)})" if isinstance(part, Any_) else printed(part, bare) for part in parts
+                f"({printed(part, bare)})" if isinstance(part, AnyOf) else printed(part, bare) for part in parts
             )
-        case Any_(parts):
+        case AnyOf(parts):
             return " or ".join(printed(part, bare) for part in parts)
     raise AssertionError(tree)
 

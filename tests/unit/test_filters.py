@@ -17,7 +17,7 @@ from tests.unit.strategies import any_texts, hostile_json
 from recollect import filters as f
 from recollect.errors import InvalidFilterError, RecollectError, UnsupportedError
 from recollect.filters import Filter
-from recollect.filters.tree import MAX_DEPTH, All, Any_, Everything, Not, Nothing
+from recollect.filters.tree import MAX_DEPTH, AllOf, AnyOf, Everything, Not, Nothing
 from recollect.records.record import Record
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -204,10 +204,10 @@ A, B, C = f.user("a"), f.user("b"), f.user("c")
 
 class TestShape:
     def test_combining_does_not_nest_a_kind_in_itself(self) -> None:
-        assert A & B & C == A & (B & C) == f.all_of(A, f.all_of(B, C)) == All((A, B, C))
-        assert A | B | C == A | (B | C) == f.any_of(A, f.any_of(B, C)) == Any_((A, B, C))
-        assert Any_((All((A, B)), C)) == (A & B) | C
-        assert All((Any_((A, B)), C)) == (A | B) & C
+        assert A & B & C == A & (B & C) == f.all_of(A, f.all_of(B, C)) == AllOf((A, B, C))
+        assert A | B | C == A | (B | C) == f.any_of(A, f.any_of(B, C)) == AnyOf((A, B, C))
+        assert AnyOf((AllOf((A, B)), C)) == (A & B) | C
+        assert AllOf((AnyOf((A, B)), C)) == (A | B) & C
 
     def test_one_part_is_the_part_itself_and_none_is_everything_or_nothing(self) -> None:
         assert f.all_of(A) is A
@@ -258,7 +258,7 @@ class TestShape:
         assert deep.depth == 60
         assert isinstance(deep.matches(BARE), bool)
         assert f.from_json(json.loads(json.dumps(deep.to_json()))) == deep
-        for wrap in (f.not_, lambda part: f.all_of(part, C) if isinstance(part, Any_) else f.any_of(part, C)):
+        for wrap in (f.not_, lambda part: f.all_of(part, C) if isinstance(part, AnyOf) else f.any_of(part, C)):
             with pytest.raises(InvalidFilterError, match="nested deeper than 60 levels"):
                 wrap(deep)
 

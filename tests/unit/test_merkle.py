@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import random
 from collections.abc import Callable, Iterator
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -120,15 +121,11 @@ class TestRoot:
         one = leaf_hash("a", version(1))
         assert root_of({"a": version(1)}) == one  # at whatever depth
         first, second = sorted(["a", "b"], key=path_of)
-        parting = next(
-            bit
-            for bit in range(256)
-            if int.from_bytes(path_of("a")) >> 255 - bit != int.from_bytes(path_of("b")) >> 255 - bit
-        )
+        paths = [f"{int.from_bytes(path_of(each)):0256b}" for each in (first, second)]
+        parting = next(bit for bit in range(256) if paths[0][bit] != paths[1][bit])
         root = node_hash(leaf_hash(first, version(1)), leaf_hash(second, version(1)))
-        for bit in reversed(range(parting)):
-            side = int.from_bytes(path_of("a")) >> 255 - bit & 1
-            root = node_hash(EMPTY, root) if side else node_hash(root, EMPTY)
+        for bit in reversed(paths[0][:parting]):
+            root = node_hash(EMPTY, root) if bit == "1" else node_hash(root, EMPTY)
         assert root_of({"a": version(1), "b": version(1)}) == root
 
     def test_close_paths_share_44_bits_and_have_a_root_of_their_own(self) -> None:
@@ -319,7 +316,7 @@ def reached(root: Root | Child, pages: Kept) -> list[int]:
 
 
 class TestCheck:
-    VERSIONS = {record_id: version(number) for number, record_id in enumerate([*CLOSE[:2], *"abcdefghij"])}
+    VERSIONS: ClassVar = {record_id: version(number) for number, record_id in enumerate([*CLOSE[:2], *"abcdefghij"])}
 
     def fresh(self) -> tuple[Root, Kept]:
         pages = Kept()
@@ -372,6 +369,24 @@ class TestCheck:
         pages.add_node(encode_page(page))
         monkeypatch.setattr(merkle, "page_hash", lambda page: (version(1), None))  # as if SHA-256 were broken
         assert check(Root(version(1), 1), {}, pages) == "the Merkle trie has a loop"
+
+    def test_a_leaf_moved_to_the_slot_beside_is_found(self) -> None:
+        """A lone leaf has one hash wherever it stands in its page, but would not be found there again."""
+        root, pages = self.fresh()
+        moved = 0
+        for place in reached(root, pages):
+            body = pages.pages[place]
+            page = decode_page(body)
+            for slot, item in enumerate(page):
+                if isinstance(item, Leaf) and page[slot ^ 1] is None:
+                    other = list(page)
+                    other[slot], other[slot ^ 1] = None, item
+                    pages.pages[place] = encode_page(other)
+                    assert merkle.page_hash(other) == merkle.page_hash(page)
+                    assert "where another belongs" in check(root, self.VERSIONS, pages)
+                    pages.pages[place] = body
+                    moved += 1
+        assert moved
 
     def test_leaves_at_wrong_places_are_found_though_every_hash_agrees(self) -> None:
         """As a store would have them that computes the trie wrongly, in all its pages alike."""

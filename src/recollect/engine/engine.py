@@ -27,7 +27,7 @@ from recollect.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.filters.tree import All, Everything, Is
+from recollect.filters.tree import AllOf, Everything, Is
 from recollect.indexes.merkle import check
 from recollect.indexes.words import WordIndex, WordView
 from recollect.operations import (
@@ -132,13 +132,13 @@ class Engine:
         """Do a reading operation at a moment; `words` is the index there, which recall needs."""
         match operation:
             case Get():
-                where = All.of(scope.filter, Is("id", (operation.id,)))
+                where = AllOf.of(scope.filter, Is("id", (operation.id,)))
                 return next(iter(moment.select(line, where, order="id", limit=1, now=now)), None)
             case Find():
-                where = All.of(scope.filter, operation.where)
+                where = AllOf.of(scope.filter, operation.where)
                 return list(moment.select(line, where, order=operation.order, limit=operation.limit, now=now))
             case Count():
-                return moment.count(line, All.of(scope.filter, operation.where), now=now)
+                return moment.count(line, AllOf.of(scope.filter, operation.where), now=now)
             case Recall():
                 assert words is not None
                 return recall(operation, moment, line, words, scope, now)
@@ -201,7 +201,7 @@ class Engine:
             stored = ((record_id, moment.get(line, record_id)) for record_id in moment.changed(line, reached))
             texts = [(record_id, Record.load(held.payload).text if held else None) for record_id, held in stored]
             self._fulltext.apply(line, head, texts)
-        where = All.of(scope.filter, operation.where)
+        where = AllOf.of(scope.filter, operation.where)
         held = (moment.get(line, record_id) for record_id in self._fulltext.search(line, operation.query))
         records = (Record.load(stored.payload) for stored in held if stored is not None)
         found = (record for record in records if not expired(record, now) and where.matches(record))

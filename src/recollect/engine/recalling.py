@@ -10,7 +10,7 @@ import numpy as np
 
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
-from recollect.filters.tree import All, Everything
+from recollect.filters.tree import AllOf, Everything
 from recollect.indexes.documents import Flags
 from recollect.indexes.fixed import SHARE_BITS, logistic
 from recollect.indexes.ranking import ranked
@@ -41,7 +41,7 @@ def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: 
     asked = asked_terms(words, wanted)
     scores = words.score(asked, visible)
     total = scores.total()
-    where = All.of(scope.filter, operation.where)
+    where = AllOf.of(scope.filter, operation.where)
     narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
     passed = int(np.count_nonzero(total))
     if narrowed is not None:

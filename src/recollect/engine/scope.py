@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from recollect.errors import InvalidArgumentError, ScopeError
-from recollect.filters.tree import All, Filter, Is
+from recollect.filters.tree import AllOf, Filter, Is
 from recollect.records.record import Record
 
 FIELDS = ("user", "agent", "conversation")
@@ -36,7 +36,7 @@ class Scope(NamedTuple):
     @property
     def filter(self) -> Filter:
         """The condition that records in the scope meet."""
-        return All.of(*(Is(name, (value,)) for name, value in self.fixed))
+        return AllOf.of(*(Is(name, (value,)) for name, value in self.fixed))
 
     def admits(self, record: Record) -> bool:
         """Whether the record lies in the scope."""

@@ -21,7 +21,7 @@ from recollect.errors import (
     ScopeError,
     UnknownRecordError,
 )
-from recollect.filters.tree import All, Filter, Is
+from recollect.filters.tree import AllOf, Filter, Is
 from recollect.indexes.merkle import update, version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
@@ -284,7 +284,7 @@ class Writer:
 
     def forget_where(self, where: Filter) -> int:
         """Forget every record in the scope that matches; how many."""
-        found = list(self._tx.select(self._line, All.of(self._scope.filter, where), order="id", now=self._micros))
+        found = list(self._tx.select(self._line, AllOf.of(self._scope.filter, where), order="id", now=self._micros))
         for record in found:
             self._drop(record, "forgotten")
         return len(found)
@@ -351,7 +351,7 @@ class Writer:
         return out
 
     def _turns(self, conversation: str) -> Iterator[Record]:
-        where = All.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
+        where = AllOf.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
         return self._tx.select(self._line, where, order="position", now=self._micros)
 
 

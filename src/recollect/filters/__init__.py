@@ -15,8 +15,8 @@ from typing import Any
 
 from recollect.filters.text_form import parse
 from recollect.filters.tree import (
-    All,
-    Any_,
+    AllOf,
+    AnyOf,
     Contains,
     Custom,
     Everything,
@@ -175,12 +175,12 @@ def custom(predicate: Callable[[Record], object]) -> Filter:
 
 def all_of(*filters: Filter) -> Filter:
     """Records that match every one of the filters; of none: everything."""
-    return All.of(*filters)
+    return AllOf.of(*filters)
 
 
 def any_of(*filters: Filter) -> Filter:
     """Records that match at least one of the filters; of none: nothing."""
-    return Any_.of(*filters)
+    return AnyOf.of(*filters)
 
 
 def not_(condition: Filter) -> Filter:

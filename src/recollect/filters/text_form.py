@@ -20,8 +20,8 @@ from recollect.errors import InvalidFilterError
 from recollect.filters.tree import (
     MAX_DEPTH,
     TEXT_FIELDS,
-    All,
-    Any_,
+    AllOf,
+    AnyOf,
     Contains,
     Everything,
     Filter,
@@ -98,14 +98,14 @@ class _Reader:
         while self.is_word("or"):
             self.take()
             parts.append(self.both(depth))
-        return Any_.of(*parts)
+        return AnyOf.of(*parts)
 
     def both(self, depth: int) -> Filter:
         parts = [self.one(depth)]
         while self.is_word("and"):
             self.take()
             parts.append(self.one(depth))
-        return All.of(*parts)
+        return AllOf.of(*parts)
 
     def one(self, depth: int) -> Filter:
         if depth > MAX_DEPTH:

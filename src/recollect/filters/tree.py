@@ -39,10 +39,10 @@ class Filter:
         raise NotImplementedError
 
     def __and__(self, other: Filter) -> Filter:
-        return All.of(self, other) if isinstance(other, Filter) else NotImplemented
+        return AllOf.of(self, other) if isinstance(other, Filter) else NotImplemented
 
     def __or__(self, other: Filter) -> Filter:
-        return Any_.of(self, other) if isinstance(other, Filter) else NotImplemented
+        return AnyOf.of(self, other) if isinstance(other, Filter) else NotImplemented
 
     def __invert__(self) -> Filter:
         return Not(self)
@@ -279,8 +279,8 @@ class Custom(Filter):
 
 
 @dataclass(frozen=True)
-class All(Filter):
-    """Every part matches."""
+class _Several(Filter):
+    """Filters joined in one way."""
 
     parts: tuple[Filter, ...]
     depth: int = field(init=False, repr=False, compare=False, default=1)
@@ -290,9 +290,17 @@ class All(Filter):
 
     @classmethod
     def of(cls, *parts: Filter) -> Filter:
-        """The conjunction, without nesting of its own kind. Of no parts: everything."""
-        flat = [inner for part in parts for inner in (part.parts if isinstance(part, All) else (part,))]
-        return Everything() if not flat else flat[0] if len(flat) == 1 else cls(tuple(flat))
+        """The parts joined, without nesting of the same kind."""
+        flat = [inner for part in parts for inner in (part.parts if isinstance(part, cls) else (part,))]
+        return cls._of_none() if not flat else flat[0] if len(flat) == 1 else cls(tuple(flat))
+
+    @staticmethod
+    def _of_none() -> Filter:
+        raise NotImplementedError
+
+
+class AllOf(_Several):
+    """Every part matches."""
 
     def matches(self, record: Record) -> bool:
         return all(part.matches(record) for part in self.parts)
@@ -300,28 +308,23 @@ class All(Filter):
     def to_json(self) -> dict[str, Any]:
         return {"all_of": [part.to_json() for part in self.parts]}
 
+    @staticmethod
+    def _of_none() -> Filter:
+        return Everything()
 
-@dataclass(frozen=True)
-class Any_(Filter):  # noqa: N801 - the name that is free beside typing.Any
+
+class AnyOf(_Several):
     """At least one part matches."""
-
-    parts: tuple[Filter, ...]
-    depth: int = field(init=False, repr=False, compare=False, default=1)
-
-    def __post_init__(self) -> None:
-        _check_parts(self, self.parts)
-
-    @classmethod
-    def of(cls, *parts: Filter) -> Filter:
-        """The disjunction, without nesting of its own kind. Of no parts: nothing."""
-        flat = [inner for part in parts for inner in (part.parts if isinstance(part, Any_) else (part,))]
-        return Nothing() if not flat else flat[0] if len(flat) == 1 else cls(tuple(flat))
 
     def matches(self, record: Record) -> bool:
         return any(part.matches(record) for part in self.parts)
 
     def to_json(self) -> dict[str, Any]:
         return {"any_of": [part.to_json() for part in self.parts]}
+
+    @staticmethod
+    def _of_none() -> Filter:
+        return Nothing()
 
 
 @dataclass(frozen=True)
@@ -381,7 +384,7 @@ def from_json(data: object, depth: int = 0) -> Filter:
         if not isinstance(value, list):
             raise InvalidFilterError(data, f"{name} takes a list of filters")
         parts = [from_json(part, depth + 1) for part in value]
-        return All.of(*parts) if name == "all_of" else Any_.of(*parts)
+        return AllOf.of(*parts) if name == "all_of" else AnyOf.of(*parts)
     if name == "not":
         return Not(from_json(value, depth + 1))
     if name in ("everything", "nothing"):

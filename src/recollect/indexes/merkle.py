@@ -205,7 +205,7 @@ def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
     Every page is read, hashed again and compared with the name that its parent has for it.
     """
     held: dict[bytes, bytes] = {}
-    problem = _walk(root, pages.node, held, 0)
+    problem = _walk(root, pages.node, held, "")
     if problem:
         return problem
     wanted = {path_of(record_id): leaf_hash(record_id, version) for record_id, version in versions.items()}
@@ -218,14 +218,15 @@ def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
     wrong = sum(held[path] != leaf for path, leaf in wanted.items())
     if wrong:
         return f"{wrong} leaves of the Merkle trie belong to other versions"
-    # All pages agree with each other and hold the right leaves; whether each leaf is where it belongs, this tells.
+    # All pages agree with each other and hold the right leaves; whether they have the one right shape, this tells.
     return "" if root_of(versions) == root.hash else "the Merkle trie does not have the shape that its leaves give it"
 
 
-def _walk(child: Root | Child, node: Callable[[int], bytes], held: dict[bytes, bytes], depth: int) -> str:
+def _walk(child: Root | Child, node: Callable[[int], bytes], held: dict[bytes, bytes], way: str) -> str:
+    """Read a page and those below it into `held`; what is wrong with them. `way`: the slots that led here, in hex."""
     if not child.place:
         return "" if child.hash == EMPTY else "the Merkle trie has lost its first page"
-    if depth > _MAX_PAGES:
+    if len(way) > _MAX_PAGES:
         return "the Merkle trie has a loop"
     try:
         page = decode_page(node(child.place))
@@ -233,11 +234,14 @@ def _walk(child: Root | Child, node: Callable[[int], bytes], held: dict[bytes, b
         return f"page {child.place} of the Merkle trie is missing or cannot be read"
     if page_hash(page)[0] != child.hash:
         return f"page {child.place} of the Merkle trie does not have the hash that its parent names"
-    for item in page:
+    for slot, item in enumerate(page):
         if isinstance(item, Leaf):
+            # The hashes do not say it: a lone leaf has the same one in either of two slots.
+            if not item.path.hex().startswith(f"{way}{slot:x}"):
+                return f"page {child.place} of the Merkle trie has a leaf where another belongs"
             held[item.path] = item.hash
         elif item is not None:
-            problem = _walk(item, node, held, depth + 1)
+            problem = _walk(item, node, held, f"{way}{slot:x}")
             if problem:
                 return problem
     return ""

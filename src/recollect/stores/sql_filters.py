@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from recollect.filters.tree import All, Any_, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
+from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
 from recollect.stores.schema import INDEXED
 
@@ -39,10 +39,10 @@ def bounds(where: Filter) -> Bounds:
         return Bounds(TRUE, TRUE)
     if isinstance(where, Nothing):
         return Bounds(FALSE, FALSE)
-    if isinstance(where, All):
+    if isinstance(where, AllOf):
         parts = [bounds(part) for part in where.parts]
         return Bounds(_joined("AND", [part.upper for part in parts]), _joined("AND", [part.lower for part in parts]))
-    if isinstance(where, Any_):
+    if isinstance(where, AnyOf):
         parts = [bounds(part) for part in where.parts]
         return Bounds(_joined("OR", [part.upper for part in parts]), _joined("OR", [part.lower for part in parts]))
     if isinstance(where, Not):
@@ -54,9 +54,9 @@ def bounds(where: Filter) -> Bounds:
 
 def selective(where: Filter) -> bool:
     """Whether an index can find what the filter may match: a field that has one is pinned."""
-    if isinstance(where, All):
+    if isinstance(where, AllOf):
         return any(selective(part) for part in where.parts)
-    if isinstance(where, Any_):
+    if isinstance(where, AnyOf):
         return all(selective(part) for part in where.parts)
     return isinstance(where, Nothing | Time) or (isinstance(where, Is) and where.name in INDEXED)
 
