@@ -16,7 +16,7 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of evaluation data. Skipped where RECOLLECT_DATA is not set; a failure where it is set but absent."""
     named = os.environ.get("RECOLLECT_DATA")
