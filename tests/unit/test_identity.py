@@ -140,7 +140,7 @@ def test_one_letter_typed_in_two_ways_is_one_letter() -> None:
     assert derived_id(make(content=decomposed)) == derived_id(make(content=composed))
     assert derived_id(make(user=decomposed)) == derived_id(make(user=composed))
     assert same_text(make(content=decomposed), make(content=composed))
-    assert same_fact(make(content=decomposed), make(content=composed), position_given=False)
+    assert same_fact(make(content=decomposed), make(content=composed))
 
 
 def test_a_letter_and_its_likeness_are_two() -> None:
@@ -155,14 +155,11 @@ def test_text_and_bytes_are_never_the_same_text() -> None:
 
 @pytest.mark.parametrize("name", ["kind", *SCOPES])
 def test_a_fact_of_another_scope_is_another_fact(name: str) -> None:
-    assert not same_fact(make(**{name: "a"}), make(**{name: "b"}), position_given=False)
+    assert not same_fact(make(**{name: "a"}), make(**{name: "b"}))
 
 
-def test_the_place_of_a_turn_counts_where_it_was_given() -> None:
-    third, fourth = make(position=3), make(position=4)
-    assert same_fact(third, fourth, position_given=False)
-    assert not same_fact(third, fourth, position_given=True)
-    assert same_fact(third, make(position=3), position_given=True)
+def test_the_place_of_a_turn_is_no_part_of_what_it_says() -> None:
+    assert same_fact(make(position=3), make(position=4))
 
 
 def test_derived_ids_count_the_ordinal_up() -> None:

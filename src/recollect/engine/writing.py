@@ -32,7 +32,7 @@ from recollect.stores.base import Change, Commit, Line, Stored, Transaction, exp
 #: Kinds whose names begin so are the engine's own.
 INTERNAL = "_"
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
-_LOOKED_AT = 8
+_LOOKED_AT = 3
 
 
 @dataclass(frozen=True)
@@ -129,8 +129,8 @@ class Writer:
         """Hold a record: the five cases of ids, and `expect`."""
         if wanted.expect is not None:
             return self._remember_expecting(wanted)
-        if wanted.appended:
-            return self._append_turn(wanted)
+        if is_turn(wanted.record) and not wanted.own_id:
+            return self._remember_turn(wanted)
         return self._remember_fact(wanted)
 
     def _remember_fact(self, wanted: Draft) -> Outcome:
@@ -156,20 +156,32 @@ class Writer:
         if wanted.own_id:
             # The caller's id says which fact it is; the text decides whether it is still the same.
             return same_text(held, wanted.record) and self._scope.admits(held) and held.kind == wanted.record.kind
-        return same_fact(held, wanted.record, position_given=wanted.placed)
+        return same_fact(held, wanted.record)
 
-    def _append_turn(self, wanted: Draft) -> Outcome:
-        """A turn after those that are there, with the first ordinal that no live turn has."""
+    def _remember_turn(self, wanted: Draft) -> Outcome:
+        """A turn: the one that says the same at its place, where a place was given; else one more.
+
+        One more gets the first ordinal that no live turn of its text has. Its cost does not grow with how often the
+        text was said: beyond the first few, ordinals are searched by doubling.
+        """
+        record = wanted.record
+        if wanted.placed:
+            assert record.conversation is not None
+            assert record.position is not None
+            for stored in self._tx.turns_at(self._line, record.conversation, record.position):
+                held = self.live(Record.load(stored.payload).id)
+                if held is not None and same_fact(held, record):
+                    return self._again(wanted, held)
         for ordinal in range(_LOOKED_AT):
-            if self.live(derived_id(wanted.record, ordinal)) is None:
-                return self._create(wanted, derived_id(wanted.record, ordinal))
+            if self.live(derived_id(record, ordinal)) is None:
+                return self._create(wanted, derived_id(record, ordinal))
         low = high = _LOOKED_AT
-        while self._known(derived_id(wanted.record, high)):
+        while self._known(derived_id(record, high)):
             low, high = high, high * 2
         while low < high:
             middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._known(derived_id(wanted.record, middle)) else (low, middle)
-        return self._create(wanted, derived_id(wanted.record, low))
+            low, high = (middle + 1, high) if self._known(derived_id(record, middle)) else (low, middle)
+        return self._create(wanted, derived_id(record, low))
 
     def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
         record = self._placed(wanted.record.changed(id=record_id))
@@ -346,7 +358,7 @@ class Writer:
             if len(places) < len(held) and len(places) < 2:
                 continue
             pairs = list(zip(held[:common], places[:common], strict=True))
-            if all(same_fact(turn, drafts[place].record, position_given=False) for turn, place in pairs):
+            if all(same_fact(turn, drafts[place].record) for turn, place in pairs):
                 out.update((place, turn.id) for turn, place in pairs)
         return out
 

@@ -21,6 +21,7 @@ _BREAK = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})
 #: Lines that begin a list, a quote, a table or HTML: no heading is underlined in there.
 _NOT_PLAIN = re.compile(r" {0,3}(?:[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$)|[>|<])")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
+_ITEM = re.compile(r"[ \t]*(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$)")
 #: A piece has at least so much room beside a heading, however long that is.
 _LEAST_ROOM = 500
 
@@ -116,7 +117,8 @@ def _unquoted(value: str) -> str:
 
 
 def _sections(lines: list[str], start: int) -> Iterator[_Section]:
-    fenced = _fenced(lines, start)
+    listed = _listed(lines, start)
+    fenced = _fenced(lines, start, listed)
     path: list[tuple[int, str]] = []
     section = _Section(start)
     plain: int | None = None  # where in the body a paragraph began that may turn out to be a heading
@@ -141,8 +143,9 @@ def _sections(lines: list[str], start: int) -> Iterator[_Section]:
         elif not line.strip() or _BREAK.fullmatch(line):
             plain, blank = None, True
         elif blank:
-            plain = None if _NOT_PLAIN.match(line) or _INDENTED.match(line) else len(section.body)
-            blank = False
+            indented = _INDENTED.match(line) is not None
+            plain = None if indented or _NOT_PLAIN.match(line) else len(section.body)
+            blank = indented and not listed[at]  # a line of code is a block by itself
         elif _NOT_PLAIN.match(line):  # a list or quote needs no blank line before it
             plain = None
         section.body.append(line)
@@ -169,29 +172,41 @@ def _opened(path: list[tuple[int, str]], level: int, title: str, first: int, hea
     return _Section(first, [each for _, each in path], heading)
 
 
-def _fenced(lines: list[str], start: int) -> list[int]:
+def _listed(lines: list[str], start: int) -> list[bool]:
+    """For each line whether it may be part of a list item: one began before it, and no plain block since."""
+    out, inside, blank = [False] * len(lines), False, True
+    for at in range(start, len(lines)):
+        line = lines[at]
+        if _ITEM.match(line):
+            inside = inside or not _INDENTED.match(line)
+        elif blank and line.strip() and not line[0].isspace():
+            inside = False
+        out[at], blank = inside, not line.strip()
+    return out
+
+
+def _fenced(lines: list[str], start: int, listed: list[bool]) -> list[int]:
     """For each line the number of the fenced code block that it is part of, from 1; 0 for none."""
     out, number, at = [0] * len(lines), 0, start
-    endless: set[str] = set()
+    endless: set[str] = set()  # fences of lists that are known to close nowhere below
     while at < len(lines):
         opening = _FENCE.fullmatch(lines[at])
         if opening is None or (opening[2][0] == "`" and "`" in opening[3]):
             at += 1
             continue
-        end = None if opening[2] in endless else _fence_end(lines, at, opening[2])
-        # Deeper than three columns it is a block in a list, or code that only shows a fence: that one has no end.
-        if end is None and len(opening[1].expandtabs(4)) > 3:
-            endless.add(opening[2])
+        # Deeper than three columns it is a block in a list, or else code that only shows a fence.
+        fence, deep = opening[2], len(opening[1].expandtabs(4)) > 3
+        if deep and (not listed[at] or fence in endless):
             at += 1
             continue
-        end = len(lines) if end is None else end + 1
+        closing = re.compile(("[ \t]*" if deep else " {0,3}") + f"{fence[0]}{{{len(fence)},}}[ \t]*")
+        end = next((each + 1 for each in range(at + 1, len(lines)) if closing.fullmatch(lines[each])), None)
+        if end is None and deep:
+            endless.add(fence)
+            at += 1
+            continue
+        end = len(lines) if end is None else end
         number += 1
         out[at:end] = [number] * (end - at)
         at = end
     return out
-
-
-def _fence_end(lines: list[str], at: int, fence: str) -> int | None:
-    """The line that closes the code block which opens at a line."""
-    closing = re.compile(rf"[ \t]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*")
-    return next((each for each in range(at + 1, len(lines)) if closing.fullmatch(lines[each])), None)

@@ -33,13 +33,12 @@ def derived_id(record: Record, ordinal: int = 0) -> RecordId:
     return RecordId(str(uuid.UUID(bytes=digest[:16], version=5)))
 
 
-def same_fact(held: Record, given: Record, *, position_given: bool) -> bool:
-    """Whether `given` says what `held` says: same kind, scope and text, and the same place where one was given."""
+def same_fact(held: Record, given: Record) -> bool:
+    """Whether `given` says what `held` says: same kind, scope and text."""
     return (
         held.kind == given.kind
         and all(getattr(held, name) == getattr(given, name) for name in SCOPE)
         and _text_key(held) == _text_key(given)
-        and (not position_given or held.position == given.position)
     )
 
 

@@ -433,6 +433,8 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidRecordError("record", data, "must be a JSON object")
     if "content" in data and "data" in data:
         raise InvalidRecordError("data", data["data"], "is given beside content: a record has one of them")
+    if "content" in data and "data" in data:
+        raise InvalidRecordError("content", data["content"], "is given twice, as content and as data")
     out: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TIME_FIELDS and isinstance(value, str):

@@ -170,6 +170,10 @@ class View(Protocol):
         """The greatest position among the live turns of a conversation."""
         ...
 
+    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+        """The live records of a conversation at a position. Cost: O(log n)."""
+        ...
+
     def changed(self, line: Line, since: int) -> list[str]:
         """The ids that the commits after `since` touched, each once. Cost: in proportion to those commits."""
         ...

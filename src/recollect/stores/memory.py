@@ -30,6 +30,22 @@ class _Ledger:
     versions: dict[bytes, bytes] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     log: list[Commit] = field(default_factory=list)
+    turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
+
+    def replace(self, record_id: str, held: tuple[Stored, Record] | None) -> None:
+        """Let the id have another version, or none."""
+        self.known.add(record_id)
+        if record_id in self.live:
+            before = self.live.pop(record_id)[1]
+            if before.conversation is not None and before.position is not None:
+                places = self.turns[before.conversation]
+                places[before.position].discard(record_id)
+                if not places[before.position]:
+                    del places[before.position]
+        if held is not None:
+            self.live[record_id] = held
+            if held[1].conversation is not None and held[1].position is not None:
+                self.turns.setdefault(held[1].conversation, {}).setdefault(held[1].position, set()).add(record_id)
 
 
 class MemoryStore:
@@ -137,8 +153,11 @@ class _MemoryView:
             yield record.id, stored
 
     def last_position(self, line: Line, conversation: str) -> int | None:
-        turns = (record for _, record in self._live(line) if record.conversation == conversation)
-        return max((record.position for record in turns if record.position is not None), default=None)
+        return max(self._ledger(line).turns.get(conversation, ()), default=None)
+
+    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+        ledger = self._ledger(line)
+        return [ledger.live[each][0] for each in sorted(ledger.turns.get(conversation, {}).get(position, ()))]
 
     def changed(self, line: Line, since: int) -> list[str]:
         commits = self._ledger(line).log[since:]
@@ -186,6 +205,33 @@ class _MemoryTransaction(_MemoryView):
         yield from (held for record_id, held in self._ledger(line).live.items() if record_id not in staged)
         yield from (held for held in staged.values() if held is not None)
 
+    def _staged_turns(self, line: Line, conversation: str) -> list[tuple[Stored, Record]]:
+        staged = self._staged.get(line, {}).values()
+        return [each for each in staged if each is not None and each[1].conversation == conversation]
+
+    def last_position(self, line: Line, conversation: str) -> int | None:
+        staged = self._staged.get(line, {})
+        in_place = self._ledger(line).turns.get(conversation, {})
+        positions = [
+            each[1].position for each in self._staged_turns(line, conversation) if each[1].position is not None
+        ]
+        # From the last place down, to the first that holds a turn that is not staged otherwise.
+        last = max(in_place, default=None)
+        if last is not None and in_place[last] <= staged.keys():
+            last = max((place for place, ids in in_place.items() if not ids <= staged.keys()), default=None)
+        return max(positions if last is None else [*positions, last], default=None)
+
+    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+        staged = self._staged.get(line, {})
+        ids = self._ledger(line).turns.get(conversation, {}).get(position, set()) - staged.keys()
+        turns = [(each, self._ledger(line).live[each][0]) for each in ids]
+        turns += [
+            (record.id, stored)
+            for stored, record in self._staged_turns(line, conversation)
+            if record.position == position
+        ]
+        return [stored for _, stored in sorted(turns)]
+
     def payload(self, line: Line, version: bytes) -> bytes | None:
         staged = (stored.payload for each, stored in self._versions if each == line and stored.version == version)
         return next(staged, None) or super().payload(line, version)
@@ -220,10 +266,6 @@ class _MemoryTransaction(_MemoryView):
         for line, staged in self._staged.items():
             ledger = self._ledgers.setdefault(line, _Ledger())
             for record_id, held in staged.items():
-                ledger.known.add(record_id)
-                if held is None:
-                    ledger.live.pop(record_id, None)
-                else:
-                    ledger.live[record_id] = held
+                ledger.replace(record_id, held)
         for commit in self._commits:
             self._ledgers.setdefault(Line(commit.namespace, commit.branch), _Ledger()).log.append(commit)

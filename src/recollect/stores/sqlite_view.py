@@ -175,6 +175,14 @@ class SqliteView:
         )
         return found
 
+    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+        rows = self._sql(
+            "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY h.id",
+            (self._branch(line), conversation, position),
+        )
+        return [Stored(*row) for row in rows]
+
     def changed(self, line: Line, since: int) -> list[str]:
         rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
         return list(dict.fromkeys(row[0] for row in rows))

@@ -199,6 +199,25 @@ class StoreContract:
             assert list(view.commits(LINE, since=3)) == []
             assert view.head(LINE) == Head(3, commits[-1].root, commits[-1].micros)
 
+    def test_turns_are_found_by_their_place(self, store: Store) -> None:
+        def turn(record_id: str, position: int | None, conversation: str = "c") -> Record:
+            return note(record_id, conversation=conversation, position=position)
+
+        def at(view: View, position: int) -> list[str]:
+            return [Record.load(each.payload).id for each in view.turns_at(LINE, "c", position)]
+
+        write(store, [turn("a", 0), turn("b", 7), turn("c", 7), turn("d", None), turn("e", 9, "other")])
+        with store.write() as transaction:
+            assert transaction.last_position(LINE, "c") == 7
+            write_into(transaction, store.key, [turn("b", 3)], ["c"])
+            assert transaction.last_position(LINE, "c") == 3
+            assert (at(transaction, 3), at(transaction, 7)) == (["b"], [])
+            write_into(transaction, store.key, [turn("f", 3)])
+        with store.read() as view:
+            assert (at(view, 3), at(view, 7)) == (["b", "f"], [])
+            assert (view.last_position(LINE, "c"), view.last_position(LINE, "other")) == (3, 9)
+            assert view.last_position(OTHER, "c") is None
+
     def test_changed_names_each_id_once_and_only_since(self, store: Store) -> None:
         write(store, [note("a"), note("b")])
         write(store, [note("a", "2")])

@@ -1,0 +1,173 @@
+"""Small conversations for the word index, and the formulas of the specification in plain floating point."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from hypothesis import strategies as st
+
+from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.ranking import ranked
+from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
+from recollect.text.words import terms
+
+#: Forms of few stems, and words alike in spelling, so that likeness and stems meet.
+WORDS = (
+    "connect connects connected connecting connection collect collected collecting correct corrected "
+    "boat boats boating lighthouse lighthouses harbour tea red go went running ran 我喜欢猫 café cafes"
+).split()
+#: Known words, unknown ones that resemble them, and ones that resemble nothing.
+QUESTIONS = (
+    "boat",
+    "red boat boats",
+    "conected",
+    "konnected lihgthouse",
+    "colected tea",
+    "喜欢",
+    "zzzz boat",
+    "qqqq",
+    "ana connected",
+)
+IDS = [f"r{number}" for number in range(20)]
+
+texts = st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join) | st.sampled_from(["red " * 30, "tea boat " * 20])
+
+
+def document(
+    record_id: str,
+    text: str,
+    *,
+    session: str | None = None,
+    position: int = 0,
+    asks: bool = False,
+    micros: int = 0,
+    expires: int = NEVER,
+    speaker: str = "",
+) -> Document:
+    return Document(
+        id=record_id,
+        terms=list(terms(text)),
+        session=None if session is None else ("conversation", session),
+        place=(position, micros, record_id),
+        asks=asks,
+        micros=micros,
+        expires=expires,
+        speaker=tuple(term.term for term in terms(speaker)),
+    )
+
+
+@st.composite
+def documents(draw: st.DrawFn, record_id: str | None = None, *, expiring: bool = False) -> Document:
+    return document(
+        draw(st.sampled_from(IDS)) if record_id is None else record_id,
+        draw(texts),
+        session=draw(st.sampled_from([None, "s1", "s1", "s2"])),
+        position=draw(st.integers(0, 6)),
+        asks=draw(st.booleans()),
+        micros=draw(st.integers(0, 3)),
+        expires=draw(st.sampled_from([NEVER, 10, 20, 30])) if expiring else NEVER,
+        speaker=draw(st.sampled_from(["", "", "", "Ana"])),
+    )
+
+
+def collections(*, expiring: bool = False, most: int = 12) -> st.SearchStrategy[list[Document]]:
+    """Documents of different ids."""
+    return st.lists(documents(expiring=expiring), max_size=most, unique_by=lambda each: each.id)
+
+
+#: A step of a history: ids that go, and documents that come (in the place of one of that id where there is one).
+steps = st.tuples(
+    st.lists(st.sampled_from(IDS), max_size=2),
+    st.lists(documents(expiring=True), max_size=4, unique_by=lambda each: each.id),
+)
+histories = st.lists(steps, max_size=7)
+
+
+def advance(index: WordIndex, held: dict[str, Document], step: tuple[list[str], list[Document]]) -> None:
+    """Take a step with the index and with the dict of what it should hold."""
+    gone, come = step
+    index.apply([*gone, *(each.id for each in come)], come)
+    for record_id in gone:
+        held.pop(record_id, None)
+    for each in come:
+        held[each.id] = each
+
+
+def made_of(held: Iterable[Document]) -> WordIndex:
+    index = WordIndex()
+    index.apply((), held)
+    return index
+
+
+def answers(view: WordView, ids: Sequence[str] = IDS, visible: Sequence[str] | None = None) -> dict[str, Any]:
+    """All that a view says, by id: what has to be the same, to the bit, wherever the same is held."""
+    out: dict[str, Any] = {}
+    table = view.table
+    numbers = {record_id: table.number(record_id) for record_id in ids if table.number(record_id) >= 0}
+    out["held"] = sorted(numbers)
+    out["count"] = (table.live_count, table.tokens)
+    out["mask"] = sorted(table.ids[at] for at, flag in enumerate(table.mask(ids)) if flag)
+    for question in QUESTIONS:
+        asked = asked_terms(view, [(term.term, term.word) for term in terms(question)])
+        scores = view.score(asked, None if visible is None else table.mask(visible))
+        total = scores.total()
+        out[question] = (
+            sorted(asked),
+            scores.mass,
+            [table.ids[number] for number in ranked(total, table)],
+            {
+                record_id: (*(int(scores.shares[name][at]) for name in sorted(scores.shares)), scores.matches(at))
+                for record_id, at in numbers.items()
+            },
+            sum(int(share) for share in total) - sum(int(total[at]) for at in numbers.values()),  # of nobody: 0
+        )
+    return out
+
+
+# Section 2.5 of the specification, BM25 part, in floating point.
+
+LENT = {-4: 0.1, -3: 0.1, -2: 0.3, -1: 0.4, 1: 0.2, 2: 0.2, 3: 0.1, 4: 0.1}
+
+
+def reference_scores(
+    held: Sequence[Document], asked: Sequence[QueryTerm], sees: Callable[[Document], bool] = lambda each: True
+) -> tuple[dict[str, float], float]:
+    """BM_i / U of each document, and U."""
+    bags = {each.id: [term.term for term in each.terms] for each in held}
+    sessions: dict[Any, list[Document]] = {}
+    for each in sorted(held, key=lambda each: each.place):
+        sessions.setdefault(each.session or ("alone", each.id), []).append(each)
+    around: dict[str, list[tuple[float, Document]]] = {each.id: [] for each in held}
+    for turns in sessions.values():
+        for place, turn in enumerate(turns):
+            for step, weight in LENT.items():
+                if 0 <= place + step < len(turns):
+                    donor = turns[place + step]
+                    more = 0.6 if step == -1 and donor.asks else 0.0
+                    if sees(donor):
+                        around[turn.id].append((weight + more, donor))
+
+    def capped(donor: Document) -> float:
+        return min(1.0, 12 / max(len(bags[donor.id]), 1))
+
+    def idf(term: str) -> float:
+        count = len(held)
+        df = sum(term in bag for bag in bags.values())
+        cf = sum(bag.count(term) for bag in bags.values())
+        tokens = sum(map(len, bags.values()))
+        return (math.log(1 + (count - df + 0.5) / (df + 0.5)) + math.log(1 + tokens / (cf + 1))) / 2
+
+    whole = 2.5 * sum(query.weight / 65_536 * idf(query.term) for query in asked)
+    out = {}
+    for each in held:
+        length = len(bags[each.id]) + sum(w * capped(donor) * len(bags[donor.id]) for w, donor in around[each.id])
+        pivot = 1.5 * (0.4 + 0.6 * length / 40)
+        score = 0.0
+        for query in asked:
+            mass = float(bags[each.id].count(query.term))
+            mass += sum(w * capped(donor) * bags[donor.id].count(query.term) for w, donor in around[each.id])
+            score += query.weight / 65_536 * idf(query.term) * 2.5 * mass / (mass + pivot)
+        out[each.id] = score / whole if sees(each) and whole else 0.0
+    return out, whole

@@ -1,0 +1,123 @@
+"""Words that resemble an unknown one, against every word compared in turn; and ranking, against a full sort."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.conversations import document, made_of
+
+from recollect.indexes.documents import Documents
+from recollect.indexes.ranking import ranked
+from recollect.indexes.vocabulary import Vocabulary, comparable
+from recollect.indexes.words import asked_terms
+from recollect.text.words import terms
+
+words = st.text("abcde", min_size=1, max_size=9)
+
+
+def grams(word: str) -> set[str]:
+    marked = f"#{word}#"
+    return {a + b + c for a, b, c in zip(marked, marked[1:], marked[2:], strict=False)}
+
+
+def dice(one: str, other: str) -> Fraction:
+    return Fraction(2 * len(grams(one) & grams(other)), len(grams(one)) + len(grams(other)))
+
+
+def brute_force(known: set[str], word: str, used: set[str]) -> list[tuple[str, str, int]]:
+    """Of each stem (here: the first three letters) the word most alike; of those the best three."""
+    if len(word) < 4:
+        return []
+    alike = [each for each in known if len(each) >= 4 and each in used and dice(word, each) >= Fraction(35, 100)]
+    alike.sort(key=lambda each: (-dice(word, each), each))
+    best: dict[str, str] = {}
+    for each in alike:
+        best.setdefault(each[:3], each)
+    return [(each, stem, int(dice(word, each) * 65_536)) for stem, each in list(best.items())[:3]]
+
+
+@given(st.sets(words, max_size=30), words, st.data())
+def test_similar_words_are_those_of_a_comparison_with_every_word(
+    known: set[str], word: str, data: st.DataObject
+) -> None:
+    used = data.draw(st.sets(st.sampled_from(sorted(known)))) if known else set()
+    vocabulary = Vocabulary()
+    for each in data.draw(st.permutations(sorted(known))):
+        vocabulary.add(each, each[:3])
+        vocabulary.add(each, each[:3])
+    assert [tuple(each) for each in vocabulary.similar(word, used.__contains__)] == brute_force(known, word, used)
+
+
+@pytest.mark.parametrize(
+    ("word", "takes_part"),
+    [("boat", True), ("tea", False), ("b0at", False), ("1234", False), ("été", False), ("étés", True), ("", False)],
+)
+def test_only_words_of_four_letters_or_more_take_part(word: str, takes_part: bool) -> None:
+    assert comparable(word) is takes_part
+    vocabulary = Vocabulary()
+    vocabulary.add(word, word)
+    assert [each.word for each in vocabulary.similar(word, lambda each: True)] == [word] * takes_part
+
+
+def test_likeness_is_the_dice_coefficient_of_trigrams() -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("lighthouse", "lighthous")
+    (found,) = vocabulary.similar("lihgthouse", lambda each: True)
+    # #li lih ihg hgt gth tho hou ous use se# and #li lig igh ght hth tho hou ous use se#: six are shared.
+    assert found == ("lighthouse", "lighthous", 65_536 * 12 // 20)
+
+
+def test_an_unknown_word_stays_with_its_full_weight_beside_those_it_resembles() -> None:
+    view = made_of([document("a", "the lighthouse"), document("b", "red boats")]).view()
+    asked = asked_terms(view, [(term.term, term.word) for term in terms("lihgthouse, boat and boats")])
+    assert {(each.term, each.word, each.weight, each.like) for each in asked} == {
+        ("lihgthous", "lihgthouse", 65_536, ""),
+        ("lighthous", "lihgthouse", 65_536 * 12 // 20, "lighthouse"),
+        ("boat", "boat", 2 * 65_536, ""),
+    }
+
+
+def test_a_known_word_is_led_to_no_other() -> None:
+    view = made_of([document("a", "boats boating float")]).view()
+    assert [each.term for each in asked_terms(view, [("boat", "boat")])] == ["boat"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 5) | st.integers(0, 2**40), st.integers(-1, 1)), max_size=60),
+    st.integers(1, 12),
+    st.randoms(),
+)
+def test_ranking_is_a_full_sort_with_ties_by_time_then_id(
+    drawn: list[tuple[int, int]], times: int, order: object
+) -> None:
+    # Repeated, so that there are more than the first and the second step take, with many ties across their borders.
+    items = [(score + (copy % 3 if score else 0), micros) for copy in range(times) for score, micros in drawn]
+    names = [f"{at:04d}é" if at % 2 else f"{at:04d}" for at in range(len(items))]
+    order.shuffle(names)  # type: ignore[attr-defined]
+    documents = Documents()
+    for name, (_, micros) in zip(names, items, strict=True):
+        documents.add(document(name, "tea", micros=micros))
+    scores = np.array([score for score, _ in items], dtype=np.int64)
+    expected = sorted(
+        (at for at, (score, _) in enumerate(items) if score > 0),
+        key=lambda at: (-items[at][0], -items[at][1], names[at].encode()),
+    )
+    assert list(ranked(scores, documents.view())) == expected
+
+
+def test_ranking_goes_on_to_the_last_of_thousands() -> None:
+    documents = Documents()
+    for at in range(3_000):
+        documents.add(document(f"{at:05d}", "tea", micros=-(2**63) if at % 7 == 0 else at % 5))
+    scores = np.array([(at * 7919) % 101 for at in range(3_000)], dtype=np.int64)
+    table = documents.view()
+    expected = sorted(
+        (int(at) for at in np.flatnonzero(scores)),
+        key=lambda at: (-int(scores[at]), -int(table.micros[at]), table.ids[at]),
+    )
+    assert list(ranked(scores, table)) == expected
+    assert not scores[sorted(set(range(3_000)) - set(expected))].any()
