@@ -38,6 +38,10 @@ class TestLogRatio:
         for above in range(around, around + 20):
             assert abs(log_ratio(above, around) - exact(above, around)) <= Decimal("0.5")
 
+    def test_it_is_so_for_every_small_number_however_near_the_half_it_falls(self) -> None:
+        for above in range(1, 6_000):
+            assert abs(log_ratio(above, 1) - exact(above, 1)) <= Decimal("0.5")
+
     @given(numbers, numbers, st.integers(1, 1000))
     def test_it_grows_with_what_stands_above(self, above: int, below: int, more: int) -> None:
         assert log_ratio(above + more, below) >= log_ratio(above, below)

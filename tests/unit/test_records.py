@@ -39,6 +39,7 @@ def refused(field: str, rule: str, **fields: Any) -> None:
     assert rule in str(caught.value)
     assert str(caught.value).endswith("nothing was changed")
     str(caught.value).encode("utf-8")  # the message can be printed
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:

@@ -16,7 +16,8 @@ from recollect.indexes.vocabulary import Vocabulary, comparable
 from recollect.indexes.words import asked_terms
 from recollect.text.words import terms
 
-words = st.text("abcde", min_size=1, max_size=9)
+#: Of few letters, so that many are alike and many share a stem.
+words = st.text("ab", min_size=1, max_size=8)
 
 
 def grams(word: str) -> set[str]:
@@ -29,14 +30,14 @@ def dice(one: str, other: str) -> Fraction:
 
 
 def brute_force(known: set[str], word: str, used: set[str]) -> list[tuple[str, str, int]]:
-    """Of each stem (here: the first three letters) the word most alike; of those the best three."""
+    """Of each stem (here: the first two letters) the word most alike; of those the best three."""
     if len(word) < 4:
         return []
     alike = [each for each in known if len(each) >= 4 and each in used and dice(word, each) >= Fraction(35, 100)]
     alike.sort(key=lambda each: (-dice(word, each), each))
     best: dict[str, str] = {}
     for each in alike:
-        best.setdefault(each[:3], each)
+        best.setdefault(each[:2], each)
     return [(each, stem, int(dice(word, each) * 65_536)) for stem, each in list(best.items())[:3]]
 
 
@@ -47,8 +48,8 @@ def test_similar_words_are_those_of_a_comparison_with_every_word(
     used = data.draw(st.sets(st.sampled_from(sorted(known)))) if known else set()
     vocabulary = Vocabulary()
     for each in data.draw(st.permutations(sorted(known))):
-        vocabulary.add(each, each[:3])
-        vocabulary.add(each, each[:3])
+        vocabulary.add(each, each[:2])
+        vocabulary.add(each, each[:2])
     assert [tuple(each) for each in vocabulary.similar(word, used.__contains__)] == brute_force(known, word, used)
 
 
@@ -69,6 +70,32 @@ def test_likeness_is_the_dice_coefficient_of_trigrams() -> None:
     (found,) = vocabulary.similar("lihgthouse", lambda each: True)
     # #li lih ihg hgt gth tho hou ous use se# and #li lig igh ght hth tho hou ous use se#: six are shared.
     assert found == ("lighthouse", "lighthous", 65_536 * 12 // 20)
+
+
+def test_likeness_counts_from_35_hundredths_on() -> None:
+    # Twenty trigrams each, of which seven are shared (14/40), or six (12/40).
+    asked, at_the_limit, below = "abcdefghijklmnopqrst", "abcdefghαβγδεζηθικλμ", "abcdefgαβγδεζηθικλμν"
+    vocabulary = Vocabulary()
+    vocabulary.add(at_the_limit, "limit")
+    vocabulary.add(below, "below")
+    assert [tuple(each) for each in vocabulary.similar(asked, lambda each: True)] == [
+        (at_the_limit, "limit", 65_536 * 35 // 100)
+    ]
+
+
+def test_a_word_that_two_unknown_ones_resemble_counts_as_much_as_for_the_likest() -> None:
+    view = made_of([document("a", "they connected")]).view()
+    near, far = dice("konnected", "connected"), dice("konnekted", "connected")
+    assert near > far
+    for question in ("konnected konnekted", "konnekted konnected"):
+        asked = asked_terms(view, [(term.term, term.word) for term in terms(question)])
+        assert [(each.word, each.weight) for each in asked if each.term == "connect"] == [
+            ("konnected", int(near * 65_536))
+        ]
+    asked = asked_terms(view, [(term.term, term.word) for term in terms("konnected connected connect")])
+    assert [(each.word, each.weight, each.like) for each in asked if each.term == "connect"] == [
+        ("connected", 2 * 65_536, "")
+    ]
 
 
 def test_an_unknown_word_stays_with_its_full_weight_beside_those_it_resembles() -> None:

@@ -272,6 +272,17 @@ class TestDerived:
         assert [fork.view().table.ids[at] for at in fork.view().postings("tea")[0]] == ["a", "more"]
         assert [index.view().table.ids[at] for at in index.view().postings("tea")[0]] == ["a", "o0", "o1", "o2"]
 
+    def test_a_fork_of_a_fork_does_not_see_it_either(self) -> None:
+        index = made_of([document("a", "tea")])
+        first = index.fork()
+        index.apply((), [document(f"o{at}", "tea") for at in range(3)])
+        first.apply((), [document(f"f{at}", "boat") for at in range(5)])
+        second = first.fork()
+        assert [second.view().table.ids[at] for at in second.view().postings("tea")[0]] == ["a"]
+        second.apply((), [document("more", "tea")])
+        assert [second.view().table.ids[at] for at in second.view().postings("tea")[0]] == ["a", "more"]
+        assert [first.view().table.ids[at] for at in first.view().postings("tea")[0]] == ["a"]
+
     def test_a_word_form_that_is_gone_stands_in_for_nothing(self) -> None:
         """Though another form of its stem is still there."""
         index = made_of([document("a", "connects"), document("b", "connected")])
