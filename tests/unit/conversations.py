@@ -54,7 +54,8 @@ def document(
         asks=asks,
         micros=micros,
         expires=expires,
-        speaker=tuple(term.term for term in terms(speaker)),
+        speaker=speaker,
+        names=tuple(term.term for term in terms(speaker)),
     )
 
 

@@ -12,10 +12,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.fixed import ONE
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
+from recollect.text.manner import weight
 from recollect.text.words import ends_with_question, terms
 
 
@@ -34,7 +36,10 @@ def document_of(record: Record) -> Document:
         asks=ends_with_question(record.text),
         micros=micros,
         expires=NEVER if record.expires is None else microseconds(record.expires),
-        speaker=tuple(term.term for term in terms(record.speaker or "")),
+        speaker=record.speaker or ("\0" + record.role if record.role else ""),
+        names=tuple(term.term for term in terms(record.speaker or "")),
+        weight=int(weight(record.text, assistant=record.role == "assistant") * ONE),
+        civil=0 if record.time is None else record.time.year << 9 | record.time.month << 5 | record.time.day,
     )
 
 

@@ -14,11 +14,11 @@ from recollect.filters.tree import AllOf, Everything
 from recollect.indexes.documents import Flags
 from recollect.indexes.fixed import SHARE_BITS, logistic
 from recollect.indexes.ranking import ranked
-from recollect.indexes.words import Scores, WordView, asked_terms
+from recollect.indexes.signals import read, score
+from recollect.indexes.words import Scores, WordView
 from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
-from recollect.text.words import terms
 
 _WHOLE = 1 << SHARE_BITS
 #: Confidence is 1 / (1 + exp(4.51 - 2.92 f)), where f is the score times the root of what the question weighs: the
@@ -37,9 +37,8 @@ def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: 
     """
     words = words.at(now)
     visible = _visible(moment, line, words, scope)
-    wanted = [(term.term, term.word) for term in terms(operation.question)]
-    asked = asked_terms(words, wanted)
-    scores = words.score(asked, visible)
+    question = read(operation.question, words, visible)
+    scores = score(question, words)
     total = scores.total()
     where = AllOf.of(scope.filter, operation.where)
     narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
@@ -55,7 +54,7 @@ def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: 
             hits.append(_hit(record, number, scores))
             if len(hits) == operation.k:
                 break
-    plan = Plan(operation.question, operation.k, tuple(asked), passed, narrowed is not None)
+    plan = Plan(operation.question, operation.k, question.asked, passed, narrowed is not None)
     head = moment.head(line)
     return Hits(tuple(hits), plan, head.seq, head.root.hash.hex())
 
@@ -72,14 +71,14 @@ def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags |
 
 def _hit(record: Record, number: int, scores: Scores) -> Hit:
     shares = {name: int(column[number]) for name, column in scores.shares.items()}
-    score = sum(shares.values())
+    whole = sum(shares.values())
     words = tuple(
         Word(match.word, match.like, match.share / _WHOLE, match.own / _WHOLE, match.lent_by)
         for match in scores.matches(number)
     )
     return Hit(
         record=record,
-        score=score / _WHOLE,
-        confidence=logistic(score, scores.mass * 2 // 5, *_CONFIDENCE),
+        score=whole / _WHOLE,
+        confidence=logistic(whole, scores.mass * 2 // 5, *_CONFIDENCE),
         why=Why({name: share / _WHOLE for name, share in shares.items() if share}, words),
     )

@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.indexes.fixed import ONE
 from recollect.text.words import Term
 
 Ints = NDArray[np.int64]
@@ -33,7 +35,10 @@ class Document(NamedTuple):
     place     the order within the session: position, time, id
     asks      whether it ends with a question, which the next turn answers
     micros, expires   in microseconds of 1970; `expires` NEVER where it does not
-    speaker   the terms of the speaker's name
+    speaker   who said it: a name, or "" and the role ("\0user"); "" where nobody is named
+    names     the terms of the speaker's name
+    weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
+    civil     its local date as year << 9 | month << 5 | day; 0 where it has no time
     """
 
     id: str
@@ -43,10 +48,13 @@ class Document(NamedTuple):
     asks: bool
     micros: int
     expires: int
-    speaker: tuple[str, ...] = ()
+    speaker: str = ""
+    names: tuple[str, ...] = ()
+    weight: int = ONE
+    civil: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view."""
 
@@ -57,11 +65,16 @@ class Table:
     asks: Flags
     micros: Ints
     expires: Ints
+    session: Ints
+    speaker: Ints
+    weight: Ints
+    civil: Ints
     alive: Flags
     before: Ints
     after: Ints
     ids: list[str]
     first_due: int
+    speakers: dict[str, int]
     _numbers: dict[str, int]
     _earlier: list[int]
 
@@ -89,22 +102,22 @@ class Table:
             _unlink(int(number), before, after, self.count)
             alive[number] = False
         staying = self.expires[: self.count][alive[: self.count]]
-        return Table(
-            count=self.count,
+        return replace(
+            self,
             live_count=self.live_count - len(due),
             tokens=self.tokens - int(self.length[due].sum()),
-            length=self.length,
-            asks=self.asks,
-            micros=self.micros,
-            expires=self.expires,
             alive=alive,
             before=before,
             after=after,
-            ids=self.ids,
             first_due=int(staying.min(initial=NEVER)),
-            _numbers=self._numbers,
-            _earlier=self._earlier,
         )
+
+    @cached_property
+    def session_lengths(self) -> Ints:
+        """The number of tokens in each session, by its number; 0 for one that has no live document."""
+        numbers = np.flatnonzero(self.alive[: self.count] & (self.session[: self.count] != NONE))
+        lengths = self.length[numbers]
+        return np.bincount(self.session[numbers], lengths).astype(np.int64)
 
 
 def _unlink(number: int, before: Ints, after: Ints, count: int) -> None:
@@ -115,8 +128,31 @@ def _unlink(number: int, before: Ints, after: Ints, count: int) -> None:
         before[right] = left
 
 
+_COLUMNS = (
+    "_length",
+    "_micros",
+    "_expires",
+    "_session",
+    "_speaker",
+    "_weight",
+    "_civil",
+    "_before",
+    "_after",
+)
+
+
 class Documents:
     """The table as it is built: one writer, any number of views."""
+
+    _length: Ints
+    _micros: Ints
+    _expires: Ints
+    _session: Ints
+    _speaker: Ints
+    _weight: Ints
+    _civil: Ints
+    _before: Ints
+    _after: Ints
 
     def __init__(self) -> None:
         self.count = 0
@@ -128,9 +164,10 @@ class Documents:
         self._sessions: dict[tuple[str, str], list[tuple[Place, int]]] = {}
         self._session_of: dict[int, tuple[tuple[str, str], Place]] = {}
         self._earlier: list[int] = []  # document -> the one that its record had before
-        self._length, self._micros, self._expires, self._before, self._after = (
-            np.zeros(16, dtype=np.int64) for _ in range(5)
-        )
+        self._session_numbers: dict[tuple[str, str], int] = {}
+        self._speakers: dict[str, int] = {}
+        for name in _COLUMNS:
+            setattr(self, name, np.zeros(16, dtype=np.int64))
         self._asks, self._alive = np.zeros(16, dtype=np.bool_), np.zeros(16, dtype=np.bool_)
         self._shared = False  # whether a view holds the columns that deaths and insertions change
 
@@ -141,7 +178,8 @@ class Documents:
         copy._ids, copy._numbers, copy._session_of = list(self._ids), dict(self._numbers), dict(self._session_of)
         copy._earlier = list(self._earlier)
         copy._sessions = {session: list(turns) for session, turns in self._sessions.items()}
-        for name in ("_length", "_micros", "_expires", "_before", "_after", "_asks", "_alive"):
+        copy._session_numbers, copy._speakers = dict(self._session_numbers), dict(self._speakers)
+        for name in (*_COLUMNS, "_asks", "_alive"):
             setattr(copy, name, getattr(self, name).copy())
         copy._shared = False
         return copy
@@ -154,6 +192,15 @@ class Documents:
         self._length[number] = len(document.terms)
         self._asks[number] = document.asks
         self._micros[number] = document.micros
+        self._weight[number] = document.weight
+        self._civil[number] = document.civil
+        self._speaker[number] = NONE
+        if document.speaker:
+            self._speaker[number] = self._speakers.setdefault(document.speaker, len(self._speakers))
+        self._session[number] = NONE
+        if document.session is not None:
+            numbers = self._session_numbers
+            self._session[number] = numbers.setdefault(document.session, len(numbers))
         self._expires[number] = document.expires
         self._alive[number] = True
         self._before[number] = self._after[number] = NONE
@@ -216,6 +263,11 @@ class Documents:
             asks=self._asks,
             micros=self._micros,
             expires=self._expires,
+            session=self._session,
+            speaker=self._speaker,
+            weight=self._weight,
+            civil=self._civil,
+            speakers=self._speakers,
             alive=self._alive,
             before=self._before,
             after=self._after,
@@ -235,7 +287,6 @@ class Documents:
         def doubled(column: NDArray[Any]) -> NDArray[Any]:
             return np.concatenate([column, np.zeros_like(column)])
 
-        self._length, self._micros, self._expires = map(doubled, (self._length, self._micros, self._expires))
-        self._before, self._after = map(doubled, (self._before, self._after))
-        self._asks, self._alive = map(doubled, (self._asks, self._alive))
+        for name in (*_COLUMNS, "_asks", "_alive"):
+            setattr(self, name, doubled(getattr(self, name)))
         self._shared = False

@@ -37,7 +37,9 @@ TOP = (5, 2)
 _SPEAKER = "@"
 #: Before a term that is a word as it was written, stem and all: which words a view knows.
 _WORD = "="
-_COUNT_BITS = 16
+_PLACE_BITS = 16
+#: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
+_LAST_PLACE = (1 << _PLACE_BITS) - 3
 _MOST_COUNT = (1 << 15) - 1
 _MOST_ASKED = 15
 
@@ -71,7 +73,7 @@ class Match(NamedTuple):
 
 
 class _Postings:
-    """Document numbers with counts, packed in one rising column that grows at its end."""
+    """Occurrences of a term, document number and position packed in one rising column that grows at its end."""
 
     __slots__ = ("column", "count")
 
@@ -79,11 +81,20 @@ class _Postings:
         self.column: Ints = np.zeros(2, dtype=np.int64) if column is None else column
         self.count = 0 if column is None else len(column)
 
-    def append(self, number: int, count: int) -> None:
+    def append(self, number: int, position: int) -> None:
         if self.count == len(self.column):
             self.column = np.concatenate([self.column, np.zeros_like(self.column)])
-        self.column[self.count] = number << _COUNT_BITS | min(count, _MOST_COUNT)
+        self.column[self.count] = number << _PLACE_BITS | min(position, _LAST_PLACE)
         self.count += 1
+
+
+class Found(NamedTuple):
+    """A term of a question with what the index has of it: its idf (16 bits), documents (rising) and counts."""
+
+    asked: QueryTerm
+    idf: int
+    numbers: Ints
+    counts: Ints
 
 
 @dataclass
@@ -107,9 +118,12 @@ class Scores:
 
     shares: dict[str, Ints]
     mass: int
+    found: list[Found]
     _weighed: list[_Weighed] = field(default_factory=list)
     _table: Table | None = None
     _visible: Flags | None = None
+    #: What each document's manner and speaker multiply its shares by (16 bits); None before they are applied.
+    factor: Ints | None = None
 
     def total(self) -> Ints:
         """The score of each document, with SHARE_BITS of fraction."""
@@ -124,6 +138,8 @@ class Scores:
             if at == len(part.numbers) or part.numbers[at] != number or not part.share[at]:
                 continue
             share, own, mass = int(part.share[at]), int(part.own[at]), int(part.mass[at])
+            if self.factor is not None:
+                share = share * int(self.factor[number]) >> BITS
             lenders = self._lenders(part, number) if mass > own else ()
             out.append(Match(part.asked.word, part.asked.like, share, share * own // mass, lenders))
         out.sort(key=lambda match: (-match.share, match.word, match.like))
@@ -163,27 +179,36 @@ class WordView:
         table = self.table.at(now)
         return self if table is self.table else WordView(table, self._postings, self._vocabulary, self._borrowed)
 
-    def postings(self, term: str) -> tuple[Ints, Ints]:
-        """Documents (rising) and counts of a term, live ones only. Cost: O(number of postings)."""
+    def occurrences(self, term: str) -> Ints:
+        """Where a term stands in live documents: number << 16 | position, rising. Cost: O(occurrences)."""
         end = min(self.table.count, self._borrowed.get(term, self.table.count))
         held = self._postings.get(term)
         if held is None:
-            empty: Ints = np.zeros(0, dtype=np.int64)
-            return empty, empty
+            return np.zeros(0, dtype=np.int64)
         column, count = held.column, held.count
         packed = column[: min(count, len(column))]
-        packed = packed[: int(np.searchsorted(packed, end << _COUNT_BITS))]
-        numbers = packed >> _COUNT_BITS
-        live = self.table.alive[numbers]
-        return numbers[live], (packed & ((1 << _COUNT_BITS) - 1))[live]
+        packed = packed[: int(np.searchsorted(packed, end << _PLACE_BITS))]
+        live: Ints = packed[self.table.alive[packed >> _PLACE_BITS]]
+        return live
+
+    def postings(self, term: str) -> tuple[Ints, Ints]:
+        """Live documents (rising) and counts of a term. Cost: O(occurrences)."""
+        numbers = self.occurrences(term) >> _PLACE_BITS
+        starts = np.flatnonzero(np.diff(numbers, prepend=NONE))
+        counts = np.diff(starts, append=len(numbers))
+        return numbers[starts], np.minimum(counts, _MOST_COUNT)
 
     def speaks(self, term: str) -> bool:
         """Whether a term is part of a speaker's name."""
-        return len(self.postings(_SPEAKER + term)[0]) > 0
+        return len(self.occurrences(_SPEAKER + term)) > 0
+
+    def speakers(self, term: str) -> set[int]:
+        """The speakers (numbers of `Table.speaker`) whose names have a term."""
+        return set(np.unique(self.table.speaker[self.occurrences(_SPEAKER + term) >> _PLACE_BITS]).tolist())
 
     def similar(self, word: str) -> list[Similar]:
         """Known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda known: len(self.postings(_WORD + known)[0]) > 0)
+        return self._vocabulary.similar(word, lambda known: len(self.occurrences(_WORD + known)) > 0)
 
     def idf(self, documents: int, occurrences: int) -> int:
         """The mean of two inverse frequencies, with 16 bits of fraction.
@@ -203,20 +228,20 @@ class WordView:
 
         Cost: in proportion to the postings of the terms, times the nine places of a context.
         """
-        found = [self.postings(query.term) for query in asked]
-        weights = [
-            query.weight * self.idf(len(numbers), int(counts.sum())) >> BITS
-            for query, (numbers, counts) in zip(asked, found, strict=True)
-        ]
+        found = []
+        for query in asked:
+            numbers, counts = self.postings(query.term)
+            found.append(Found(query, self.idf(len(numbers), int(counts.sum())), numbers, counts))
+        weights = [each.asked.weight * each.idf >> BITS for each in found]
         top, below = TOP
         whole = sum(top * weight // below for weight in weights)
         shares: dict[str, Ints] = {
             name: np.zeros(self.table.count, dtype=np.int64) for name in ("words", "trigram", "context")
         }
-        scores = Scores(shares, whole, _table=self.table, _visible=visible)
+        scores = Scores(shares, whole, found, _table=self.table, _visible=visible)
         if not whole:
             return scores
-        for query, weight, (numbers, counts) in zip(asked, weights, found, strict=True):
+        for (query, _, numbers, counts), weight in zip(found, weights, strict=True):
             if not len(numbers):
                 continue
             own, mass = self._masses(numbers, counts, visible)
@@ -312,12 +337,12 @@ class WordIndex:
             self._documents.remove(record_id)
         for document in added:
             number = self._documents.add(document)
-            for term, count in Counter(term.term for term in document.terms).items():
-                self._posted(term, number).append(number, count)
-            for name in document.speaker:
-                self._posted(_SPEAKER + name, number).append(number, 1)
+            for position, (stem, _) in enumerate(document.terms):
+                self._posted(stem, number).append(number, position)
+            for name in document.names:
+                self._posted(_SPEAKER + name, number).append(number, 0)
             for word, stem in {term.word: term.term for term in document.terms if comparable(term.word)}.items():
-                self._posted(_WORD + word, number).append(number, 1)
+                self._posted(_WORD + word, number).append(number, 0)
                 self._vocabulary.add(word, stem)
 
     def _posted(self, term: str, number: int) -> _Postings:
@@ -328,7 +353,7 @@ class WordIndex:
         elif term in self._borrowed:
             column = postings.column[: postings.count]
             # What the other index appended since the fork is not ours.
-            ours = int(np.searchsorted(column, self._borrowed[term] << _COUNT_BITS))
+            ours = int(np.searchsorted(column, self._borrowed[term] << _PLACE_BITS))
             postings = self._postings[term] = _Postings(column[:ours].copy())
             del self._borrowed[term]
         return postings
@@ -351,7 +376,7 @@ def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[Query
         term: QueryTerm(term, words[term] or term, min(count, _MOST_ASKED) * ONE) for term, count in counts.items()
     }
     for term, word in list(dict.fromkeys(wanted)):
-        if not word or len(view.postings(term)[0]):
+        if not word or len(view.occurrences(term)):
             continue
         for like in view.similar(word):
             known = asked.get(like.stem)
