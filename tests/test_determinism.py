@@ -101,6 +101,6 @@ def test_shares_add_up_to_the_score_exactly() -> None:
     for question in ("harbour boat", "lihgthouse tea chimny", "mason mason mason roof"):
         for hit in memory.recall(question, k=200):
             assert sum(hit.why.shares.values()) == hit.score
-            words = sum(hit.why.shares.get(name, 0) for name in ("words", "trigram", "context"))
-            assert abs(sum(word.score for word in hit.why.words) - words) < 1e-6
-            assert words > 0
+            matched = sum(hit.why.shares.get(name, 0) for name in ("words", "trigram", "context"))
+            assert abs(sum(word.score for word in hit.why.words) - matched) < 1e-6
+            assert matched > 0
