@@ -222,6 +222,8 @@ class Update(Operation, name="update"):
         object.__setattr__(self, "expect", expectation(self.expect))
         if callable(self.changes):
             return
+        if not isinstance(self.changes, Mapping):
+            raise InvalidArgumentError("changes", self.changes, "must be fields, or a function of a record")
         for name in self.changes:
             check_field(name, "update()")
         if "id" in self.changes:
@@ -271,6 +273,9 @@ class Batch(Operation, name="batch"):
 
     def __post_init__(self) -> None:
         _check_count("expect_head", self.expect_head, least=0, optional=True)
+        for name in ("actor", "reason"):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name), blank=True)
         for item in self.operations:
             if not isinstance(item, Operation) or isinstance(item, (Batch, Changes)):
                 raise InvalidOperationError(item, "cannot be part of a batch")
@@ -319,7 +324,7 @@ class Recall(Operation, name="recall"):
     where: Filter = field(default_factory=Everything)
 
     def __post_init__(self) -> None:
-        _check_question("question", self.question)
+        check_text("question", self.question)
         _check_count("k", self.k)
         _check_filter(self.where)
 
@@ -333,7 +338,7 @@ class Grep(Operation, name="grep"):
     where: Filter = field(default_factory=Everything)
 
     def __post_init__(self) -> None:
-        _check_question("query", self.query)
+        check_text("query", self.query)
         _check_count("limit", self.limit)
         _check_filter(self.where)
 
@@ -360,10 +365,11 @@ class Namespaces(Operation, name="namespaces"):
     """The names of the store's namespaces. Gives a list."""
 
 
-def _check_question(name: str, value: object) -> None:
+def check_text(name: str, value: object, *, blank: bool = False) -> None:
+    """Raises: InvalidArgumentError for anything but Unicode text; for a blank one unless `blank`."""
     if not isinstance(value, str):
         raise InvalidArgumentError(name, value, "must be text")
-    if not value.strip():
+    if not blank and not value.strip():
         raise InvalidArgumentError(name, value, "is empty")
     try:
         value.encode("utf-8")

@@ -47,6 +47,7 @@ from recollect.operations import (
     RememberAll,
     Stats,
     Update,
+    check_text,
 )
 from recollect.records.codec import microseconds
 from recollect.records.codec import moment as to_moment
@@ -85,6 +86,9 @@ class Engine:
         self, operation: Operation, line: Line, scope: Scope, actor: str | None = None, reason: str | None = None
     ) -> Any:
         """Do an operation and give its result."""
+        for name, value in (("actor", actor), ("reason", reason)):
+            if value is not None:
+                check_text(name, value, blank=True)
         if isinstance(operation, RememberAll):
             return self._remember_all(operation, line, scope, actor, reason)
         if isinstance(operation, WRITES):

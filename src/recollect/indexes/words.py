@@ -1,6 +1,6 @@
 """The word index: BM25 with conversation context, in integers.
 
-For each term there are postings (document, count). A document's mass of a term is its own count plus what the turns
+For each term there are postings (document, position). A document's mass of a term is its own count plus what the turns
 around it lend: their counts at decaying weight, where a long turn lends no more than a short one would. The mass is
 saturated against the document's length, both in absolute tokens, and weighted by how rare the term is among documents
 and among tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's
@@ -113,7 +113,7 @@ class Scores:
     """What the words of a question give to each document.
 
     shares   signal -> one number for each document, with SHARE_BITS of fraction; the score is their sum
-    mass     of the question: the sum of its terms' weights, with 16 bits of fraction
+    mass     of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction
     """
 
     shares: dict[str, Ints]

@@ -23,7 +23,7 @@ _GROUPS = """
 be was were been is are am|begin began begun|break broke broken|bring brought|build built|buy bought|catch
 caught|choose chose chosen|come came|cost|cut|do did done|draw drew drawn|drink drank drunk|drive drove
 driven|eat ate eaten|fall fell fallen|feed fed|feel felt|fight fought|find found|fly flew flown|forget forgot
-forgotten|forgive forgave forgiven|get got gotten|give gave given|go went gone|grow grew grown|hang hung|have
+forgotten|forgive forgave forgiven|get got gotten|give gave given|go goes went gone|grow grew grown|hang hung|have
 had has|hear heard|hide hid hidden|hold held|keep kept|know knew known|lead led|learn learnt|leave left|lend
 lent|lose lost|make made|mean meant|meet met|pay paid|read|ride rode ridden|ring rang rung|rise rose risen|run
 ran|say said|see saw seen|sell sold|send sent|sew sewed sewn|shake shook shaken|shine shone|shoot shot|show

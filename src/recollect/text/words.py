@@ -1,9 +1,10 @@
 """From text to terms: the words that an index counts.
 
-A run of letters, marks and digits is a word; apostrophes inside it are kept until it is clear whether it is a stop-word
-("don't"), then the word ends at the first one ("Caroline's"). Words are folded (case, compatibility variants, Latin
-accents), stop-words dropped, the rest stemmed. Scripts written without spaces have no such words: their runs give
-character n-grams instead, so that any part of a sentence can be found, and a text may mix all of these.
+A run of letters, marks and digits is a word; apostrophes inside it are kept until it is clear whether it is a
+stop-word ("don't"), then the word ends at the first one ("Caroline's"), or begins there ("l'été"). Words are folded
+(case, compatibility variants, Latin accents), stop-words dropped, the rest stemmed. Scripts written without spaces
+have no such words: their runs give character n-grams instead, so that any part of a sentence can be found, and a text
+may mix all of these.
 """
 
 from __future__ import annotations
@@ -121,7 +122,10 @@ def _content_word(raw: str) -> str:
     """The word of a match, or "" for a stop-word."""
     if raw in STOP_WORDS:
         return ""
-    word = raw.partition("'")[0][:MAX_WORD]
+    word, _, rest = raw.partition("'")
+    if rest and len(word) == 1:
+        word = rest  # what was left out stands before the apostrophe: l'été, d'accord, o'neil
+    word = word[:MAX_WORD]
     return "" if word in STOP_WORDS else word
 
 
