@@ -44,6 +44,9 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "an id with a line break": (lambda m: m.remember("a", id="x\ny"), "id"),
     "an unknown if_exists": (lambda m: m.remember("a", if_exists="replace"), "if_exists"),
     "an expectation that is no hash": (lambda m: m.remember("a", expect="abc"), "expect"),
+    "one text for many": (lambda m: m.remember_all("hey"), "items"),
+    "one mapping for many": (lambda m: m.remember_all({"content": "x"}), "items"),
+    "a number for many": (lambda m: m.remember_all(5), "items"),  # type: ignore[arg-type]
     "an unknown on_error": (lambda m: m.remember_all(["a"], on_error="skip"), "on_error"),
     "an unknown id to update": (lambda m: m.update("nope", content="x"), "nope"),
     "an unknown id to forget": (lambda m: m.forget("nope"), "nope"),
@@ -86,6 +89,23 @@ def test_bad_input_is_refused_by_name_and_changes_nothing(memory: recollect.Memo
     str(caught.value).encode("utf-8")  # can always be printed
     assert (memory.root, memory.seq) == (root, seq)
     assert memory.remember("and it goes on")
+
+
+@pytest.mark.parametrize("named", ["actor", "reason"])
+@pytest.mark.parametrize("value", [b"x", object(), "\ud800", 5])
+def test_an_actor_or_reason_that_is_no_text_is_refused(memory: recollect.Memory, named: str, value: Any) -> None:
+    with pytest.raises(RecollectError, match=named), memory.batch(**{named: value}):
+        pytest.fail("the batch must not begin")
+    with pytest.raises(RecollectError, match=named):
+        memory.execute(recollect.operations.Clear(), **{named: value})
+    assert memory.count() == 1
+
+
+def test_a_filter_of_very_many_parts_is_answered(memory: recollect.Memory) -> None:
+    many = f.any_of(*(f.user(str(number)) for number in range(1500)), f.id("held"))
+    assert [record.id for record in memory.find(many)] == ["held"]
+    assert memory.find(f.all_of(*(~f.user(str(number)) for number in range(1500))))
+    assert len(memory.recall("held", where=many)) == 1
 
 
 def test_a_text_above_the_cap_is_refused_and_one_at_the_cap_is_held() -> None:

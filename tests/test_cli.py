@@ -267,6 +267,40 @@ def test_a_file_to_import_or_export_that_cannot_be_used_is_an_error(run: Run, tm
     assert run("export", str(tmp_path / "no folder" / "x.jsonl"), code=1).stderr.startswith("error: ")
 
 
+def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_the_old_file(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("remember", "x")
+    for path in (tmp_path / "a.db", tmp_path / "a.db-wal"):
+        assert "is the store itself" in run("export", str(path), code=1).stderr
+    assert len(told(run("list", "--json"))) == 1
+    out = tmp_path / "out.jsonl"
+    run("export", str(out))
+    before = out.read_bytes()
+
+    def fails(*_: object) -> int:
+        raise OSError("disk gone")
+
+    monkeypatch.setattr("recollect.cli.moving.write_jsonl", fails)
+    assert "disk gone" in run("export", str(out), code=1).stderr
+    assert out.read_bytes() == before
+    assert not list(tmp_path.glob("*.part"))
+
+
+def test_a_refused_command_makes_no_store(run: Run, tmp_path: Path) -> None:
+    run("remember", "  ", code=1)
+    run("remember", "x", "--importance", "7", code=1)
+    run("import", "text", str(tmp_path / "missing.txt"), code=1)
+    run("remember", "x", "--db", "a\udcff.db", code=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_expect_is_not_ignored_beside_where(run: Run) -> None:
+    run("remember", "x", "--tag", "t")
+    assert "--expect" in run("forget", "--where", "tag=t", "--expect", "absent", "--yes", code=2).stderr
+    assert len(told(run("list", "--json"))) == 1
+
+
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
     run("remember", "red \x1b[31m alert \x07 text")
     assert "\x1b" not in run("recall", "alert").stdout

@@ -133,6 +133,61 @@ def test_a_full_disk_in_bulk_reports_what_is_not_held(tmp_path: Path) -> None:
     memory.close()
 
 
+def test_a_disk_that_fills_inside_a_batch_loses_the_batch_and_nothing_else(tmp_path: Path) -> None:
+    """SQLite rolls back by itself then; what the batch did afterwards must not stand alone."""
+    store = SqliteStore(tmp_path / "full.db")
+    memory = memory_on(store)
+    memory.remember("held")
+    root = memory.root
+    pages = next(iter(store._writer.execute("PRAGMA page_count")))[0]
+    store._writer.execute(f"PRAGMA max_page_count = {pages + 3}")
+    with pytest.raises(StoreFullError), memory.batch() as batch:
+        batch.remember("before")
+        with pytest.raises(StoreFullError):
+            batch.remember("big " * 20_000)
+        with pytest.raises(RecollectError):
+            batch.remember("after")
+    assert (memory.root, memory.seq, memory.count()) == (root, 1, 1)
+    assert memory.check() == []
+    memory.close()
+
+
+def test_greps_beside_a_writer_always_find_what_is_held(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "grep.db", timeout=60) as memory:
+        memory.remember("a lighthouse", id="a")
+
+        def grep(_: int) -> bool:
+            return all([record.id for record in memory.grep("lighthouse")] == ["a"] for _ in range(60))
+
+        with ThreadPoolExecutor(5) as pool:
+            writer = pool.submit(lambda: [memory.remember(f"boat {number}") for number in range(120)])
+            assert all(pool.map(grep, range(4)))
+            writer.result()
+
+
+def test_a_file_that_is_put_back_from_a_copy_is_read_as_it_is_now(tmp_path: Path) -> None:
+    path = tmp_path / "restored.db"
+    with recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        copy = apsw.Connection(str(tmp_path / "copy.db"))
+        here = apsw.Connection(str(path))
+        with copy.backup("main", here, "main") as backup:
+            backup.step()
+        memory.remember("a harbour", id="b")
+        assert memory.recall("harbour")
+        assert memory.grep("harbour")
+        with here.backup("main", copy, "main") as backup:
+            backup.step()
+        here.close()
+        copy.close()
+        assert memory.recall("harbour").hits == ()
+        assert [hit.record.id for hit in memory.recall("lighthouse")] == ["a"]
+        assert memory.grep("harbour") == []
+        memory.remember("another harbour", id="c")
+        assert [record.id for record in memory.grep("harbour")] == ["c"]
+        assert [hit.record.id for hit in memory.recall("harbour")] == ["c"]
+
+
 def test_an_error_of_the_callers_own_undoes_the_batch_and_is_given_back(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember("kept")

@@ -54,9 +54,11 @@ def test_the_index_folder_may_be_deleted_at_any_time(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "a.db.index")
     with recollect.open(path) as memory:
         assert len(memory.grep("lighthouse")) == 1
-    (tmp_path / "a.db.index" / "text.db").write_bytes(b"damaged" * 1000)
-    with recollect.open(path) as memory:
-        assert len(memory.grep("lighthouse")) == 1
+    index = tmp_path / "a.db.index" / "text.db"
+    for damage in (b"damaged" * 1000, index.read_bytes()[:8192] + b"\xff" * (index.stat().st_size - 8192)):
+        index.write_bytes(damage)
+        with recollect.open(path) as memory:
+            assert len(memory.grep("lighthouse")) == 1
 
 
 def test_a_text_index_that_belongs_to_another_store_is_made_anew(tmp_path: Path) -> None:
@@ -91,6 +93,8 @@ def test_foreign_files_are_refused_by_name_and_not_touched(tmp_path: Path) -> No
     connection.execute("CREATE TABLE t (x)")
     connection.close()
     refused(other, NotAStoreError, "another application")
+    os.mkfifo(tmp_path / "pipe")
+    refused(tmp_path / "pipe", NotAStoreError, "not a regular file")
     refused(tmp_path / "absent.db", StoreMissingError, "no store", create=False)
     refused(tmp_path / "absent.db", StoreMissingError, "no store", read_only=True)
 

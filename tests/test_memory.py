@@ -15,6 +15,7 @@ import recollect
 from recollect import filters as f
 from recollect import operations
 from recollect.errors import (
+    ClosedError,
     ConflictError,
     InvalidArgumentError,
     RecollectError,
@@ -343,6 +344,48 @@ class TestBatches:
         assert [hit.score for hit in memory.recall("lighthouse harbour")] == scores
         assert memory.seq == 1
 
+    def test_a_batch_that_searched_and_was_given_up_leaves_no_trace_in_any_index(
+        self, memory: recollect.Memory
+    ) -> None:
+        memory.remember("a lighthouse keeper", id="a")  # nothing is indexed yet
+        with pytest.raises(KeyError), memory.batch() as batch:
+            batch.update("a", content="zebra")
+            batch.remember("giraffe", id="g")
+            assert [hit.record.id for hit in batch.recall("zebra")] == ["a"]
+            assert [record.id for record in batch.grep("zebra or giraffe")] == ["g", "a"]
+            assert batch.grep("lighthouse") == []
+            assert [hit.record.id for hit in memory.recall("lighthouse")] == ["a"]
+            assert [record.id for record in memory.grep("lighthouse")] == ["a"]
+            raise KeyError
+        assert [hit.record.id for hit in memory.recall("lighthouse")] == ["a"]
+        assert [record.id for record in memory.grep("lighthouse")] == ["a"]
+        assert memory.recall("zebra giraffe").hits == ()
+        assert memory.grep("zebra or giraffe") == []
+
+    def test_many_in_a_batch_are_reported_or_the_batch_is_given_up(self, memory: recollect.Memory) -> None:
+        memory.remember("held", id="t")
+        taken = {"content": "x", "id": "t", "if_exists": "error"}
+        with memory.batch() as batch:
+            report = batch.remember_all(["first", taken, "third"])
+            assert ([each.place for each in report.failed], len(report.results)) == ([1], 2)
+        assert memory.count() == 3
+        with pytest.raises(RecordExistsError), memory.batch() as batch:
+            with pytest.raises(RecordExistsError):
+                batch.remember_all(["fourth", taken], on_error="raise")
+            batch.remember("fifth")
+        assert memory.count() == 3
+
+    def test_a_batch_is_no_part_of_a_batch(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch, pytest.raises(InvalidArgumentError):
+            batch.execute(operations.Batch(operations=(operations.Clear(),)))
+
+    def test_closing_from_inside_a_batch_is_refused_and_does_not_hang(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            with pytest.raises(RecollectError, match="inside a batch"):
+                memory.close()
+            batch.remember("goes on")
+        assert memory.count() == 1
+
     def test_a_batch_that_comes_to_nothing_is_no_commit(self, memory: recollect.Memory) -> None:
         with memory.batch() as batch:
             record = batch.remember("gone again")
@@ -440,6 +483,20 @@ class TestScopes:
         assert ["context" in hit.why.shares for hit in mixed] == [False]
         assert "lighthouse" not in str(mixed[0].why)
 
+    def test_the_words_and_the_log_of_others_do_not_leak_through_a_scope(self, memory: recollect.Memory) -> None:
+        memory.remember("schizophrenia", user="bob")
+        with memory.batch(actor="dr", reason="bob's diagnosis") as batch:
+            batch.remember("a restaurannt", user="bob")
+            batch.remember("a good restaurant", user="ana", id="r")
+        ana = memory.scoped(user="ana")
+        assert [term.like for term in ana.recall("schizofrenia").plan.terms] == [""]
+        assert [hit.record.id for hit in ana.recall("restaurannt")] == ["r"]
+        assert [(commit.actor, commit.reason) for commit in ana.changes()] == [(None, None)]
+        assert ana.recall("restaurant").root == ""
+        for tell in (lambda: ana.root, lambda: ana.seq):
+            with pytest.raises(ScopeError):
+                tell()
+
     def test_a_scope_needs_a_field(self, memory: recollect.Memory) -> None:
         with pytest.raises(InvalidArgumentError):
             memory.scoped()
@@ -508,6 +565,17 @@ class TestListening:
             assert isinstance(subscription.error, ValueError)
         assert heard == [1, 2]
 
+    def test_a_callback_that_ends_its_thread_does_not_hang_the_others(self, memory: recollect.Memory) -> None:
+        def callback(commit: recollect.Commit) -> None:
+            subscription.drain()
+            raise SystemExit
+
+        subscription = memory.listen(callback)
+        memory.remember("a")
+        subscription.drain()
+        assert isinstance(subscription.error, SystemExit)
+        subscription.close()
+
     def test_a_listener_may_write_and_close_from_its_callback(self, memory: recollect.Memory) -> None:
         done = threading.Event()
 
@@ -551,6 +619,30 @@ class TestAsync:
                 assert (await memory.stats())["records"] == 20
                 assert await memory.scoped(user="u").count() == 0
                 assert await memory.check() == []
+
+        asyncio.run(run())
+
+    def test_a_closed_memory_says_so_and_closing_twice_is_no_error(self) -> None:
+        async def run() -> None:
+            async with recollect.AsyncMemory(recollect.open(":memory:")) as memory:
+                await memory.close()
+                with pytest.raises(ClosedError):
+                    await memory.recall("x")
+
+        asyncio.run(run())
+
+    def test_a_batch_that_was_cancelled_while_it_waited_gives_the_lock_back(self) -> None:
+        async def run() -> None:
+            async with recollect.AsyncMemory(recollect.open(":memory:")) as memory:
+                async with memory.batch() as first:
+                    waiting = asyncio.create_task(memory.batch().__aenter__())
+                    await asyncio.sleep(0)
+                    await first.remember("a")
+                    waiting.cancel()
+                    with pytest.raises(asyncio.CancelledError):
+                        await waiting
+                await memory.remember("b")
+                assert await memory.count() == 2
 
         asyncio.run(run())
 

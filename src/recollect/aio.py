@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
 
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Hits, Report
+from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
 from recollect.memory import Batch, Item, Memory
 from recollect.operations import Operation
@@ -39,7 +40,11 @@ class AsyncMemory:
         self._pool = _pool or ThreadPoolExecutor(workers, thread_name_prefix="recollect-async")
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+        try:
+            waiting = asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+        except RuntimeError as error:  # the pool is shut down
+            raise ClosedError("the memory") from error
+        return await waiting
 
     async def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         return await self._run(self._memory.execute, operation, actor=actor, reason=reason)
@@ -120,18 +125,27 @@ class AsyncMemory:
         self, *, actor: str | None = None, reason: str | None = None, expect_head: int | None = None
     ) -> AsyncIterator[AsyncBatch]:
         """As `Memory.batch`: `async with memory.batch() as batch: await batch.remember(...)`."""
-        # A pool of one keeps the calls of a batch in turn.
-        with ThreadPoolExecutor(1, thread_name_prefix="recollect-batch") as pool:
-            loop = asyncio.get_running_loop()
-            held = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
-            batch = await loop.run_in_executor(pool, held.__enter__)
+        pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")  # one, to keep the calls in turn
+        loop = asyncio.get_running_loop()
+        held = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
+        try:
+            entering = loop.run_in_executor(pool, held.__enter__)
+            try:
+                batch = await asyncio.shield(entering)
+            except asyncio.CancelledError as error:
+                # Whoever waits for the lock in the thread will get it: it must then be given back.
+                entering.add_done_callback(partial(_left_again, held, error))
+                raise
             try:
                 yield AsyncBatch(batch, pool)
             except BaseException as error:
-                if not await loop.run_in_executor(pool, held.__exit__, type(error), error, error.__traceback__):
+                leaving = loop.run_in_executor(pool, held.__exit__, type(error), error, error.__traceback__)
+                if not await asyncio.shield(leaving):
                     raise
             else:
-                await loop.run_in_executor(pool, held.__exit__, None, None, None)
+                await asyncio.shield(loop.run_in_executor(pool, held.__exit__, None, None, None))
+        finally:
+            pool.shutdown(wait=False)
 
     def scoped(
         self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
@@ -142,7 +156,11 @@ class AsyncMemory:
         return AsyncMemory(self._memory.namespace(name), _pool=self._pool)
 
     async def close(self) -> None:
-        await self._run(self._memory.close)
+        """As `Memory.close`; closing twice is no error."""
+        try:
+            await self._run(self._memory.close)
+        except ClosedError:
+            return
         self._pool.shutdown(wait=False)
 
     async def __aenter__(self) -> AsyncMemory:
@@ -150,6 +168,14 @@ class AsyncMemory:
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+def _left_again(held: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]) -> None:
+    """End a batch that was entered after nobody wanted it any more."""
+    if entered.cancelled() or entered.exception() is not None:
+        return
+    with suppress(BaseException):
+        held.__exit__(type(error), error, None)
 
 
 class AsyncBatch:

@@ -107,6 +107,8 @@ class Calls:
 
         Cost: about a tenth of `remember` for each.
         """
+        if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
+            raise InvalidArgumentError("items", items, "must be a list of things to remember")
         given = list(items)
         wanted: list[Remember] = []
         places: list[int] = []
@@ -241,12 +243,16 @@ class Memory(Calls):
     @property
     def root(self) -> str:
         """The root hash of all that the namespace holds, in 64 hex digits."""
+        if self._scope.fixed:
+            raise ScopeError("the root, which tells of the whole namespace,", str(self._scope))
         with self._engine.store.read() as moment:
             return moment.head(self._line).root.hash.hex()
 
     @property
     def seq(self) -> int:
         """The number of the newest commit; 0 before the first."""
+        if self._scope.fixed:
+            raise ScopeError("the seq, which tells of the whole namespace,", str(self._scope))
         with self._engine.store.read() as moment:
             return moment.head(self._line).seq
 
@@ -351,6 +357,8 @@ class Batch(Calls):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
         if actor is not None or reason is not None:
             raise InvalidArgumentError("actor", actor or reason, "and reason belong to the batch as a whole")
+        if isinstance(operation, BatchOperation):
+            raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch: it is one by itself")
         return self._writing.execute(operation)
 
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 from recollect.engine.engine import Engine
 from recollect.engine.writing import Limits
-from recollect.errors import InvalidArgumentError, UnsupportedError
+from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name
 from recollect.records.record import utc_now
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
+from recollect.unicode import has_surrogate
 
 #: Names the default store, before the user's data folder.
 PATH_VARIABLE = "RECOLLECT_DB"
@@ -76,13 +77,16 @@ def _open_store(
 ) -> Store:
     if path is None:
         path = default_path()
-        if create and not read_only and PATH_VARIABLE not in os.environ:
-            Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if create and not read_only and not os.environ.get(PATH_VARIABLE):
+            try:
+                Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as error:
+                raise StoreIOError(path, error.strerror or str(error)) from error
     try:
         location = os.fspath(path)
     except TypeError:
         raise InvalidArgumentError("path", path, "must be a path or an address") from None
-    if not isinstance(location, str) or not location or "\0" in location:
+    if not isinstance(location, str) or not location or "\0" in location or has_surrogate(location):
         raise InvalidArgumentError("path", location, "must be a path or an address")
     if location == ":memory:":
         return MemoryStore(key=key, timeout_s=timeout_s)

@@ -183,6 +183,8 @@ class Remember(Operation, name="remember"):
         object.__setattr__(self, "expect", expectation(self.expect))
         if self.id is not None:
             object.__setattr__(self, "id", record_id(self.id))
+        if not isinstance(self.fields, Mapping):
+            raise InvalidArgumentError("fields", self.fields, "must be fields by name")
         for name in ("id", "content"):
             if name in self.fields:
                 raise InvalidArgumentError("fields", name, "is given apart from the other fields")
@@ -204,6 +206,8 @@ class RememberAll(Operation, name="remember_all"):
 
     def __post_init__(self) -> None:
         _check_choice("on_error", self.on_error, ON_ERROR)
+        if not isinstance(self.items, (list, tuple)):
+            raise InvalidArgumentError("items", self.items, "must be a list of remember operations")
         for item in self.items:
             if not isinstance(item, Remember):
                 raise InvalidOperationError(item, "the items of remember_all are remember operations")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, zone_option
-from recollect.errors import StoreIOError
+from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.importers import IMPORTERS
 from recollect.importers.jsonl import write_jsonl
 from recollect.importers.run import import_path
@@ -46,6 +47,9 @@ def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzin
     """Remember what files of a FORMAT hold. Run again, it adds only what is new."""
     importer = IMPORTERS[format]
     reports = []
+    for path in paths:
+        if not path.exists():  # before a store is made for nothing
+            raise ImportFormatError(str(path), "", "there is no such file or folder")
     with settings.open(create=True) as memory:
         for path in paths:
             with _progress(settings.as_json) as progress:
@@ -68,6 +72,33 @@ def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzin
         sys.exit(1)
 
 
+def _written_whole(path: Path, memories: list[Memory]) -> int:
+    """Write the export beside `path` and put it there when it is whole; the number of records."""
+    store = str(memories[0].stats()["store"]["path"]) if memories else ""
+    if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
+        raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        try:
+            with beside.open("w", encoding="utf-8", newline="\n") as file:
+                count = sum(write_jsonl(each, file) for each in memories)
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(path)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise StoreIOError(str(path), error.strerror or str(error)) from error
+    return count
+
+
+def _same(one: Path, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
+
+
 @app.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @click.option("--all", "everything", is_flag=True, help="All namespaces, not just one.")
@@ -82,11 +113,7 @@ def export(settings: Settings, path: Path, everything: bool) -> None:
             for each in chosen:
                 write_jsonl(each, stdout)
             return
-        try:
-            with path.open("w", encoding="utf-8", newline="\n") as file:
-                count = sum(write_jsonl(each, file) for each in chosen)
-        except OSError as error:
-            raise StoreIOError(str(path), error.strerror or str(error)) from error
+        count = _written_whole(path, chosen)
     if settings.as_json:
         print_json({"path": str(path), "records": count})
     else:

@@ -13,9 +13,12 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, where_option, zone_option
 from recollect.engine.results import Outcome
+from recollect.engine.scope import Scope
+from recollect.engine.writing import Limits, draft
 from recollect.errors import InvalidArgumentError, InvalidRecordError
 from recollect.filters.tree import Filter
 from recollect.operations import IF_EXISTS, Forget, Remember, Update
+from recollect.records.record import utc_now
 
 F = TypeVar("F", bound=Callable[..., Any])
 _TEXTS = (
@@ -109,6 +112,7 @@ def remember(settings: Settings, text: str, id_: str | None, expect: str | None,
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
     operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists)
+    draft(operation, Scope(), utc_now(), Limits())  # before a store is made for nothing
     with settings.open(create=True) as memory:
         _tell(settings, memory.execute(operation))
 
@@ -147,6 +151,8 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
     """Forget the records of some IDs, or all that a filter finds. Their history stays."""
     if bool(ids) == (where is not None):
         raise click.UsageError("give ids, or --where, not both")
+    if where is not None and expect is not None:
+        raise click.UsageError("--expect is about one record, not about all that --where finds")
     operations = [Forget(id=each, expect=expect) for each in ids]
     with settings.open() as memory:
         if where is not None:

@@ -6,8 +6,8 @@ catch the index up to it and work inside it; writes open a transaction, and list
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -28,7 +28,7 @@ from recollect.errors import (
     StoreError,
 )
 from recollect.filters.tree import AllOf, Everything, Is
-from recollect.indexes.merkle import check
+from recollect.indexes.merkle import Root, check
 from recollect.indexes.words import WordIndex, WordView
 from recollect.operations import (
     Batch,
@@ -53,7 +53,7 @@ from recollect.records.codec import microseconds
 from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
 from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
-from recollect.stores.fulltext import FullText
+from recollect.stores.fulltext import FullText, Told
 
 #: Bulk writes commit once for so many items.
 BULK = 1000
@@ -97,6 +97,8 @@ class Engine:
             with self.writing(line, scope, actor, reason) as writing:
                 return writing.execute(operation)
         now = microseconds(self.now())
+        if isinstance(operation, Grep):
+            return self.grep(operation, line, scope, now)
         with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
             return self.read(operation, moment, line, scope, now, words)
 
@@ -126,6 +128,10 @@ class Engine:
         while True:
             with self.store.read() as moment:
                 words = self.keeper.view(moment, line) if needs_index else None
+                if words is None and needs_index:
+                    with self.store.read() as newer:
+                        if self.keeper.view(newer, line) is None:
+                            self.keeper.drop(line)  # there is no newer moment: the file was put back from a copy
                 if words is not None or not needs_index:
                     yield moment, words
                     return
@@ -146,8 +152,6 @@ class Engine:
             case Recall():
                 assert words is not None
                 return recall(operation, moment, line, words, scope, now)
-            case Grep():
-                return self._grep(operation, moment, line, scope, now)
             case Changes():
                 seen = (seen_by(scope, moment, commit) for commit in moment.commits(line, operation.since))
                 return list(islice((commit for commit in seen if commit is not None), operation.limit))
@@ -196,19 +200,39 @@ class Engine:
 
     # Reads
 
-    def _grep(self, operation: Grep, moment: View, line: Line, scope: Scope, now: int) -> list[Record]:
-        head, reached = moment.head(line).seq, self._fulltext.reached(line)
-        if head < reached:  # the index file is ahead of a store that was put back from a copy
-            self._fulltext.forget(line)
-            reached = 0
-        if reached < head:
-            stored = ((record_id, moment.get(line, record_id)) for record_id in moment.changed(line, reached))
-            texts = [(record_id, Record.load(held.payload).text if held else None) for record_id, held in stored]
-            self._fulltext.apply(line, head, texts)
+    def grep(
+        self, operation: Grep, line: Line, scope: Scope, now: int, staged: Sequence[Record | str] = ()
+    ) -> list[Record]:
+        """The records that match a full-text query.
+
+        staged  what a batch wrote and has not committed: records, and ids of those that it forgot
+        """
+        with ExitStack() as stack:
+            moments: list[View] = []
+
+            def news(reached: int, root: bytes | None) -> Told:
+                moment = stack.enter_context(self.store.read())
+                moments[:] = [moment]
+                head = moment.head(line)
+                held = next(moment.commits(line, reached - 1, 1), None) if reached else None
+                if reached and (held is None or held.root.hash != root):
+                    texts = ((each, Record.load(stored.payload).text) for each, stored in moment.versions(line))
+                    return Told(head.seq, head.root.hash, True, texts)
+                return Told(head.seq, head.root.hash, False, _texts(moment, line, moment.changed(line, reached)))
+
+            ids = self._fulltext.search(line, operation.query, news)
+            stored = (moments[0].get(line, record_id) for record_id in ids)
+            records = {each.id: each for each in (Record.load(held.payload) for held in stored if held is not None)}
+        if staged:
+            own = FullText(None, "batch")
+            written = {each.id: each for each in staged if isinstance(each, Record)}
+            for each in staged:
+                records.pop(each if isinstance(each, str) else each.id, None)
+            told = Told(1, b"", False, [(each.id, each.text) for each in written.values()])
+            records |= {each: written[each] for each in own.search(line, operation.query, lambda seq, root: told)}
+            own.close()
         where = AllOf.of(scope.filter, operation.where)
-        held = (moment.get(line, record_id) for record_id in self._fulltext.search(line, operation.query))
-        records = (Record.load(stored.payload) for stored in held if stored is not None)
-        found = (record for record in records if not expired(record, now) and where.matches(record))
+        found = (record for record in records.values() if not expired(record, now) and where.matches(record))
         return in_order(found, "newest")[: operation.limit]
 
     def _stats(self, moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
@@ -265,8 +289,8 @@ class Engine:
         try:
             self.feed.close()
         finally:
-            self._fulltext.close()
             self.store.close()
+            self._fulltext.close()
 
 
 class _ReadPages:
@@ -293,7 +317,7 @@ class Writing:
         self._now = now
         self._index: WordIndex | None = None
         self.open = True
-        self.failure: StoreError | None = None
+        self.failure: RecollectError | None = None
 
     def execute(self, operation: Operation) -> Any:
         """Do an operation inside the transaction.
@@ -306,7 +330,7 @@ class Writing:
         try:
             return self._execute(operation)
         except StoreError as error:
-            self.failure = error
+            self.failure = self.failure or error
             raise
 
     def _execute(self, operation: Operation) -> Any:
@@ -331,8 +355,11 @@ class Writing:
                 raise InvalidArgumentError(
                     "operation", "changes", "is not part of a batch, whose commit is yet to come"
                 )
-        words = self._words() if isinstance(operation, Recall) else None
         now = microseconds(self._now)
+        if isinstance(operation, Grep):
+            staged = [self.writer.live(each) or each for each in self.writer.touched]
+            return self._engine.grep(operation, self._line, self._scope, now, staged)
+        words = self._words() if isinstance(operation, Recall) else None
         return self._engine.read(operation, self._transaction, self._line, self._scope, now, words)
 
     def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
@@ -346,14 +373,35 @@ class Writing:
 
     def _remember_all(self, operation: RememberAll) -> Report:
         drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.limits)
-        return Report(tuple(self.remember_drafts([wanted for _, wanted in drafts])), tuple(failed))
+        told = self.writer.told_again([wanted for _, wanted in drafts])
+        results: list[Outcome] = []
+        for at, (place, wanted) in enumerate(drafts):
+            try:
+                results.append(self.remember_draft(wanted, told.get(at)))
+            except StoreError:
+                raise
+            except RecollectError as error:
+                if operation.on_error == "raise":
+                    self.failure = error  # half of it is done: the batch as a whole is given up
+                    raise
+                failed.append(Failed(operation.items[place], place, error))
+        return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
 
     def _words(self) -> WordView:
         """The index with what this transaction wrote: a fork of the shared one, brought up to date."""
         if self._index is None:
-            self._index = self._engine.keeper.fork(self._transaction, self._line)
-        apply_changed(self._index, self._transaction, self._line, self.writer.touched)
+            # From what is committed, never from this transaction's view: what it stages may yet be given up.
+            with self._engine.store.read() as committed:
+                self._index = self._engine.keeper.fork(committed, self._line)
+        apply_changed(self._index, self._transaction, self._line, self.writer.newly_touched())
         return self._index.view()
+
+
+def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+    """The texts of records by id, None for those that are not held."""
+    for record_id in ids:
+        held = moment.get(line, record_id)
+        yield record_id, Record.load(held.payload).text if held else None
 
 
 def drafts_of(
@@ -383,7 +431,7 @@ def check_head(moment: View, line: Line, expected: int) -> None:
 
 
 def seen_by(scope: Scope, moment: View, commit: Commit) -> Commit | None:
-    """A commit as a scope sees it: with the changes to records that lie in it; None where there are none."""
+    """A commit as a scope sees it: the changes to records that lie in it, without what tells of others."""
     if not scope.fixed:
         return commit
     line = Line(commit.namespace, commit.branch)
@@ -393,4 +441,4 @@ def seen_by(scope: Scope, moment: View, commit: Commit) -> Commit | None:
         return payload is not None and scope.admits(Record.load(payload))
 
     changes = tuple(change for change in commit.changes if admitted(change.before) or admitted(change.after))
-    return replace(commit, changes=changes) if changes else None
+    return replace(commit, changes=changes, actor=None, reason=None, root=Root()) if changes else None

@@ -46,6 +46,8 @@ class Subscription:
 
     def drain(self) -> None:
         """Wait until everything that is committed now has been delivered."""
+        if threading.current_thread() is self._thread:
+            return  # the callback itself: waiting would be for ever
         with self._woken:
             self._wakes += 1
             wanted = self._wakes
@@ -91,7 +93,7 @@ class Subscription:
                 self._seen = commit.seq
                 try:
                     self._callback(commit)
-                except Exception as error:  # noqa: BLE001 - the callback is not ours; what it raises is kept
+                except BaseException as error:  # noqa: BLE001 - the callback is not ours; what it raises is kept
                     self.error = error
                     _log.exception("a listener failed on commit %d of %r", commit.seq, commit.namespace)
             if len(commits) < _PAGE:
@@ -112,6 +114,7 @@ class Feed:
         subscription = Subscription(callback, read, since, self)
         with self._turn:
             self._subscriptions.append(subscription)
+        subscription.wake()  # for what was committed before it was in the list
         return subscription
 
     def discard(self, subscription: Subscription) -> None:

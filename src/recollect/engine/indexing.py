@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from recollect.indexes.documents import NEVER, Document
 from recollect.indexes.fixed import ONE
+from recollect.indexes.merkle import EMPTY
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -47,6 +48,7 @@ def document_of(record: Record) -> Document:
 class _Kept:
     index: WordIndex = field(default_factory=WordIndex)
     seq: int = 0
+    root: bytes = EMPTY
     view: WordView | None = None
 
 
@@ -62,24 +64,32 @@ class IndexKeeper:
 
         Cost: in proportion to the commits since the index was last asked for; at first, to what is held.
         """
-        seq = moment.head(line).seq
+        head = moment.head(line)
+        seq = head.seq
         with self._turn:
             kept = self._kept.setdefault(line, _Kept())
             if seq < kept.seq:
                 return None
+            if seq == kept.seq and head.root.hash != kept.root:
+                kept = self._kept[line] = _Kept()  # another history: the file was put back from a copy
             if seq > kept.seq:
                 try:
                     self._catch_up(kept, moment, line)
                 except BaseException:
                     del self._kept[line]  # half caught up is no index: the next reader starts anew
                     raise
-                kept.seq, kept.view = seq, None
+                kept.seq, kept.root, kept.view = seq, head.root.hash, None
             if kept.view is None:
                 kept.view = kept.index.view()
             return kept.view
 
+    def drop(self, line: Line) -> None:
+        """Let the index of a line be made anew."""
+        with self._turn:
+            self._kept.pop(line, None)
+
     def fork(self, moment: View, line: Line) -> WordIndex:
-        """A copy of the index at a moment that is the newest (a writer's), to go its own way."""
+        """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
         self.view(moment, line)
         with self._turn:
             return self._kept[line].index.fork()

@@ -56,7 +56,8 @@ def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: 
                 break
     plan = Plan(operation.question, operation.k, question.asked, passed, narrowed is not None)
     head = moment.head(line)
-    return Hits(tuple(hits), plan, head.seq, head.root.hash.hex())
+    # The root tells of others too, so a scope does not see it.
+    return Hits(tuple(hits), plan, head.seq, "" if scope.fixed else head.root.hash.hex())
 
 
 def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags | None:

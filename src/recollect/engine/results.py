@@ -150,7 +150,7 @@ class Hits(Sequence[Hit]):
     plan       how the question was read
     standing   standing instructions that govern the answer; a list of their own, so that they displace no hit
     watermark  the seq of the commit that the index reflects
-    root       the root hash of the namespace at that commit, in hex
+    root       the root hash of the namespace at that commit, in hex; "" within a scope
     """
 
     hits: tuple[Hit, ...]

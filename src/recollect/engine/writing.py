@@ -104,11 +104,17 @@ class Writer:
         self._limits = limits
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
+        self._journal: list[str] = []
 
     @property
     def touched(self) -> list[str]:
-        """The ids that were written so far, in order."""
+        """The ids that were written so far."""
         return list(self._pending)
+
+    def newly_touched(self) -> list[str]:
+        """The ids that were written since this was last asked."""
+        new, self._journal = list(dict.fromkeys(self._journal)), []
+        return new
 
     # Reading what is live
 
@@ -218,7 +224,7 @@ class Writer:
             raise ScopeError(f"record {held.id!r}", str(self._scope))
         if wanted.if_exists == "error":
             raise RecordExistsError(held.id, held.hash)
-        names = {*wanted.given, "content"}
+        names = {*wanted.given, "content", "media_type"}
         record = self._placed(held.changed(**{name: getattr(wanted.record, name) for name in names}))
         if record == held:
             return Outcome(held, "unchanged")
@@ -313,12 +319,16 @@ class Writer:
     def _put(self, record: Record) -> None:
         payload = record.to_bytes()
         version = version_hash(record.id, payload, self._key)
-        self._pending[record.id] = Change(record.id, self._before(record.id), version, "written")
+        change = Change(record.id, self._before(record.id), version, "written")
         self._tx.put(self._line, record, Stored(version, payload))
+        self._pending[record.id] = change
+        self._journal.append(record.id)
 
     def _drop(self, record: Record, cause: str) -> None:
-        self._pending[record.id] = Change(record.id, self._before(record.id), None, cause)
+        change = Change(record.id, self._before(record.id), None, cause)
         self._tx.drop(self._line, record.id)
+        self._pending[record.id] = change
+        self._journal.append(record.id)
 
     def commit(self, actor: str | None, reason: str | None) -> Commit | None:
         """Append the net effect to the log; None, and nothing, where there is none."""

@@ -49,18 +49,20 @@ class Question:
 def read(text: str, view: WordView, visible: Flags | None) -> Question:
     """The question of a text."""
     wanted = [(term.term, term.word) for term in terms(text)]
-    asked = tuple(asked_terms(view, wanted))
+    asked = tuple(asked_terms(view, wanted, visible))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in wanted if term in kept)
-    return Question(asked, sequence, named(text), _speaker(text, view), visible)
+    return Question(asked, sequence, named(text), _speaker(text, view, visible), visible)
 
 
-def _speaker(text: str, view: WordView) -> int:
+def _speaker(text: str, view: WordView, visible: Flags | None) -> int:
     """The one speaker whom a question names: by name, by its first three letters, or as "I" where there is a user."""
     names = [stem(run.partition("'")[0]) for run, _ in runs(text)]
-    found = set[int]().union(*(view.speakers(name) for name in names))
+    found = set[int]().union(*(view.speakers(name, visible) for name in names))
     short = {word.lower() for word in _NAME.findall(text) if len(word) == 3 and word[0].isupper()}
     found |= {number for name, number in view.table.speakers.items() if name[:3].lower() in short and name[:1] != "\0"}
+    if visible is not None:
+        found &= set(np.unique(view.table.speaker[: view.table.count][visible]).tolist())
     if found:
         return found.pop() if len(found) == 1 else NONE
     if _FIRST_PERSON & {run for run, _ in runs(text)}:

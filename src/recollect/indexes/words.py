@@ -179,6 +179,11 @@ class WordView:
         table = self.table.at(now)
         return self if table is self.table else WordView(table, self._postings, self._vocabulary, self._borrowed)
 
+    def known(self, term: str, visible: Flags | None = None) -> bool:
+        """Whether a live document has a term; of those that are visible."""
+        places = self.occurrences(term)
+        return len(places) > 0 if visible is None else bool(visible[places >> _PLACE_BITS].any())
+
     def occurrences(self, term: str) -> Ints:
         """Where a term stands in live documents: number << 16 | position, rising. Cost: O(occurrences)."""
         end = min(self.table.count, self._borrowed.get(term, self.table.count))
@@ -198,17 +203,20 @@ class WordView:
         counts = np.diff(starts, append=len(numbers))
         return numbers[starts], np.minimum(counts, _MOST_COUNT)
 
-    def speaks(self, term: str) -> bool:
+    def speaks(self, term: str, visible: Flags | None = None) -> bool:
         """Whether a term is part of a speaker's name."""
-        return len(self.occurrences(_SPEAKER + term)) > 0
+        return self.known(_SPEAKER + term, visible)
 
-    def speakers(self, term: str) -> set[int]:
+    def speakers(self, term: str, visible: Flags | None = None) -> set[int]:
         """The speakers (numbers of `Table.speaker`) whose names have a term."""
-        return set(np.unique(self.table.speaker[self.occurrences(_SPEAKER + term) >> _PLACE_BITS]).tolist())
+        numbers = self.occurrences(_SPEAKER + term) >> _PLACE_BITS
+        if visible is not None:
+            numbers = numbers[visible[numbers]]
+        return set(np.unique(self.table.speaker[numbers]).tolist())
 
-    def similar(self, word: str) -> list[Similar]:
+    def similar(self, word: str, visible: Flags | None = None) -> list[Similar]:
         """Known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda known: len(self.occurrences(_WORD + known)) > 0)
+        return self._vocabulary.similar(word, lambda known: self.known(_WORD + known, visible))
 
     def idf(self, documents: int, occurrences: int) -> int:
         """The mean of two inverse frequencies, with 16 bits of fraction.
@@ -363,22 +371,22 @@ class WordIndex:
         return WordView(self._documents.view(), self._postings, self._vocabulary, self._borrowed)
 
 
-def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
+def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]], visible: Flags | None = None) -> list[QueryTerm]:
     """The terms of a question: (term, word) pairs counted, and for each unknown word those that resemble it.
 
     The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of
     speakers are left out where other words remain: they stand in the turns of others, not in what they say themselves.
     """
-    wanted = [each for each in wanted if not view.speaks(each[0])] or wanted
+    wanted = [each for each in wanted if not view.speaks(each[0], visible)] or wanted
     counts = Counter(term for term, _ in wanted)
     words = dict(reversed(wanted))  # the first word of each term
     asked = {
         term: QueryTerm(term, words[term] or term, min(count, _MOST_ASKED) * ONE) for term, count in counts.items()
     }
     for term, word in list(dict.fromkeys(wanted)):
-        if not word or len(view.occurrences(term)):
+        if not word or view.known(term, visible):
             continue
-        for like in view.similar(word):
+        for like in view.similar(word, visible):
             known = asked.get(like.stem)
             if known is None or known.weight < like.dice:
                 asked[like.stem] = QueryTerm(like.stem, word, like.dice, like.word)

@@ -420,6 +420,7 @@ def _unknown(value: object) -> tuple[codec.RawField, ...]:
 def check_field(name: str, call: str) -> None:
     """Raises: UnknownArgumentError, with the nearest field, where `name` is no field of a record."""
     if name not in FIELD_NAMES:
+        name = str(name)
         close = difflib.get_close_matches(name, FIELD_NAMES, 1)
         raise UnknownArgumentError(call, name, close[0] if close else "")
 

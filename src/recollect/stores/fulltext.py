@@ -12,8 +12,9 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import NamedTuple
 
 import apsw
 
@@ -24,14 +25,15 @@ from recollect.text.words import runs
 _log = logging.getLogger("recollect")
 _TABLES = """
 CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reached (namespace TEXT, branch TEXT, seq INTEGER, PRIMARY KEY (namespace, branch));
+CREATE TABLE IF NOT EXISTS reached (namespace TEXT, branch TEXT, seq INTEGER, root BLOB,
+                                    PRIMARY KEY (namespace, branch));
 CREATE TABLE IF NOT EXISTS texts (number INTEGER PRIMARY KEY, namespace TEXT, branch TEXT, id TEXT,
                                   UNIQUE (namespace, branch, id));
 CREATE VIRTUAL TABLE IF NOT EXISTS words
     USING fts5(text, content='', contentless_delete=1, tokenize='unicode61');
 """
 #: Changes when the tokenizer or the tables do: an index of another layout is made anew.
-_LAYOUT = "1"
+_LAYOUT = "2"
 _QUERY = re.compile(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
 
 
@@ -102,6 +104,22 @@ def fts_query(query: str) -> str:
     return " ".join(out)
 
 
+class Told(NamedTuple):
+    """What is newer than what the index reflects: (id, text, or None where it is not held any more) of each change.
+
+    anew  the index reflects another history (the store was put back from a copy): these are all texts
+    """
+
+    seq: int
+    root: bytes
+    anew: bool
+    changed: Iterable[tuple[str, str | None]]
+
+
+#: From the seq and root that the index reflects (0 and None: nothing) to what is newer.
+News = Callable[[int, bytes | None], Told]
+
+
 class FullText:
     """The full-text index of a store.
 
@@ -123,8 +141,7 @@ class FullText:
                 if self._folder is None:
                     raise
                 _log.warning("the full-text index in %s cannot be used (%s); it is made anew", self._folder, error)
-                with suppress(OSError):
-                    os.unlink(os.path.join(self._folder, "text.db"))
+                self._remove()
                 try:
                     self._connection = self._opened(self._folder)
                 except (apsw.Error, OSError) as again:
@@ -149,23 +166,50 @@ class FullText:
                 connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
         return connection
 
-    def reached(self, line: Line) -> int:
-        """The seq that the index reflects."""
-        with self._turn:
-            row = self._open().execute("SELECT seq FROM reached WHERE namespace = ? AND branch = ?", line).fetchone()
-            return int(row[0]) if row else 0
+    def search(self, line: Line, query: str, news: News) -> list[str]:
+        """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreIOError.
 
-    def apply(self, line: Line, seq: int, changed: Iterable[tuple[str, str | None]]) -> None:
-        """Bring the index to `seq`: (id, text, or None where it is not held any more) of all that changed since."""
+        news  is asked, with the index locked, for what is newer than what the index reflects. So no other process can
+              be ahead of what it tells, and what is found belongs to the moment that it told of.
+        """
+        wanted = fts_query(query)
         with self._turn:
-            connection = self._open()
             try:
-                with connection:
-                    for record_id, text in changed:
-                        self._apply_one(connection, line, record_id, text)
-                    connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?)", (*line, seq))
+                return self._search(line, wanted, news)
             except apsw.Error as error:
-                raise StoreIOError(str(self._folder), f"the full-text index: {error}") from error
+                _log.warning("the full-text index %s is damaged (%s); it is made anew", self._path, error)
+                self._remove()
+            try:
+                return self._search(line, wanted, news)
+            except apsw.Error as error:
+                raise StoreIOError(self._path, f"the full-text index: {error}") from error
+
+    def _search(self, line: Line, wanted: str, news: News) -> list[str]:
+        connection = self._open()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            row = connection.execute(
+                "SELECT seq, root FROM reached WHERE namespace = ? AND branch = ?", line
+            ).fetchone()
+            told = news(*(row or (0, None)))
+            if told.anew:
+                self._forget(connection, line)
+            for record_id, text in told.changed:
+                self._apply_one(connection, line, record_id, text)
+            if not row or told.anew or told.seq != row[0]:
+                connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*line, told.seq, told.root))
+            rows = connection.execute(
+                "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
+                "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
+                (wanted, *line),
+            )
+            found = [str(row[0]) for row in rows]
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+        return found
 
     @staticmethod
     def _apply_one(connection: apsw.Connection, line: Line, record_id: str, text: str | None) -> None:
@@ -180,31 +224,28 @@ class FullText:
             number = connection.last_insert_rowid()
             connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, " ".join(split(text))))
 
-    def forget(self, line: Line) -> None:
-        """Let the index of a line be empty, to be made anew."""
-        with self._turn:
-            connection = self._open()
-            with connection:
-                connection.execute(
-                    "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)",
-                    line,
-                )
-                connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", line)
-                connection.execute("DELETE FROM reached WHERE namespace = ? AND branch = ?", line)
+    @staticmethod
+    def _forget(connection: apsw.Connection, line: Line) -> None:
+        """Let the index of a line be empty."""
+        connection.execute(
+            "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)", line
+        )
+        connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", line)
 
-    def search(self, line: Line, query: str) -> list[str]:
-        """The ids of the texts that match. Raises: InvalidQueryError."""
-        wanted = fts_query(query)
-        with self._turn:
-            try:
-                rows = self._open().execute(
-                    "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
-                    "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
-                    (wanted, *line),
-                )
-                return [row[0] for row in rows]
-            except apsw.SQLError as error:
-                raise InvalidQueryError(query, str(error)) from error
+    def _remove(self) -> None:
+        """Close the index and delete its files."""
+        if self._connection is not None:
+            with suppress(apsw.Error):
+                self._connection.close()
+            self._connection = None
+        if self._folder is not None:
+            for suffix in ("", "-wal", "-shm"):
+                with suppress(OSError):
+                    os.unlink(self._path + suffix)
+
+    @property
+    def _path(self) -> str:
+        return ":memory:" if self._folder is None else os.path.join(self._folder, "text.db")
 
     def close(self) -> None:
         with self._turn:

@@ -62,6 +62,7 @@ class MemoryStore:
         self._nodes: list[bytes] = [b""]  # place 0 means "no page"
         self._uuid = str(uuid.uuid4())
         self._closed = False
+        self._owner = 0  # the thread that writes
 
     @contextmanager
     def _held(self, lock: Any) -> Iterator[None]:
@@ -83,7 +84,11 @@ class MemoryStore:
     def write(self) -> Iterator[_MemoryTransaction]:
         with self._held(self._turn):
             transaction = _MemoryTransaction(self._ledgers, self._nodes)
-            yield transaction
+            self._owner = threading.get_ident()
+            try:
+                yield transaction
+            finally:
+                self._owner = 0
             with self._held(self._views):
                 transaction.put_in_place()
 
@@ -98,6 +103,8 @@ class MemoryStore:
             pass
 
     def close(self) -> None:
+        if self._owner == threading.get_ident():
+            raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
         with self._turn, self._views:
             self._closed = True
             self._ledgers.clear()

@@ -90,6 +90,7 @@ CREATE INDEX heads_by_time ON heads (branch, time);
 CREATE INDEX heads_by_kind ON heads (branch, kind, time);
 CREATE INDEX heads_by_user ON heads (branch, user, time) WHERE user IS NOT NULL;
 CREATE INDEX heads_by_conversation ON heads (branch, conversation, position) WHERE conversation IS NOT NULL;
+CREATE INDEX heads_by_expiry ON heads (branch, expires) WHERE expires IS NOT NULL;
 CREATE INDEX heads_by_entity ON heads (branch, entity, time) WHERE entity IS NOT NULL;
 
 -- Pages of the Merkle tries, in the order of writing.

@@ -39,6 +39,8 @@ def bounds(where: Filter) -> Bounds:
         return Bounds(TRUE, TRUE)
     if isinstance(where, Nothing):
         return Bounds(FALSE, FALSE)
+    if isinstance(where, AllOf | AnyOf) and len(where.parts) > _MOST_VALUES:
+        return Bounds(TRUE, FALSE)
     if isinstance(where, AllOf):
         parts = [bounds(part) for part in where.parts]
         return Bounds(_joined("AND", [part.upper for part in parts]), _joined("AND", [part.lower for part in parts]))
@@ -54,6 +56,8 @@ def bounds(where: Filter) -> Bounds:
 
 def selective(where: Filter) -> bool:
     """Whether an index can find what the filter may match: a field that has one is pinned."""
+    if isinstance(where, AllOf | AnyOf) and len(where.parts) > _MOST_VALUES:
+        return False
     if isinstance(where, AllOf):
         return any(selective(part) for part in where.parts)
     if isinstance(where, AnyOf):

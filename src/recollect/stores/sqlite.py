@@ -29,7 +29,6 @@ from recollect.errors import (
     NotAStoreError,
     ReadOnlyStoreError,
     StoreBusyError,
-    StoreFullError,
     StoreIOError,
     StoreMissingError,
     WrongKeyError,
@@ -37,6 +36,7 @@ from recollect.errors import (
 from recollect.indexes.merkle import PUBLIC_KEY, version_hash
 from recollect.records.record import Record
 from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
+from recollect.stores.sqlite_errors import translated
 from recollect.stores.sqlite_view import SqliteTransaction, SqliteView
 
 _MAGIC = b"SQLite format 3\0"
@@ -46,30 +46,6 @@ DURABILITY = {
     "full": "FULL",  # every acknowledged commit
     "normal": "NORMAL",  # a consistent store, perhaps without the newest commits
 }
-
-
-@contextmanager
-def _translated(path: str) -> Iterator[None]:
-    """SQLite's errors as ours: the one place where the two meet."""
-    try:
-        yield
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusyError(path, str(error)) from error
-    except apsw.FullError as error:
-        raise StoreFullError(path, str(error)) from error
-    except (apsw.NotADBError, apsw.FormatError) as error:
-        raise NotAStoreError(path, str(error)) from error
-    except apsw.CorruptError as error:
-        raise DamagedStoreError(path, str(error)) from error
-    except apsw.ReadOnlyError as error:
-        raise ReadOnlyStoreError(path, str(error)) from error
-    except (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError) as error:
-        raise StoreIOError(path, str(error)) from error
-    except apsw.ConnectionClosedError as error:
-        raise ClosedError("the memory") from error
-    except (apsw.SQLError, apsw.MismatchError, apsw.ConstraintError) as error:
-        # Our own statements are right on our own tables, so the tables are not ours any more.
-        raise DamagedStoreError(path, str(error)) from error
 
 
 @contextmanager
@@ -114,6 +90,7 @@ class SqliteStore:
         self._pid = os.getpid()
         self._closed = False
         self._turn = threading.Lock()  # one writer of this process at a time
+        self._owner = 0  # the thread that writes
         self._idle: list[apsw.Connection] = []
         self._busy_readers = 0
         self._readers_done = threading.Condition()
@@ -130,7 +107,7 @@ class SqliteStore:
 
     def _connect(self, *, writing: bool) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
-        with _translated(self.path):
+        with translated(self.path):
             connection = apsw.Connection(self.path, flags=flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             if not writing:
@@ -142,7 +119,7 @@ class SqliteStore:
         return connection
 
     def _begin_life(self, new: bool) -> None:
-        with _translated(self.path):
+        with translated(self.path):
             if not self._write_refused:
                 if new:
                     # In the header before anything else, so that the file is known as ours from its first page on.
@@ -215,12 +192,14 @@ class SqliteStore:
 
     @contextmanager
     def read(self) -> Iterator[SqliteView]:
-        with self._reader() as connection, _translated(self.path):
-            connection.execute("BEGIN")
+        with self._reader() as connection:
+            with translated(self.path):
+                connection.execute("BEGIN")
             try:
-                yield SqliteView(connection)
+                yield SqliteView(connection, self.path)
             finally:
-                connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+                with translated(self.path):
+                    connection.execute("ROLLBACK")  # nothing was written; this only ends the view
 
     @contextmanager
     def write(self) -> Iterator[SqliteTransaction]:
@@ -229,19 +208,25 @@ class SqliteStore:
             raise ReadOnlyStoreError(self.path, self._write_refused)
         if not self._turn.acquire(timeout=self._timeout_s):
             raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
+        self._owner = threading.get_ident()
         try:
             self._check_usable()
-            with _translated(self.path):
+            with translated(self.path):
                 self._writer.execute("BEGIN IMMEDIATE")
-                try:
-                    yield SqliteTransaction(self._writer)
+            try:
+                transaction = SqliteTransaction(self._writer, self.path)
+                yield transaction
+                transaction.check_open()
+                with translated(self.path):
                     self._writer.execute("COMMIT")
-                except BaseException:
-                    # Some errors (a full disk) make SQLite roll back by itself.
-                    if self._writer.in_transaction:
+            except BaseException:
+                # Some errors (a full disk) make SQLite roll back by itself.
+                if self._writer.in_transaction:
+                    with translated(self.path):
                         self._writer.execute("ROLLBACK")
-                    raise
+                raise
         finally:
+            self._owner = 0
             self._turn.release()
 
     # Facts
@@ -264,7 +249,7 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """SQLite's integrity check, and that each version's bytes are what its hash says."""
-        with self._reader() as connection, _translated(self.path):
+        with self._reader() as connection, translated(self.path):
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
             problems = [] if found == ["ok"] else found
             rows = connection.execute("SELECT number, hash, payload FROM versions WHERE payload IS NOT NULL")
@@ -284,7 +269,7 @@ class SqliteStore:
         nonce = secrets.token_hex(16)
         with self.write() as transaction:
             transaction.set_meta("probe", nonce)
-        with self._reader() as connection, _translated(self.path):
+        with self._reader() as connection, translated(self.path):
             row = connection.execute("SELECT value FROM meta WHERE name = 'probe'").fetchone()
         if row != (nonce,):
             raise DamagedStoreError(self.path, "what was just written was not read back")
@@ -292,6 +277,8 @@ class SqliteStore:
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
+        if self._owner == threading.get_ident():
+            raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
         with self._readers_done:
             if self._closed:
                 return
@@ -336,6 +323,8 @@ def _admit(path: str, create: bool) -> bool:
             raise StoreMissingError(path)
         with _file_errors(path), suppress(FileExistsError):
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if not os.path.isfile(path):
+        raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path), Path(path).open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if not header:

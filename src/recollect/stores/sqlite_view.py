@@ -11,6 +11,7 @@ from typing import Any
 
 import apsw
 
+from recollect.errors import StoreIOError
 from recollect.filters.tree import Filter
 from recollect.indexes.merkle import Root
 from recollect.records.codec import microseconds
@@ -18,6 +19,7 @@ from recollect.records.record import Record
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, check_seq, tally_of
 from recollect.stores.schema import COPIED
 from recollect.stores.sql_filters import bounds, selective
+from recollect.stores.sqlite_errors import translated
 
 _ORDER_BY = {
     "newest": "h.time DESC, h.id",
@@ -34,14 +36,21 @@ _PUT_HEAD = (
 
 
 class SqliteView:
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, path: str) -> None:
         self._execute = connection.execute
+        self._path = path
         self._branches: dict[Line, int | None] = {}
 
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         """Run a statement. The columns of its rows have the types that schema.TABLES (STRICT) gives them."""
-        rows: Any = self._execute(sql, parameters)
-        return rows  # type: ignore[no-any-return]
+        with translated(self._path):
+            rows: Any = self._execute(sql, parameters)
+        return self._translated(rows)
+
+    def _translated(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement; later rows can fail like the first."""
+        with translated(self._path):
+            yield from rows
 
     def _branch(self, line: Line) -> int | None:
         if line not in self._branches:
@@ -219,9 +228,18 @@ class SqliteView:
 
 
 class SqliteTransaction(SqliteView):
-    def __init__(self, connection: apsw.Connection) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: apsw.Connection, path: str) -> None:
+        super().__init__(connection, path)
         self._connection = connection
+
+    def check_open(self) -> None:
+        """Raises: StoreIOError where an error has made SQLite undo the transaction: what came now would stand alone."""
+        if not self._connection.in_transaction:
+            raise StoreIOError(self._path, "the transaction was undone by an error before")
+
+    def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        self.check_open()
+        return super()._sql(sql, parameters)
 
     def _own(self, line: Line) -> int:
         """The number of the line's branch, made where it is the first write to it."""
@@ -287,10 +305,11 @@ class SqliteTransaction(SqliteView):
                 commit.root.place,
             ),
         )
-        self._connection.executemany(
-            "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
-            [(branch, commit.seq, place, *change) for place, change in enumerate(commit.changes)],
-        )
+        with translated(self._path):
+            self._connection.executemany(
+                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
+                [(branch, commit.seq, place, *change) for place, change in enumerate(commit.changes)],
+            )
 
     def set_meta(self, name: str, value: str) -> None:
         self._sql(
