@@ -131,6 +131,18 @@ class TestIds:
         said = [record.content for record in memory.find(order="position")]
         assert said == ["hi", "ok", "hi", "ok", "ok", "bye"]
 
+    def test_a_turn_that_was_forgotten_stays_so_when_the_conversation_is_told_again(
+        self, memory: recollect.Memory
+    ) -> None:
+        told = [turn(text) for text in ("hello", "a secret", "how are you?", "hello")]
+        secret = memory.remember_all(told).results[1].record
+        assert secret is not None
+        memory.forget(secret.id)
+        assert memory.remember_all([*told, turn("bye")]).count("created") == 1
+        assert [record.content for record in memory.find(order="position")] == ["hello", "how are you?", "hello", "bye"]
+        memory.clear()
+        assert memory.remember_all(told).count("created") == 4  # nothing of it is held: it is remembered anew
+
     def test_a_conversation_longer_than_a_commit_is_known_when_told_again(self, memory: recollect.Memory) -> None:
         told = [turn(f"turn {number % 7}") for number in range(2100)]
         memory.remember_all(told)

@@ -90,7 +90,7 @@ class Demo:
         db = self._path if self._kept else "demo.db"
         return "\n".join(
             (
-                "Each line is a turn as it was said, the score its exact sum of reasons. Try next:",
+                "Each line is a turn as it was said; --json shows the shares that add up to its score. Try next:",
                 *([] if self._kept else ["  recollect --db demo.db demo        (keeps what it remembers, for this:)"]),
                 f"  recollect --db {db} -n {NAMESPACE} recall 'who repaired the chimney?'",
                 '  recollect remember "Ana prefers window seats" --kind user_fact --user ana',

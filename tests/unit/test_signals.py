@@ -89,6 +89,14 @@ def test_session_and_pair_shares_are_those_of_the_formulas(said: list[tuple[str,
         assert got["pair"][place] == pytest.approx(0.2 * near if admitted else 0.0, abs=2e-3)
 
 
+def test_a_session_whose_turns_are_all_gone_counts_for_nothing() -> None:
+    index = WordIndex()
+    index.apply((), [document_of(turn(0, "tea", "s1")), document_of(turn(1, "tea", "s2"))])
+    index.apply(["t1"], [])
+    alone = shares(view_of(turn(0, "tea", "s1")), "tea")
+    assert [column[0] for column in shares(index.view(), "tea").values()] == [column[0] for column in alone.values()]
+
+
 def test_a_date_counts_for_its_month_and_twice_for_its_day() -> None:
     view = view_of(*(turn(place, "tea", time=START + timedelta(days=31 * place)) for place in range(3)))
     assert shares(view, "tea in May")["date"] == pytest.approx([0.1, 0, 0], abs=1e-6)

@@ -7,6 +7,7 @@ transaction, because only here it is certain what is already held.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -29,6 +30,8 @@ from recollect.records.identity import derived_id, derived_ids, numbered_ids, sa
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Change, Commit, Line, Stored, Transaction, expired
 
+#: In place of an id: a turn that is told again but was forgotten, and stays so.
+FORGOTTEN = ""
 #: Kinds whose names begin so are the engine's own.
 INTERNAL = "_"
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
@@ -214,7 +217,9 @@ class Writer:
         return Outcome(record, "updated")
 
     def again(self, wanted: Draft, record_id: str) -> Outcome:
-        """The same turn again, where the caller found out which one it is."""
+        """The same turn again, as `told_again` found out."""
+        if record_id == FORGOTTEN:
+            return Outcome(None, "unchanged")
         held = self.live(record_id)
         return self.remember(wanted) if held is None else self._again(wanted, held)
 
@@ -354,7 +359,8 @@ class Writer:
         """Which drafts are turns of a conversation told again from its start: place in `drafts` -> id that is held.
 
         Turns without ids and places are a conversation told again where they begin with the turns that are held, or
-        (two or more of them) are the beginning of those. All else is new, as it would be one turn at a time.
+        (two or more of them) are the beginning of those. A turn among them that was forgotten stays so (`FORGOTTEN`).
+        All else is new, as it would be one turn at a time.
         """
         told: dict[str, list[int]] = {}
         for place, wanted in enumerate(drafts):
@@ -364,13 +370,29 @@ class Writer:
         out: dict[int, str] = {}
         for conversation, places in told.items():
             held = list(self._turns(conversation))
-            common = min(len(held), len(places))
-            if len(places) < len(held) and len(places) < 2:
-                continue
-            pairs = list(zip(held[:common], places[:common], strict=True))
-            if all(same_fact(turn, drafts[place].record) for turn, place in pairs):
-                out.update((place, turn.id) for turn, place in pairs)
+            found = self._aligned(held, [(place, drafts[place].record) for place in places])
+            matched = sum(each != FORGOTTEN for each in found.values())
+            if matched and (matched == len(held) or (len(found) == len(places) and len(places) > 1)):
+                out.update(found)
         return out
+
+    def _aligned(self, held: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
+        """As many turns from the start as are held, in their order, or were forgotten."""
+        found: dict[int, str] = {}
+        said: Counter[str] = Counter()
+        at = 0
+        for place, record in told:
+            first = derived_id(record)
+            once_held = derived_id(record, said[first])
+            said[first] += 1
+            if at < len(held) and same_fact(held[at], record):
+                found[place] = held[at].id
+                at += 1
+            elif self._known(once_held) and self.live(once_held) is None:
+                found[place] = FORGOTTEN
+            else:
+                break
+        return found
 
     def _turns(self, conversation: str) -> Iterator[Record]:
         where = AllOf.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))

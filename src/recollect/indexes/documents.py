@@ -116,8 +116,8 @@ class Table:
     def session_lengths(self) -> Ints:
         """The number of tokens in each session, by its number; 0 for one that has no live document."""
         numbers = np.flatnonzero(self.alive[: self.count] & (self.session[: self.count] != NONE))
-        lengths = self.length[numbers]
-        return np.bincount(self.session[numbers], lengths).astype(np.int64)
+        sessions = int(self.session[: self.count].max(initial=NONE)) + 1  # those of dead documents too
+        return np.bincount(self.session[numbers], self.length[numbers], sessions).astype(np.int64)
 
 
 def _unlink(number: int, before: Ints, after: Ints, count: int) -> None:
