@@ -93,6 +93,8 @@ def test_foreign_files_are_refused_by_name_and_not_touched(tmp_path: Path) -> No
     connection.execute("CREATE TABLE t (x)")
     connection.close()
     refused(other, NotAStoreError, "another application")
+    (tmp_path / "empty.db").touch()
+    refused(tmp_path / "empty.db", NotAStoreError, "it is empty", create=False)
     os.mkfifo(tmp_path / "pipe")
     refused(tmp_path / "pipe", NotAStoreError, "not a regular file")
     refused(tmp_path / "absent.db", StoreMissingError, "no store", create=False)

@@ -395,6 +395,8 @@ class TestBatches:
         with memory.batch() as batch:
             with pytest.raises(RecollectError, match="inside a batch"):
                 memory.close()
+            with pytest.raises(RecollectError, match="the batch's own calls"):
+                memory.remember("beside it")
             batch.remember("goes on")
         assert memory.count() == 1
 

@@ -129,10 +129,16 @@ class Pairs:
             one, other = view.occurrences(first), view.occurrences(second)
             if first == second or not len(one) or not len(other):
                 continue
-            near = np.isin(one + 1, other) | np.isin(one + 2, other)
+            near = _among(one + 1, other) | _among(one + 2, other)
             numbers = np.unique(one[near] >> BITS)
             out[numbers] += ((idf[first] + idf[second]) * PAIR // 100 << SHARE_BITS) // whole
         return out
+
+
+def _among(wanted: Ints, held: Ints) -> Flags:
+    """Which of the wanted are held; both rise, and something is held."""
+    found: Flags = held[np.minimum(np.searchsorted(held, wanted), len(held) - 1)] == wanted
+    return found
 
 
 class Dates:

@@ -82,6 +82,8 @@ class MemoryStore:
 
     @contextmanager
     def write(self) -> Iterator[_MemoryTransaction]:
+        if self._owner == threading.get_ident():
+            raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
         with self._held(self._turn):
             transaction = _MemoryTransaction(self._ledgers, self._nodes)
             self._owner = threading.get_ident()

@@ -206,6 +206,8 @@ class SqliteStore:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
+        if self._owner == threading.get_ident():
+            raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
         if not self._turn.acquire(timeout=self._timeout_s):
             raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
         self._owner = threading.get_ident()
@@ -328,6 +330,8 @@ def _admit(path: str, create: bool) -> bool:
     with _file_errors(path), Path(path).open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if not header:
+        if not create:
+            raise NotAStoreError(path, "it is empty")
         return True
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file")
