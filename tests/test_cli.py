@@ -116,7 +116,8 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     run("remember", "two")
     assert "confirm with --yes" in run("forget", "--where", "tag=x", code=2).stderr
     assert told(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
-    assert "give ids, or --where" in run("forget", code=2).stderr
+    assert "name what to forget" in run("forget", code=2).stderr
+    assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
 
 
 def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> None:
@@ -293,6 +294,48 @@ def test_a_refused_command_makes_no_store(run: Run, tmp_path: Path) -> None:
     run("import", "text", str(tmp_path / "missing.txt"), code=1)
     run("remember", "x", "--db", "a\udcff.db", code=1)
     assert list(tmp_path.iterdir()) == []
+    broken = tmp_path / "broken.json"
+    broken.write_text("{")
+    run("import", "openai", str(broken), code=1)
+    assert list(tmp_path.iterdir()) == [broken]
+
+
+def test_a_broken_file_among_others_does_not_keep_them_out(run: Run, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("a.json", "broken.json", "b.json")]
+    for path in paths:
+        path.write_text("{" if path.stem == "broken" else json.dumps([{"role": "user", "content": path.stem}]))
+    reports = told(run("import", "openai", *map(str, paths), "--json", code=1))
+    assert [(Path(each["path"]).stem, each.get("created")) for each in reports] == [
+        ("a", 1),
+        ("b", 1),
+        ("broken", None),
+    ]
+    assert "broken.json" in run("import", "openai", *map(str, paths), code=1).stderr
+
+
+def test_an_export_replaces_an_export_and_nothing_else(run: Run, tmp_path: Path) -> None:
+    run("remember", "x")
+    notes = tmp_path / "notes.txt"
+    notes.write_text("mine")
+    assert "is no export" in run("export", str(notes), code=1).stderr
+    assert notes.read_text() == "mine"
+    run("export", str(notes), "--force")
+    run("remember", "y")
+    run("export", str(notes))
+    assert notes.read_text().count("\n") == 3
+
+
+def test_the_log_tells_of_what_was_forgotten(run: Run) -> None:
+    run("remember", "one", "--id", "a")
+    run("remember", "two", "--id", "b")
+    run("forget", "a")
+    assert [[each["cause"] for each in commit["changes"]] for commit in told(run("log", "a", "--json"))] == [
+        ["written"],
+        ["forgotten"],
+    ]
+    assert [commit["seq"] for commit in told(run("log", "-k", "2", "--json"))] == [2, 3]
+    assert "forgotten" in run("log").stdout
+    assert "'c'" in run("log", "c", code=1).stderr
 
 
 def test_expect_is_not_ignored_beside_where(run: Run) -> None:

@@ -144,6 +144,23 @@ def test_a_file_that_is_marked_read_only_is_read_and_never_written(tmp_path: Pat
     assert path.read_bytes() == before
 
 
+def test_a_store_on_read_only_media_is_read_without_a_file_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a b%.db"  # what an address would have to escape
+    with recollect.open(path) as memory:
+        memory.remember("x", id="x")
+    shutil.rmtree(f"{path}.index", ignore_errors=True)
+    real = os.access
+    monkeypatch.setattr(os, "access", lambda where, mode: mode != os.W_OK and real(where, mode))
+    with recollect.open(path) as memory:
+        assert memory.get("x") is not None
+        assert len(memory.recall("x")) == 1
+        assert list(tmp_path.iterdir()) == [path]
+        with pytest.raises(ReadOnlyStoreError):
+            memory.remember("y")
+
+
 def test_a_store_opened_for_reading_sees_what_others_write(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with recollect.open(path) as writer:

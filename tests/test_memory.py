@@ -21,6 +21,7 @@ from recollect.errors import (
     RecollectError,
     RecordExistsError,
     ScopeError,
+    UnknownArgumentError,
     UnknownRecordError,
     UnsupportedError,
 )
@@ -295,6 +296,36 @@ class TestReadingAndWriting:
         fresh = memory_on(MemoryStore())
         fresh.remember("a lasting notice", id="b", user="u")
         assert memory.recall("lasting notice")[0].score == fresh.recall("lasting notice")[0].score != before
+
+    def test_the_next_commit_sweeps_out_what_is_due(self) -> None:
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        memory = memory_on(MemoryStore(), clock=lambda: now[0])
+        memory.remember("brief", id="a", expires=now[0] + timedelta(hours=1))
+        memory.remember("as brief", id="b", expires=now[0] + timedelta(hours=1))
+        now[0] += timedelta(hours=1)
+        seq = memory.seq
+        memory.remember("lasting", id="c", time=now[0])
+        assert [(each.id, each.cause) for each in memory.changes(seq)[0].changes] == [
+            ("c", "written"),
+            ("a", "expired"),
+            ("b", "expired"),
+        ]
+        fresh = memory_on(MemoryStore())
+        fresh.remember("lasting", id="c", time=now[0])
+        assert memory.root == fresh.root
+        memory.remember("gone as soon as it is there", id="d", expires=now[0])
+        assert [each.cause for each in memory.changes(id="d")[0].changes] == ["written"]
+        assert memory.clear() == 1
+        assert [commit.seq for commit in memory.changes(id="d")] == [3 + 1, 3 + 2]
+        assert memory.root == memory_on(MemoryStore()).root
+
+    def test_a_keyword_that_a_call_does_not_have_is_our_error(self, memory: recollect.Memory) -> None:
+        with pytest.raises(UnknownArgumentError, match=r"recall\(\).*'wher'.*'where'"):
+            memory.recall("x", wher=f.everything())  # type: ignore[call-arg]
+        with pytest.raises(UnknownArgumentError, match="namespace"):
+            recollect.open(":memory:", namspace="x")  # type: ignore[call-arg]
+        with pytest.raises(UnknownArgumentError, match="user"):
+            memory.scoped(usr="ana")  # type: ignore[call-arg]
 
     def test_the_report_of_many_names_item_place_and_reason(self, memory: recollect.Memory) -> None:
         items: list[Any] = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 from pathlib import Path
 
@@ -43,8 +44,9 @@ class TestSqliteStoreWithAPrivateKey(StoreContract):
 
 
 def _fresh_sqlite() -> Store:
-    folder = tempfile.mkdtemp(prefix="recollect-machine-")
-    return SqliteStore(Path(folder) / "store.db", durability="normal")
+    folder = tempfile.TemporaryDirectory(prefix="recollect-machine-")
+    atexit.register(folder.cleanup)
+    return SqliteStore(Path(folder.name) / "store.db", durability="normal")
 
 
 def _reopened_sqlite(store: Store) -> Store:

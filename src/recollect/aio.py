@@ -10,9 +10,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from datetime import datetime
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
 
+from recollect.arguments import all_named
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
@@ -28,6 +30,7 @@ T = TypeVar("T")
 WORKERS = 8
 
 
+@all_named
 class AsyncMemory:
     """A `Memory` whose calls are awaited; each means what it means there.
 
@@ -107,11 +110,35 @@ class AsyncMemory:
     async def stats(self) -> dict[str, Any]:
         return await self._run(self._memory.stats)
 
-    async def changes(self, since: int = 0, limit: int | None = None) -> list[Commit]:
-        return await self._run(self._memory.changes, since, limit)
+    async def changes(
+        self,
+        since: int = 0,
+        limit: int | None = None,
+        id: str | None = None,  # noqa: A002 - the field's name
+    ) -> list[Commit]:
+        return await self._run(self._memory.changes, since, limit, id)
 
     async def namespaces(self) -> list[str]:
         return await self._run(self._memory.namespaces)
+
+    async def held(self) -> tuple[str, list[Record]]:
+        return await self._run(self._memory.held)
+
+    async def root(self) -> str:
+        return await self._run(lambda: self._memory.root)
+
+    async def seq(self) -> int:
+        return await self._run(lambda: self._memory.seq)
+
+    async def probe(self) -> None:
+        await self._run(self._memory.probe)
+
+    @property
+    def name(self) -> str:
+        return self._memory.name
+
+    def now(self) -> datetime:
+        return self._memory.now()
 
     async def check(self) -> list[str]:
         return await self._run(self._memory.check)

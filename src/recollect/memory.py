@@ -13,6 +13,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Unpack
 
+from recollect.arguments import all_named
 from recollect.engine.engine import Engine, Writing
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Failed, Hits, Outcome, Report
@@ -51,6 +52,7 @@ class RecollectWarning(UserWarning):
     """Something was done, but not all of what was said could be kept."""
 
 
+@all_named
 class Calls:
     """The calls of a memory, each an operation handed to `execute`."""
 
@@ -70,7 +72,8 @@ class Calls:
         """Hold `content` and give the record, durable when this returns.
 
         id         of your own; else it follows from what is said, so that the same fact again changes nothing
-        expect     hold it only where the record of that id has this hash (or is this record), or is "absent"
+        expect     hold it only where the record of that id has this hash (or is this record), or is "absent"; what
+                   is held then is replaced whole: fields that you do not give are gone
         if_exists  for the same fact again: "keep" what is held (with a warning where you gave other values), "update"
                    the fields that you gave, or "error"
         fields     of the record: kind, user, conversation, time, importance, tags, metadata ... (see `Record`)
@@ -227,6 +230,7 @@ class Calls:
         return stats
 
 
+@all_named
 class Memory(Calls):
     """One namespace of a store. Made by `recollect.open`."""
 
@@ -280,9 +284,14 @@ class Memory(Calls):
         with self._engine.writing(self._line, self._scope, actor, reason, wanted.expect_head) as writing:
             yield Batch(writing)
 
-    def changes(self, since: int = 0, limit: int | None = None) -> list[Commit]:
-        """The commits after the seq `since`, oldest first."""
-        commits: list[Commit] = self.execute(Changes(since=since, limit=limit))
+    def changes(
+        self,
+        since: int = 0,
+        limit: int | None = None,
+        id: str | None = None,  # noqa: A002 - the field's name
+    ) -> list[Commit]:
+        """The commits after the seq `since`, oldest first; with an `id`, those that touched that record."""
+        commits: list[Commit] = self.execute(Changes(since=since, limit=limit, id=id))
         return commits
 
     def listen(self, callback: Callable[[Commit], object], *, since: int | None = None) -> Subscription:
@@ -316,6 +325,13 @@ class Memory(Calls):
         """The names of the store's namespaces, in order."""
         names: list[str] = self.execute(Namespaces())
         return names
+
+    def held(self) -> tuple[str, list[Record]]:
+        """Every record by rising id, and the root of just these ("" within a scope), of one moment.
+
+        It is `root`, unless records are due that the next commit sweeps out. Cost: reads everything.
+        """
+        return self._engine.held(self._line, self._scope)
 
     def check(self) -> list[str]:
         """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 
+from recollect.arguments import named
 from recollect.engine.engine import Engine
 from recollect.engine.writing import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
@@ -31,6 +32,7 @@ def default_path() -> str:
     return str(Path(platformdirs.user_data_dir("recollect", appauthor=False)) / "memory.db")
 
 
+@named
 def open(  # noqa: A001 - recollect.open is the name
     path: str | os.PathLike[str] | None = None,
     namespace: str = "default",

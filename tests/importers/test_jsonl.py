@@ -15,9 +15,11 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Memory, Record
-from recollect.errors import ImportFormatError, StoreBusyError
+from recollect.errors import ImportFormatError
 from recollect.importers import IMPORTERS, ImportReport, import_path, write_jsonl
 from recollect.records.codec import RawField
+from recollect.stores.memory import MemoryStore
+from recollect.testing.machine import memory_on
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]
@@ -222,12 +224,23 @@ def test_a_scoped_memory_exports_what_it_sees_and_imports_into_its_scope(write: 
         assert [damage.place for damage in refused.damaged] == ["line 2"]
 
 
-def test_an_export_that_never_meets_a_quiet_moment_says_so(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(memory), "root", property(lambda self: "moved on"))
-    file = io.StringIO()
-    with pytest.raises(StoreBusyError):
-        write_jsonl(memory, file)
-    assert file.getvalue() == ""
+def test_the_roots_that_an_export_promises_are_compared(write: Write, tmp_path: Path) -> None:
+    with memory_on(MemoryStore(), clock=lambda: WHEN) as memory:
+        memory.remember("lasting", id="a")
+        memory.remember("due by the time of the export", id="b", expires=WHEN)
+        file = io.StringIO()
+        assert write_jsonl(memory, file) == 1
+        path = write("all.jsonl", file.getvalue())
+    for other, promised in (
+        (recollect.open(":memory:"), True),
+        (recollect.open(":memory:", key=b"a key of one's own"), False),
+    ):
+        with other:
+            assert import_path(other, IMPORTERS["jsonl"], path).roots == {"default": promised}
+            other.remember("more")
+            assert import_path(other, IMPORTERS["jsonl"], path).roots == {"default": False}
+            mine = other.namespace("mine").scoped(user="ana")
+            assert import_path(mine, IMPORTERS["jsonl"], path).roots == {}
 
 
 JSON = st.recursive(

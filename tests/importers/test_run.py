@@ -90,6 +90,7 @@ def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: M
         "renumbered": 1,
         "damaged": [],
         "namespaces": {"default": 2},
+        "roots": {},
     }
 
 

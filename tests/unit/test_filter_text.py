@@ -230,9 +230,19 @@ class TestErrors:
         assert rule in message
         message.encode("utf-8")
 
-    def test_an_unknown_key_is_told_the_known_ones(self) -> None:
-        with pytest.raises(InvalidFilterError, match=r"keys: id, kind, .* tag, content, words, .*, meta.KEY"):
-            parse("usr=ana")
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            ("usr=ana", "did you mean 'user'"),
+            ("zzz=ana", r"keys: tag, content, words, importance, time, meta.KEY, id, kind, "),
+            ("importance=0.5", "importance takes >= or !="),
+            ("user~an", "user takes = or !="),
+            ("meta.a<3", "meta.a takes = or ~ or !="),
+        ],
+    )
+    def test_an_unknown_condition_is_told_what_there_is(self, text: str, told: str) -> None:
+        with pytest.raises(InvalidFilterError, match=told):
+            parse(text)
 
     @pytest.mark.parametrize("text", ["(" * 5000 + "user=a" + ")" * 5000, "not " * 5000 + "user=a", "(" * 5000])
     def test_text_that_is_nested_too_deeply_is_refused_and_breaks_nothing(self, text: str) -> None:

@@ -16,12 +16,18 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, zone_option
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.importers import IMPORTERS
-from recollect.importers.jsonl import write_jsonl
-from recollect.importers.run import import_path
+from recollect.importers.jsonl import is_export, write_jsonl
+from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
 
 #: So many damaged items are named; the rest are counted.
 _NAMED = 20
+#: What is said of a namespace's root, by whether it is the one that an export promises.
+_ROOTS = {
+    None: "",
+    True: ", with the root of the export",
+    False: ", with another root than the export's: it holds more than the export, or the store has another key",
+}
 
 
 @contextmanager
@@ -47,36 +53,49 @@ def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzin
     """Remember what files of a FORMAT hold. Run again, it adds only what is new."""
     importer = IMPORTERS[format]
     reports = []
+    refused = []
     for path in paths:
-        if not path.exists():  # before a store is made for nothing
+        if not path.exists():  # before anything is remembered
             raise ImportFormatError(str(path), "", "there is no such file or folder")
+    source: Source | None = Source(importer, paths[0], zone)  # before a store is made for nothing
     with settings.open(create=True) as memory:
         for path in paths:
+            try:
+                source = source or Source(importer, path, zone)
+            except ImportFormatError as error:  # the others are not the worse for it
+                refused.append((path, error))
+                continue
             with _progress(settings.as_json) as progress:
-                reports.append((path, import_path(memory, importer, path, zone=zone, progress=progress)))
+                reports.append((path, import_source(memory, source, progress=progress)))
+            source = None
     if settings.as_json:
-        print_json([{"path": str(path), **report.to_json()} for path, report in reports])
+        done = [{"path": str(path), **report.to_json()} for path, report in reports]
+        print_json(done + [{"path": str(path), **refusal.to_json()} for path, refusal in refused])
     else:
         for path, report in reports:
             click.echo(
                 f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} held already"
             )
             for name, count in report.namespaces.items():
-                click.echo(f"  namespace {name}: {count}")
+                click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
             for damage in report.damaged[:_NAMED]:
                 click.echo(f"  not imported: {damage.place}: {damage.reason}", err=True)
             if len(report.damaged) > _NAMED:
                 click.echo(f"  and {len(report.damaged) - _NAMED} more items not imported", err=True)
+        for _, refusal in refused:
+            click.echo(f"error: {refusal}", err=True)
         click.echo(f"times without a zone were taken as {zone}")
-    if any(report.damaged for _, report in reports):
+    if refused or any(report.damaged for _, report in reports):
         sys.exit(1)
 
 
-def _written_whole(path: Path, memories: list[Memory]) -> int:
+def _written_whole(path: Path, memories: list[Memory], replace: bool) -> int:
     """Write the export beside `path` and put it there when it is whole; the number of records."""
     store = str(memories[0].stats()["store"]["path"]) if memories else ""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
         raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
+    if path.exists() and not replace and not _is_export(path):
+        raise InvalidArgumentError("path", str(path), "is there and is no export: give another path, or --force")
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         try:
@@ -92,6 +111,14 @@ def _written_whole(path: Path, memories: list[Memory]) -> int:
     return count
 
 
+def _is_export(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return is_export(file.read(20))
+    except OSError:
+        return False
+
+
 def _same(one: Path, other: str) -> bool:
     try:
         return os.path.samefile(one, other)
@@ -102,8 +129,9 @@ def _same(one: Path, other: str) -> bool:
 @app.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @click.option("--all", "everything", is_flag=True, help="All namespaces, not just one.")
+@click.option("--force", is_flag=True, help="Replace PATH even where it is something else than an export.")
 @common
-def export(settings: Settings, path: Path, everything: bool) -> None:
+def export(settings: Settings, path: Path, everything: bool, force: bool) -> None:
     """Write the records to PATH ("-": standard output) as JSON lines that `import jsonl` reads to the same root."""
     with settings.open() as memory:
         chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
@@ -113,7 +141,7 @@ def export(settings: Settings, path: Path, everything: bool) -> None:
             for each in chosen:
                 write_jsonl(each, stdout)
             return
-        count = _written_whole(path, chosen)
+        count = _written_whole(path, chosen, force)
     if settings.as_json:
         print_json({"path": str(path), "records": count})
     else:

@@ -1,4 +1,4 @@
-"""Commands that only read: recall, grep, show, list, stats, namespaces."""
+"""Commands that only read: recall, grep, show, log, list, stats, namespaces."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
             raise UnknownRecordError(id, memory.name)
         history = [
             {"seq": commit.seq, "time": commit.time.isoformat(), "cause": change.cause, "reason": commit.reason}
-            for commit in memory.changes()
+            for commit in memory.changes(id=record.id)
             for change in commit.changes
             if change.id == record.id
         ]
@@ -84,6 +84,43 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
             (("field", {}), ("value", {"overflow": "fold"})),
             ((name, render.plain(value, 100_000)) for name, value in rows),
         )
+
+
+@app.command()
+@click.argument("id", required=False)
+@click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
+@count_option(20)
+@common
+def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
+    """Tell what each commit did, the newest last; of ID alone where one is given, also when it is forgotten."""
+    with settings.open() as memory:
+        commits = memory.changes(since=since, id=id)[-k:]
+        if id is not None and not commits and not since:
+            raise UnknownRecordError(id, memory.name)
+    if settings.as_json:
+        print_json([commit.to_json() for commit in commits])
+        return
+    render.table(
+        (
+            ("commit", {"justify": "right"}),
+            ("time", {"no_wrap": True}),
+            ("cause", {}),
+            ("id", {"overflow": "fold"}),
+            ("by", {"overflow": "fold"}),
+        ),
+        (
+            (
+                str(commit.seq),
+                commit.time.strftime("%Y-%m-%d %H:%M:%S"),
+                change.cause,
+                change.id,
+                render.plain(": ".join(part for part in (commit.actor, commit.reason) if part)),
+            )
+            for commit in commits
+            for change in commit.changes
+            if id is None or change.id == id
+        ),
+    )
 
 
 @app.command("list")

@@ -149,7 +149,9 @@ def update(
 @common
 def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
     """Forget the records of some IDs, or all that a filter finds. Their history stays."""
-    if bool(ids) == (where is not None):
+    if not ids and where is None:
+        raise click.UsageError("name what to forget: ids, or --where FILTER")
+    if ids and where is not None:
         raise click.UsageError("give ids, or --where, not both")
     if where is not None and expect is not None:
         raise click.UsageError("--expect is about one record, not about all that --where finds")

@@ -27,8 +27,8 @@ from recollect.errors import (
     RecollectError,
     StoreError,
 )
-from recollect.filters.tree import AllOf, Everything, Is
-from recollect.indexes.merkle import Root, check
+from recollect.filters.tree import AllOf, Is
+from recollect.indexes.merkle import Root, check, root_of, version_hash
 from recollect.indexes.words import WordIndex, WordView
 from recollect.operations import (
     Batch,
@@ -153,7 +153,10 @@ class Engine:
                 assert words is not None
                 return recall(operation, moment, line, words, scope, now)
             case Changes():
-                seen = (seen_by(scope, moment, commit) for commit in moment.commits(line, operation.since))
+                seen = (
+                    seen_by(scope, moment, commit)
+                    for commit in moment.commits(line, operation.since, None, operation.id)
+                )
                 return list(islice((commit for commit in seen if commit is not None), operation.limit))
             case Stats():
                 return self._stats(moment, line, scope, now)
@@ -189,7 +192,7 @@ class Engine:
                             raise
                         except RecollectError as error:
                             refused.append(Failed(operation.items[place], place, error))
-            except StoreError as error:
+            except (StoreError, ClosedError) as error:
                 # What was committed stays; neither this part nor what follows is held.
                 failed.extend(Failed(operation.items[place], place, error) for place, _ in drafts[start:])
                 break
@@ -251,6 +254,18 @@ class Engine:
             head = moment.head(line)
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
+
+    def held(self, line: Line, scope: Scope) -> tuple[str, list[Record]]:
+        """The live records by rising id, and the root of just these; "" within a scope."""
+        now = microseconds(self.now())
+        with self.store.read() as moment:
+            records = list(moment.select(line, scope.filter, order="id", now=now))
+            if scope.fixed:
+                return "", records
+            if not moment.due(line, now, 1):
+                return moment.head(line).root.hash.hex(), records
+            versions = {each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records}
+            return root_of(versions).hex(), records
 
     # Listening, checking, closing
 
@@ -346,7 +361,7 @@ class Writing:
             case ForgetWhere():
                 return self.writer.forget_where(operation.where)
             case Clear():
-                return self.writer.forget_where(Everything())
+                return self.writer.clear()
             case Batch():
                 if operation.expect_head is not None:
                     check_head(self._transaction, self._line, operation.expect_head)

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable, Sequence
 
-from recollect.errors import RecollectError
+from recollect.errors import ClosedError, ForkedError, RecollectError
 from recollect.stores.base import Commit
 
 _log = logging.getLogger("recollect")
@@ -77,9 +77,12 @@ class Subscription:
                 wakes, closing = self._wakes, self._closing
             try:
                 self._deliver()
-            except RecollectError as error:  # the store is closed or out of reach: there is nothing more to read
+            except (ClosedError, ForkedError) as error:  # there is nothing more to read
                 self.error = error
                 closing = True
+            except RecollectError as error:  # busy, or out of reach for now: the log keeps what is to be delivered
+                self.error = error
+                _log.warning("a listener could not read the log, and tries again at the next commit: %s", error)
             with self._woken:
                 self._done = wakes
                 self._woken.notify_all()

@@ -22,7 +22,7 @@ from recollect.errors import (
     ScopeError,
     UnknownRecordError,
 )
-from recollect.filters.tree import AllOf, Filter, Is
+from recollect.filters.tree import AllOf, Everything, Filter, Is
 from recollect.indexes.merkle import update, version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
@@ -34,6 +34,8 @@ from recollect.stores.base import Change, Commit, Line, Stored, Transaction, exp
 FORGOTTEN = ""
 #: Kinds whose names begin so are the engine's own.
 INTERNAL = "_"
+#: So many records that are due go with a commit, the longest due first: no commit is held up for long.
+SWEPT = 1000
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
 
@@ -302,14 +304,14 @@ class Writer:
                 raise UnknownRecordError(record_id, self._line.namespace)
             return Outcome(None, "unchanged")
         _check_expectation(record_id, expect, held)
-        self._drop(held, "forgotten")
+        self._drop(held.id, "forgotten")
         return Outcome(held, "forgotten")
 
     def forget_where(self, where: Filter) -> int:
         """Forget every record in the scope that matches; how many."""
         found = list(self._tx.select(self._line, AllOf.of(self._scope.filter, where), order="id", now=self._micros))
         for record in found:
-            self._drop(record, "forgotten")
+            self._drop(record.id, "forgotten")
         return len(found)
 
     # The store, and the commit
@@ -329,14 +331,30 @@ class Writer:
         self._pending[record.id] = change
         self._journal.append(record.id)
 
-    def _drop(self, record: Record, cause: str) -> None:
-        change = Change(record.id, self._before(record.id), None, cause)
-        self._tx.drop(self._line, record.id)
-        self._pending[record.id] = change
-        self._journal.append(record.id)
+    def _drop(self, record_id: str, cause: str) -> None:
+        change = Change(record_id, self._before(record_id), None, cause)
+        self._tx.drop(self._line, record_id)
+        self._pending[record_id] = change
+        self._journal.append(record_id)
+
+    def sweep(self, limit: int) -> None:
+        """Drop records that are due. What was written here stays for the next commit, so that the log tells of it."""
+        for record_id in self._tx.due(self._line, self._micros, limit):
+            own = self._pending.get(record_id)
+            if own is None or own.before == own.after:
+                self._drop(record_id, "expired")
+
+    def clear(self) -> int:
+        """Forget every record in the scope; how many. Those that are due go too, uncounted."""
+        count = self.forget_where(Everything())
+        if not self._scope.fixed:
+            self.sweep(2**62)
+        return count
 
     def commit(self, actor: str | None, reason: str | None) -> Commit | None:
-        """Append the net effect to the log; None, and nothing, where there is none."""
+        """Append the net effect to the log, and what is due with it; None, and nothing, where there is no effect."""
+        if any(change.before != change.after for change in self._pending.values()):
+            self.sweep(SWEPT)
         changes = tuple(change for change in self._pending.values() if change.before != change.after)
         if not changes:
             return None

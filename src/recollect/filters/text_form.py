@@ -11,6 +11,7 @@ quotes, with `\\"` and `\\\\` inside; so do keys of metadata: `meta."a.b c"=1`. 
 
 from __future__ import annotations
 
+import difflib
 import json
 import re
 from datetime import UTC, datetime, tzinfo
@@ -36,6 +37,15 @@ from recollect.filters.tree import (
 )
 
 _TOKEN = re.compile(r'\s*(?:([()])|(!=|>=|<=|=|~|<|>)|((?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))', re.DOTALL)
+#: The operators of each key beside `!=`; the text fields of a record take "=".
+_OPERATORS = {
+    "tag": "=",
+    "content": "~",
+    "words": "= or ~",
+    "importance": ">=",
+    "time": "<, <=, =, >= or >",
+    "meta.KEY": "= or ~",
+}
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
 _LAST = datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
 
@@ -163,8 +173,17 @@ class _Reader:
             return self.timed(operator, text)
         if name.startswith("meta.") and operator in "=~":
             return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", _meta_value(value))
-        known = ", ".join((*TEXT_FIELDS, "tag", "content", "words", "importance", "time", "meta.KEY"))
-        raise InvalidFilterError(f"{name} {operator}", f"is no condition (keys: {known})")
+        operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "=")
+        taken = operators.get("meta.KEY" if name.startswith("meta.") else name)
+        if taken:
+            raise InvalidFilterError(f"{name} {operator}", f"is no condition: {name} takes {taken} or !=")
+        close = difflib.get_close_matches(name, operators, 1)
+        raise InvalidFilterError(
+            f"{name} {operator}",
+            f"is no condition: did you mean {close[0]!r}?"
+            if close
+            else f"is no condition (keys: {', '.join(operators)})",
+        )
 
     def timed(self, operator: str, text: str) -> Filter:
         try:

@@ -44,6 +44,13 @@ class Damage(NamedTuple):
     reason: str
 
 
+class Promise(NamedTuple):
+    """The root that a namespace has once it holds the items that were given for it, and nothing else."""
+
+    namespace: str | None
+    root: str
+
+
 class Importer(Protocol):
     """A format that memories are imported from.
 
@@ -56,7 +63,7 @@ class Importer(Protocol):
     summary: str
     exact: bool
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage | Promise]:
         """The items of the source at `path`, in its order. Times without an offset are taken in `zone`.
 
         Raises: ImportFormatError, before anything is given, where the source is not of this format at all.

@@ -17,10 +17,11 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
-from recollect.errors import InvalidRecordError, RecollectError, StoreBusyError
+from recollect.errors import InvalidRecordError, RecollectError
 from recollect.importers.base import (
     Damage,
     Item,
+    Promise,
     UnreadableError,
     format_error,
     kind_of,
@@ -36,7 +37,6 @@ FORMAT = 1
 _HEADER = "recollect"
 #: No record's line is longer: 10 MiB of content, each byte escaped.
 _LONGEST_LINE = 2**28
-_ATTEMPTS = 20
 
 
 class JsonLines:
@@ -46,7 +46,7 @@ class JsonLines:
     summary = "Recollect: JSON lines written by `recollect export`; records come back exactly as they were"
     exact = True
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage | Promise]:
         if not os.path.isfile(path):  # it is read twice, which a pipe cannot be
             rule = "is not a regular file" if os.path.exists(path) else "is not there"
             raise format_error(path, "", rule)
@@ -65,6 +65,7 @@ class JsonLines:
 class _Header(NamedTuple):
     namespace: str
     records: int
+    root: str | None
     place: str
 
 
@@ -103,15 +104,18 @@ def _header(value: dict[str, Any], place: str) -> _Header:
             if version != FORMAT:
                 raise UnreadableError(f"is a header of format {version}; this release reads format {FORMAT}")
             try:
-                return _Header(record_id(namespace, "namespace"), records, place)
+                root = value[_HEADER].get("root")
+                return _Header(
+                    record_id(namespace, "namespace"), records, root if isinstance(root, str) else None, place
+                )
             except InvalidRecordError as error:
                 raise UnreadableError(f"is a header whose namespace {error.args[2]}") from None
     raise UnreadableError("is not a header with a format, a namespace and the number of records")
 
 
-def _begins_as_header(line: bytes | None) -> bool:
-    """Whether a line that cannot be read was a header: no record has such a key."""
-    return line is not None and line.lstrip().startswith(b'{"recollect"')
+def is_export(beginning: bytes) -> bool:
+    """Whether a file, or a line that cannot be read, begins as a header does: no record has such a key."""
+    return beginning.lstrip().startswith(b'{"recollect"')
 
 
 def _count_headers(path: Path, file: BinaryIO) -> int:
@@ -128,13 +132,13 @@ def _count_headers(path: Path, file: BinaryIO) -> int:
         except UnreadableError as error:
             if not found:
                 raise format_error(path, f"line {number}", str(error)) from None
-            found += _begins_as_header(line)
+            found += line is not None and is_export(line)
     if not found:
         raise format_error(path, "", "is empty")
     return found
 
 
-def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage]:
+def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
     header: _Header | None = None
     passed = 0
     for number, line in _lines(file):
@@ -145,8 +149,8 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage]:
             value = _value(line)
         except UnreadableError as error:
             reason = error
-        if _HEADER in value or (reason is not None and _begins_as_header(line)):
-            yield from _missing(header, passed)
+        if _HEADER in value or (reason is not None and line is not None and is_export(line)):
+            yield from _ended(header, passed, several)
             header, passed = None, 0
             try:
                 header = _header(value, place)
@@ -162,12 +166,15 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage]:
             yield Item(namespace=header.namespace if several else None, fields=_fields(value), place=place)
         except UnreadableError as error:
             yield Damage(place, str(error))
-    yield from _missing(header, passed)
+    yield from _ended(header, passed, several)
 
 
-def _missing(header: _Header | None, passed: int) -> Iterator[Damage]:
+def _ended(header: _Header | None, passed: int, several: bool) -> Iterator[Damage | Promise]:
+    """What there is to say at the end of a header's records."""
     if header is not None and passed != header.records:
         yield Damage(header.place, f"the header promises {header.records} records; {passed} lines follow it")
+    if header is not None and header.root is not None:
+        yield Promise(header.namespace if several else None, header.root)
 
 
 def _fields(value: dict[str, Any]) -> dict[str, Any]:
@@ -191,19 +198,10 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
     """Write a header and every record of a memory, by rising id, as JSON lines; how many records.
 
     The file should be UTF-8 with newlines as they are (`open(path, "w", encoding="utf-8", newline="\\\\n")`). The
-    header's root is the namespace's; a memory narrowed to a scope has none.
-
-    Raises: StoreBusyError where the memory does not stand still for long enough to be read.
+    header's root is that of these records; a memory narrowed to a scope has none.
     """
-    for _ in range(_ATTEMPTS):
-        stats = memory.stats()
-        records = memory.find(order="id")
-        root = stats.get("root")
-        if root is None or memory.root == root:
-            break
-    else:
-        raise StoreBusyError(repr(memory), "every attempt to export it met a new commit")
-    about = {"format": FORMAT, "namespace": memory.name, "root": root, "records": len(records)}
+    root, records = memory.held()
+    about = {"format": FORMAT, "namespace": memory.name, "root": root or None, "records": len(records)}
     for value in ({_HEADER: about}, *(record.to_json() for record in records)):
         file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
     return len(records)

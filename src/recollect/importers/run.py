@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError, UnknownRecordError
-from recollect.importers.base import Damage, Importer, Item
+from recollect.importers.base import Damage, Importer, Item, Promise
 from recollect.operations import ABSENT, Remember, Update
 from recollect.records.record import Record
 
@@ -35,6 +36,8 @@ class ImportReport:
     renumbered  how many got another id than their own, because another text is held under it
     damaged     what could not be remembered, in the order of the source
     namespaces  how many items each namespace holds of the source
+    roots       by namespace, whether its root is now the one that the source promises; not so where it holds other
+                records too, or the store has another key
     """
 
     created: int = 0
@@ -44,6 +47,7 @@ class ImportReport:
     renumbered: int = 0
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
+    roots: dict[str, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -54,7 +58,36 @@ class ImportReport:
             "renumbered": self.renumbered,
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
+            "roots": dict(self.roots),
         }
+
+
+class Source:
+    """What is to be imported, with its beginning read, so that it is known to be of the format.
+
+    zone  in which times without an offset are taken
+
+    Raises: ImportFormatError.
+    """
+
+    def __init__(self, importer: Importer, path: Path, zone: tzinfo = UTC) -> None:
+        self.exact = importer.exact
+        items = importer.read(path, zone)
+        self.items = chain([each for each in (next(items, None),) if each is not None], items)
+
+
+def import_source(memory: Memory, source: Source, *, progress: Callable[[int], object] | None = None) -> ImportReport:
+    """Remember what a source holds.
+
+    progress  is called with the number of items done, after each commit
+
+    Raises: StoreError where the store fails: what was committed stays, and running it again goes on from there.
+    """
+    run = _Run(memory, source.exact, progress)
+    for each in source.items:
+        run.take(each)
+    run.flush()
+    return run.report()
 
 
 def import_path(
@@ -65,19 +98,8 @@ def import_path(
     zone: tzinfo = UTC,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
-    """Remember what is at `path`.
-
-    zone      in which times without an offset are taken
-    progress  is called with the number of items done, after each commit
-
-    Raises: ImportFormatError where the source is not of the format, before anything is remembered; StoreError where
-    the store fails: what was committed stays, and running it again goes on from there.
-    """
-    run = _Run(memory, importer.exact, progress)
-    for each in importer.read(path, zone):
-        run.take(each)
-    run.flush()
-    return run.report()
+    """Remember what is at `path`: `import_source` of a `Source`, with the errors of both."""
+    return import_source(memory, Source(importer, path, zone), progress=progress)
 
 
 class _Run:
@@ -93,8 +115,13 @@ class _Run:
         self._damaged: list[tuple[int, Damage]] = []
         self._outcomes: dict[str, int] = {"created": 0, "unchanged": 0, "updated": 0, "differing": 0, "renumbered": 0}
         self._namespaces: dict[str, int] = {}
+        self._roots: dict[str, bool] = {}
 
-    def take(self, each: Item | Damage) -> None:
+    def take(self, each: Item | Damage | Promise) -> None:
+        if isinstance(each, Promise):
+            self.flush()
+            self._keep(each)
+            return
         self._taken += 1
         if isinstance(each, Damage):
             self._damaged.append((self._taken, each))
@@ -129,9 +156,14 @@ class _Run:
         if self._progress is not None:
             self._progress(self._done)
 
+    def _keep(self, promise: Promise) -> None:
+        memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
+        with suppress(ScopeError):  # a scope sees part of the namespace, which has no root
+            self._roots[memory.name] = memory.root == promise.root
+
     def report(self) -> ImportReport:
         damaged = tuple(damage for _, damage in sorted(self._damaged, key=lambda each: each[0]))
-        return ImportReport(damaged=damaged, namespaces=self._namespaces, **self._outcomes)
+        return ImportReport(damaged=damaged, namespaces=self._namespaces, roots=self._roots, **self._outcomes)
 
 
 def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,7 +16,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, NewType, TypedDict
 
-from recollect.errors import CodecError, InvalidRecordError, UnknownArgumentError, shown
+from recollect.arguments import check_known
+from recollect.errors import CodecError, InvalidRecordError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.unicode import fold, has_surrogate, nfc
@@ -419,10 +419,7 @@ def _unknown(value: object) -> tuple[codec.RawField, ...]:
 
 def check_field(name: str, call: str) -> None:
     """Raises: UnknownArgumentError, with the nearest field, where `name` is no field of a record."""
-    if name not in FIELD_NAMES:
-        name = str(name)
-        close = difflib.get_close_matches(name, FIELD_NAMES, 1)
-        raise UnknownArgumentError(call, name, close[0] if close else "")
+    check_known(call, name, FIELD_NAMES)
 
 
 def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -434,8 +431,6 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidRecordError("record", data, "must be a JSON object")
     if "content" in data and "data" in data:
         raise InvalidRecordError("data", data["data"], "is given beside content: a record has one of them")
-    if "content" in data and "data" in data:
-        raise InvalidRecordError("content", data["content"], "is given twice, as content and as data")
     out: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TIME_FIELDS and isinstance(value, str):

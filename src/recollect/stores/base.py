@@ -174,12 +174,18 @@ class View(Protocol):
         """The live records of a conversation at a position. Cost: O(log n)."""
         ...
 
+    def due(self, line: Line, now: int, limit: int) -> list[str]:
+        """The ids that are due at `now`, the longest due first, then by id. Cost: in proportion to what is given."""
+        ...
+
     def changed(self, line: Line, since: int) -> list[str]:
         """The ids that the commits after `since` touched, each once. Cost: in proportion to those commits."""
         ...
 
-    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
-        """The commits after `since`, oldest first."""
+    def commits(
+        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+    ) -> Iterator[Commit]:
+        """The commits after `since`, oldest first; with `record_id` those that touched it, at a cost in proportion."""
         ...
 
     def node(self, place: int) -> bytes:
@@ -188,7 +194,10 @@ class View(Protocol):
 
 
 class Transaction(View, Protocol):
-    """A view that can write, and sees what it wrote. Nothing is seen by others, or durable, before it ends well."""
+    """A view that can write, and sees what it wrote. Nothing is seen by others, or durable, before it ends well.
+
+    Of the versions that were put, only those that a commit names are kept.
+    """
 
     def put(self, line: Line, record: Record, stored: Stored) -> None:
         """Make this version the live one of its id."""

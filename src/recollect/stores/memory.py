@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import threading
 import uuid
+from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError
 from recollect.filters.tree import Filter
 from recollect.indexes.merkle import PUBLIC_KEY
+from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Commit, Head, Line, Stored, Tally, check_seq, expired, in_order, tally_of
 
@@ -31,6 +33,7 @@ class _Ledger:
     known: set[str] = field(default_factory=set)
     log: list[Commit] = field(default_factory=list)
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
+    expiring: list[tuple[int, str]] = field(default_factory=list)  # in order
 
     def replace(self, record_id: str, held: tuple[Stored, Record] | None) -> None:
         """Let the id have another version, or none."""
@@ -42,10 +45,14 @@ class _Ledger:
                 places[before.position].discard(record_id)
                 if not places[before.position]:
                     del places[before.position]
+            if before.expires is not None:
+                del self.expiring[bisect_left(self.expiring, (microseconds(before.expires), record_id))]
         if held is not None:
             self.live[record_id] = held
             if held[1].conversation is not None and held[1].position is not None:
                 self.turns.setdefault(held[1].conversation, {}).setdefault(held[1].position, set()).add(record_id)
+            if held[1].expires is not None:
+                insort(self.expiring, (microseconds(held[1].expires), record_id))
 
 
 class MemoryStore:
@@ -113,6 +120,10 @@ class MemoryStore:
             self._nodes[1:] = []
 
 
+def _touches(commit: Commit, record_id: str | None) -> bool:
+    return record_id is None or any(change.id == record_id for change in commit.changes)
+
+
 class _MemoryView:
     def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
         self._ledgers = ledgers
@@ -168,13 +179,23 @@ class _MemoryView:
         ledger = self._ledger(line)
         return [ledger.live[each][0] for each in sorted(ledger.turns.get(conversation, {}).get(position, ()))]
 
+    def due(self, line: Line, now: int, limit: int) -> list[str]:
+        return [record_id for _, record_id in islice(self._due(line, now), limit)]
+
+    def _due(self, line: Line, now: int) -> Iterable[tuple[int, str]]:
+        return takewhile(lambda each: each[0] <= now, self._ledger(line).expiring)
+
     def changed(self, line: Line, since: int) -> list[str]:
         commits = self._ledger(line).log[since:]
         return list(dict.fromkeys(change.id for commit in commits for change in commit.changes))
 
-    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
-        log = self._ledger(line).log[max(since, 0) :]
-        yield from log if limit is None else log[:limit]
+    def commits(
+        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+    ) -> Iterator[Commit]:
+        return islice((each for each in self._log(line, max(since, 0)) if _touches(each, record_id)), limit)
+
+    def _log(self, line: Line, since: int) -> Iterable[Commit]:
+        return islice(self._ledger(line).log, since, None)
 
     def node(self, place: int) -> bytes:
         return self._nodes[place]
@@ -241,13 +262,21 @@ class _MemoryTransaction(_MemoryView):
         ]
         return [stored for _, stored in sorted(turns)]
 
+    def _due(self, line: Line, now: int) -> Iterable[tuple[int, str]]:
+        staged = self._staged.get(line, {})
+        own = (held[1] for held in staged.values() if held is not None)
+        return sorted(
+            [each for each in super()._due(line, now) if each[1] not in staged]
+            + [(microseconds(each.expires), each.id) for each in own if each.expires is not None and expired(each, now)]
+        )
+
     def payload(self, line: Line, version: bytes) -> bytes | None:
         staged = (stored.payload for each, stored in self._versions if each == line and stored.version == version)
         return next(staged, None) or super().payload(line, version)
 
-    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
+    def _log(self, line: Line, since: int) -> Iterable[Commit]:
         staged = [each for each in self._commits if (each.namespace, each.branch) == line and each.seq > since]
-        yield from islice((*super().commits(line, since), *staged), limit)
+        return (*super()._log(line, since), *staged)
 
     def node(self, place: int) -> bytes:
         return self._nodes[place] if place < len(self._nodes) else self._pages[place - len(self._nodes)]
@@ -270,8 +299,10 @@ class _MemoryTransaction(_MemoryView):
     def put_in_place(self) -> None:
         """Let everyone see what was staged."""
         self._nodes.extend(self._pages)
+        named = {(commit.namespace, change.after) for commit in self._commits for change in commit.changes}
         for line, stored in self._versions:
-            self._ledgers.setdefault(line, _Ledger()).versions[stored.version] = stored.payload
+            if (line.namespace, stored.version) in named:
+                self._ledgers.setdefault(line, _Ledger()).versions[stored.version] = stored.payload
         for line, staged in self._staged.items():
             ledger = self._ledgers.setdefault(line, _Ledger())
             for record_id, held in staged.items():

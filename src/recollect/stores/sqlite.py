@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import apsw
 
@@ -41,6 +42,8 @@ from recollect.stores.sqlite_view import SqliteTransaction, SqliteView
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
+#: So many readers' connections are kept for the next.
+_IDLE = 8
 #: What the modes promise after a power cut (`PRAGMA synchronous`).
 DURABILITY = {
     "full": "FULL",  # every acknowledged commit
@@ -107,8 +110,12 @@ class SqliteStore:
 
     def _connect(self, *, writing: bool) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
+        name = self.path
+        if self._write_refused and _stands_still(self.path):
+            # SQLite would make files beside it, which it cannot here and need not.
+            name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = apsw.Connection(self.path, flags=flags)
+            connection = apsw.Connection(name, flags=flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             if not writing:
                 connection.execute("PRAGMA query_only = 1")
@@ -186,9 +193,13 @@ class SqliteStore:
         finally:
             with self._readers_done:
                 self._busy_readers -= 1
-                if connection is not None:
+                surplus: apsw.Connection | None = connection
+                if connection is not None and len(self._idle) < _IDLE:
                     self._idle.append(connection)
+                    surplus = None
                 self._readers_done.notify_all()
+            if surplus is not None:
+                surplus.close()
 
     @contextmanager
     def read(self) -> Iterator[SqliteView]:
@@ -218,6 +229,7 @@ class SqliteStore:
             try:
                 transaction = SqliteTransaction(self._writer, self.path)
                 yield transaction
+                transaction.leave_unnamed_out()
                 transaction.check_open()
                 with translated(self.path):
                     self._writer.execute("COMMIT")
@@ -309,6 +321,16 @@ def _must_not_write(path: str, read_only: bool) -> str:
     if stat.S_ISREG(mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
         return "the file is marked read-only"
     return ""
+
+
+def _stands_still(path: str) -> bool:
+    """Whether nobody can write to the file or beside it, and no log lies there: it is on read-only media, say."""
+    return not (
+        os.access(path, os.W_OK)
+        or os.access(os.path.dirname(path), os.W_OK)
+        or os.path.exists(path + "-wal")
+        or os.path.exists(path + "-shm")
+    )
 
 
 def _admit(path: str, create: bool) -> bool:

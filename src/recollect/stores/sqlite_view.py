@@ -192,16 +192,23 @@ class SqliteView:
         )
         return [Stored(*row) for row in rows]
 
+    def due(self, line: Line, now: int, limit: int) -> list[str]:
+        sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
+        return [row[0] for row in self._sql(sql, (self._branch(line), now, limit))]
+
     def changed(self, line: Line, since: int) -> list[str]:
         rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
         return list(dict.fromkeys(row[0] for row in rows))
 
-    def commits(self, line: Line, since: int = 0, limit: int | None = None) -> Iterator[Commit]:
+    def commits(
+        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+    ) -> Iterator[Commit]:
         branch = self._branch(line)
+        touching = "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?) "
         rows = self._sql(
             "SELECT seq, parents, time, actor, reason, root, page FROM commits WHERE branch = ? AND seq > ? "
-            "ORDER BY seq LIMIT ?",
-            (branch, since, -1 if limit is None else limit),
+            f"{'' if record_id is None else touching}ORDER BY seq LIMIT ?",
+            (branch, since, *(() if record_id is None else (branch, record_id)), -1 if limit is None else limit),
         )
         for seq, parents, time, actor, reason, root, page in list(rows):
             changes = self._sql(
@@ -231,6 +238,7 @@ class SqliteTransaction(SqliteView):
     def __init__(self, connection: apsw.Connection, path: str) -> None:
         super().__init__(connection, path)
         self._connection = connection
+        self._unnamed: dict[tuple[str, bytes | None], int] = {}  # versions that were put and that no commit names yet
 
     def check_open(self) -> None:
         """Raises: StoreIOError where an error has made SQLite undo the transaction: what came now would stand alone."""
@@ -267,6 +275,7 @@ class SqliteTransaction(SqliteView):
                 (namespace, stored.version, stored.payload),
             )
             version = self._connection.last_insert_rowid()
+            self._unnamed[line.namespace, stored.version] = version
         self._sql(
             _PUT_HEAD,
             (
@@ -310,6 +319,13 @@ class SqliteTransaction(SqliteView):
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(branch, commit.seq, place, *change) for place, change in enumerate(commit.changes)],
             )
+        for change in commit.changes:
+            self._unnamed.pop((commit.namespace, change.after), None)
+
+    def leave_unnamed_out(self) -> None:
+        """Keep no version that was written over, or dropped again, before a commit named it."""
+        for number in self._unnamed.values():
+            self._sql("DELETE FROM versions WHERE number = ?", (number,))
 
     def set_meta(self, name: str, value: str) -> None:
         self._sql(

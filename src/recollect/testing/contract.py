@@ -305,6 +305,34 @@ class StoreContract:
                 assert view.count(LINE, f.everything(), now=now) == there
             assert view.get(LINE, "a") is not None  # what is due is still held, until it is swept
 
+    def test_what_is_due_is_given_by_age_and_id_also_where_it_is_staged(self, store: Store) -> None:
+        days = {name: datetime(2026, 1, day, tzinfo=UTC) for name, day in (("d", 4), ("b", 3), ("a", 4), ("c", 5))}
+        write(store, [note(name, expires=day) for name, day in days.items()] + [note("e")])
+        now = microseconds(days["d"])
+        with store.read() as view:
+            assert view.due(LINE, now, 10) == ["b", "a", "d"]
+            assert view.due(LINE, now, 2) == ["b", "a"]
+            assert view.due(LINE, now - 1, 10) == ["b"]
+        with store.write() as transaction:
+            write_into(transaction, store.key, [note("b"), note("f", expires=days["b"])], ["a"])
+            assert transaction.due(LINE, now, 10) == ["f", "d"]
+        with store.read() as view:
+            assert view.due(LINE, now, 10) == ["f", "d"]
+            assert view.due(Line("other"), now, 10) == []
+
+    def test_only_versions_that_a_commit_names_are_kept(self, store: Store) -> None:
+        passing = note("a", "passing")
+        gone = note("b", "gone")
+        with store.write() as transaction:
+            for record in (passing, gone):
+                transaction.put(LINE, record, stored(record, store.key))
+            transaction.drop(LINE, "b")
+            write_into(transaction, store.key, [note("a", "final")])
+        with store.read() as view:
+            assert view.payload(LINE, stored(note("a", "final"), store.key).version) is not None
+            for record in (passing, gone):
+                assert view.payload(LINE, stored(record, store.key).version) is None
+
     def test_pages_are_kept_and_the_trie_holds_what_is_held(self, store: Store) -> None:
         held = {f"id {number}": note(f"id {number}", f"text {number}") for number in range(50)}
         for record in held.values():

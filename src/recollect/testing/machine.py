@@ -66,8 +66,12 @@ def memory_machine(
             self.seq = 0
 
         def _committed(self, before: dict[str, Record]) -> None:
+            """A commit sweeps what is due, except what it wrote itself."""
             if before != self.model:
                 self.seq += 1
+                for record_id, record in list(self.model.items()):
+                    if before.get(record_id) == record and not self._live(record_id):
+                        del self.model[record_id]
 
         def _live(self, record_id: str) -> Record | None:
             """The model's record, unless it is due. (The clock moves by seconds; records expire at midnights.)"""
@@ -147,6 +151,13 @@ def memory_machine(
             assert self.memory.forget_where(where) == len(gone)
             for record_id in gone:
                 del self.model[record_id]
+            self._committed(before)
+
+        @rule()
+        def clear(self) -> None:
+            before = dict(self.model)
+            assert self.memory.clear() == sum(self._live(record_id) is not None for record_id in before)
+            self.model.clear()
             self._committed(before)
 
         @rule(batch=st.lists(records(IDS), max_size=4, unique_by=lambda record: record.id), fails=st.booleans())

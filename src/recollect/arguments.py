@@ -1,0 +1,48 @@
+"""Keyword arguments that a call does not have: our error, with the nearest that it has.
+
+Python's own TypeError would do, but every other wrong argument is told by an error of ours, with its code.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from recollect.errors import UnknownArgumentError
+
+C = TypeVar("C", bound=Callable[..., Any])
+T = TypeVar("T", bound=type)
+
+
+def check_known(call: str, name: object, known: tuple[str, ...]) -> None:
+    """Raises: UnknownArgumentError, with the nearest of the known names, where `name` is none of them."""
+    if name not in known:
+        close = difflib.get_close_matches(str(name), known, 1)
+        raise UnknownArgumentError(call, str(name), close[0] if close else "")
+
+
+def named(call: C) -> C:
+    """The function, raising UnknownArgumentError where it is given a keyword that it does not have."""
+    parameters = inspect.signature(call).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return call  # it looks at them itself
+    known = tuple(each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY)
+
+    @functools.wraps(call)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for name in kwargs:
+            check_known(f"{call.__name__}()", name, known)
+        return call(*args, **kwargs)
+
+    return checked  # type: ignore[return-value]
+
+
+def all_named(kind: T) -> T:
+    """The class, its public methods `named`."""
+    for name, member in list(vars(kind).items()):
+        if inspect.isfunction(member) and not name.startswith("_"):
+            setattr(kind, name, named(member))
+    return kind
