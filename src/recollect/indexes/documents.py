@@ -41,6 +41,7 @@ class Document(NamedTuple):
     weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
     civil     its local date (`civil_of`); 0 where it has no time
     offers    the kinds of answers that it has (`text.answers.Kind`)
+    language  in which its words were read (`text.languages.CODES`)
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     """
 
@@ -56,6 +57,7 @@ class Document(NamedTuple):
     weight: int = ONE
     civil: int = 0
     offers: int = 0
+    language: int = 0
     standing: int = 0
 
 
@@ -84,6 +86,7 @@ class Table:
     weight: Ints
     civil: Ints
     offers: Ints
+    language: Ints
     standing: Ints
     alive: Flags
     before: Ints
@@ -129,6 +132,12 @@ class Table:
         )
 
     @cached_property
+    def languages(self) -> Ints:
+        """How many live documents were read in each language, by its number."""
+        spoken = self.language[: self.count][self.alive[: self.count]]
+        return np.bincount(spoken).astype(np.int64)
+
+    @cached_property
     def session_lengths(self) -> Ints:
         """The number of tokens in each session, by its number; 0 for one that has no live document."""
         numbers = np.flatnonzero(self.alive[: self.count] & (self.session[: self.count] != NONE))
@@ -153,6 +162,7 @@ _COLUMNS = (
     "_weight",
     "_civil",
     "_offers",
+    "_language",
     "_standing",
     "_before",
     "_after",
@@ -170,6 +180,7 @@ class Documents:
     _weight: Ints
     _civil: Ints
     _offers: Ints
+    _language: Ints
     _standing: Ints
     _before: Ints
     _after: Ints
@@ -215,6 +226,7 @@ class Documents:
         self._weight[number] = document.weight
         self._civil[number] = document.civil
         self._offers[number] = document.offers
+        self._language[number] = document.language
         self._standing[number] = document.standing
         self._speaker[number] = NONE
         if document.speaker:
@@ -290,6 +302,7 @@ class Documents:
             weight=self._weight,
             civil=self._civil,
             offers=self._offers,
+            language=self._language,
             standing=self._standing,
             speakers=self._speakers,
             alive=self._alive,
