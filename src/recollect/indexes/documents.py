@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.fixed import ONE
-from recollect.text.words import Term
+from recollect.text.words import Term, folded
 
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -132,10 +132,27 @@ class Table:
         )
 
     @cached_property
-    def languages(self) -> Ints:
-        """How many live documents were read in each language, by its number."""
-        spoken = self.language[: self.count][self.alive[: self.count]]
-        return np.bincount(spoken).astype(np.int64)
+    def _all_languages(self) -> Ints:
+        return np.bincount(self.language[: self.count][self.alive[: self.count]])
+
+    def languages(self, visible: Flags | None) -> Ints:
+        """How many live documents were read in each language, by its number; of those that are visible."""
+        if visible is None:
+            return self._all_languages
+        return np.bincount(self.language[: self.count][visible & self.alive[: self.count]])
+
+    @cached_property
+    def _all_speakers(self) -> dict[int, str]:
+        return self._spoken(self.alive[: self.count])
+
+    def spoken_by(self, visible: Flags | None) -> dict[int, str]:
+        """The names of those who speak in live documents, folded, by number; of those that are visible."""
+        return self._all_speakers if visible is None else self._spoken(visible & self.alive[: self.count])
+
+    def _spoken(self, documents: Flags) -> dict[int, str]:
+        names = {number: name for name, number in self.speakers.items() if not name.startswith("\0")}
+        live = np.unique(self.speaker[: self.count][documents])
+        return {number: folded(names[number]) for number in map(int, live) if number in names}
 
     @cached_property
     def session_lengths(self) -> Ints:

@@ -18,6 +18,7 @@ import numpy as np
 
 from recollect.indexes.documents import NONE, Flags, Ints, Table, civil_of
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
+from recollect.indexes.vocabulary import LEAST_LETTERS, comparable
 from recollect.indexes.words import Found, QueryTerm, Scores, WordView, asked_terms
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
@@ -63,24 +64,25 @@ def read(text: str, view: WordView, visible: Flags | None, today: date, tag: str
     """
     dates = named(text, today)
     spoken = subject_of(text)
-    if _in_spans(dates, view.table).any():
+    then = _in_spans(dates, view.table)
+    if (then if visible is None else then & visible).any():
         # Where something was said at that time, "yesterday" tells the time and is no word to look for.
         for phrase in dates.relative:
             spoken = spoken.replace(phrase, " ")
+    speaker, misspelt = _speaker(text, view, visible)
     wanted = [(term.term, term.word) for term in terms(spoken, _language(text, view, visible, tag))]
+    wanted = [each for each in wanted if each[1] not in misspelt] or wanted
     asked = tuple(asked_terms(view, wanted, visible))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in wanted if term in kept)
-    return Question(asked, sequence, dates, _speaker(text, view, visible), asks_for(text), visible)
+    return Question(asked, sequence, dates, speaker, asks_for(text), visible)
 
 
 def _language(text: str, view: WordView, visible: Flags | None, tag: str | None) -> str:
     """In which language a question's words are read: one that documents are written in, where it is not told."""
     if known(tag):
         return language_of(text, tag)
-    counts = view.table.languages
-    if visible is not None:
-        counts = np.bincount(view.table.language[: view.table.count][visible & view.table.alive[: view.table.count]])
+    counts = view.table.languages(visible)
     if np.count_nonzero(counts) == 1:
         return CODES[int(counts.argmax())]
     own = language_of(text)
@@ -97,25 +99,44 @@ def _in_spans(dates: Named, table: Table) -> Flags:
     return out & table.alive[: table.count]
 
 
-def _speaker(text: str, view: WordView, visible: Flags | None) -> int:
-    """The speaker whom a question names first: by name, by its first three letters, or as "I" where there is a user."""
-    seen = None if visible is None else set(np.unique(view.table.speaker[: view.table.count][visible]).tolist())
+def _speaker(text: str, view: WordView, visible: Flags | None) -> tuple[int, set[str]]:
+    """The speaker whom a question names first, and the misspelt names in it.
+
+    By name, by its first three letters, by a word that nobody uses and that is almost a name, or as "I" where there is
+    a user.
+    """
+    names = view.table.spoken_by(visible)
+    misspelt: set[str] = set()
     for raw in _WORD.findall(text):
-        word = raw.partition("'")[0]
-        found = set(view.speakers(stem(folded(word)), visible))
-        if len(word) == 3 and word[0].isupper():
-            found |= {
-                number
-                for name, number in view.table.speakers.items()
-                if name[:3].lower() == word.lower() and name[:1] != "\0"
-            }
-        if seen is not None:
-            found &= seen
+        plain = raw.partition("'")[0]
+        word = folded(plain)
+        found = {number for number in view.speakers(stem(word), visible) if number in names}
+        if not found and len(plain) == 3 and plain[0].isupper():
+            found = {number for number, name in names.items() if name[:3] == word}
+        if not found and comparable(word) and not view.known(stem(word), visible):
+            found = {number for number, name in names.items() if any(_almost(word, each) for each in name.split())}
+            if found:
+                misspelt.add(word)
         if found:
-            return found.pop() if len(found) == 1 else NONE
+            return (found.pop() if len(found) == 1 else NONE), misspelt
     if _FIRST_PERSON & {run for run, _ in runs(text)}:
-        return view.table.speakers.get("\0user", NONE)
-    return NONE
+        return view.table.speakers.get("\0user", NONE), misspelt
+    return NONE, misspelt
+
+
+def _almost(word: str, name: str) -> bool:
+    """Whether a word is a name of four letters or more but for one letter changed, left out, put in, or two swapped.
+
+    >>> _almost("melanei", "melanie"), _almost("ben", "ken"), _almost("melanie", "melania")
+    (True, False, True)
+    """
+    if len(name) < LEAST_LETTERS or abs(len(word) - len(name)) > 1:
+        return False
+    start = next((at for at, (one, other) in enumerate(zip(word, name, strict=False)) if one != other), len(word))
+    one, other = word[start:], name[start:]
+    return (
+        one[1:] == other[1:] or one[1:] == other or one == other[1:] or (one[1::-1], one[2:]) == (other[:2], other[2:])
+    )
 
 
 class Signal(Protocol):
