@@ -130,6 +130,13 @@ class AsyncMemory:
     async def seq(self) -> int:
         return await self._run(lambda: self._memory.seq)
 
+    async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
+        """As `Memory.embed_all`; the progress is told in the thread of the call, not in the event loop."""
+        return await self._run(self._memory.embed_all, batch_size, progress)
+
+    async def vector_stats(self) -> dict[str, Any]:
+        return await self._run(self._memory.vector_stats)
+
     async def probe(self) -> None:
         await self._run(self._memory.probe)
 

@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from recollect.arguments import named
+from recollect.embedding.base import Embedder, floors_of
+from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.engine import Engine
 from recollect.engine.writing import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
@@ -44,6 +46,7 @@ def open(  # noqa: A001 - recollect.open is the name
     timeout: float = 10.0,
     durability: str = "full",
     max_content_bytes: int = Limits.content_bytes,
+    embedder: Embedder | str | None = None,
 ) -> Memory:
     """Open the memory at a path, making it where there is none.
 
@@ -57,6 +60,8 @@ def open(  # noqa: A001 - recollect.open is the name
     timeout     how many seconds a writer waits for another before StoreBusyError
     durability  "full": what was acknowledged survives a power cut; "normal": the newest commits may be lost to one
     max_content_bytes  the cap on one record's content
+    embedder    the model for vectors, an `Embedder` or "provider/model" (`recollect.embedding.environment`). Default:
+                what LLM_EMBEDDING_MODEL names, else none; "none" is none in any case
 
     Raises: StoreMissingError, NotAStoreError, NewerFormatError, WrongKeyError, StoreIOError, InvalidArgumentError.
     Cost: milliseconds; indexes are made when first asked for.
@@ -70,8 +75,20 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("timeout", timeout, "must be seconds, 0 to 86400")
     if isinstance(max_content_bytes, bool) or not isinstance(max_content_bytes, int) or max_content_bytes < 1:
         raise InvalidArgumentError("max_content_bytes", max_content_bytes, "must be a whole number, 1 or more")
+    model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    return Memory(Engine(store, clock or utc_now, Limits(max_content_bytes)), Line(name))
+    return Memory(Engine(store, clock or utc_now, Limits(max_content_bytes), model), Line(name))
+
+
+def _embedder(wanted: Embedder | str | None) -> Embedder | None:
+    if wanted is None:
+        return embedder_of_environment()
+    if isinstance(wanted, str):
+        return None if wanted == NO_EMBEDDER else embedder_from(wanted)
+    if isinstance(wanted, type) or not isinstance(wanted, Embedder):
+        raise InvalidArgumentError("embedder", wanted, "must be an Embedder, or PROVIDER/MODEL as text")
+    floors_of(wanted)  # checks them
+    return wanted
 
 
 def _open_store(

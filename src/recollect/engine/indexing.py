@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from recollect.embedding.base import text_digest
 from recollect.indexes.documents import NEVER, Document
 from recollect.indexes.fixed import ONE
 from recollect.indexes.merkle import EMPTY
@@ -20,6 +21,18 @@ from recollect.records.record import Record
 from recollect.stores.base import Line, View
 from recollect.text.manner import weight
 from recollect.text.words import ends_with_question, terms
+
+
+def text_of(record: Record) -> str:
+    """What is embedded of a record: its text, and what an attached picture shows."""
+    caption = record.metadata.get("caption")
+    return f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
+
+
+def digest_of(record: Record) -> bytes:
+    """What the vectors of a record's text are kept under; b"" where there is no text to embed."""
+    text = text_of(record)
+    return text_digest(text) if text.strip() else b""
 
 
 def document_of(record: Record) -> Document:
@@ -41,6 +54,7 @@ def document_of(record: Record) -> Document:
         names=tuple(term.term for term in terms(record.speaker or "")),
         weight=int(weight(record.text, assistant=record.role == "assistant") * ONE),
         civil=0 if record.time is None else record.time.year << 9 | record.time.month << 5 | record.time.day,
+        text=digest_of(record),
     )
 
 

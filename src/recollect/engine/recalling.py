@@ -10,6 +10,7 @@ import numpy as np
 
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
+from recollect.engine.vectors import Asking
 from recollect.filters.tree import AllOf, Everything
 from recollect.indexes.documents import Flags
 from recollect.indexes.fixed import SHARE_BITS, logistic
@@ -27,18 +28,28 @@ _WHOLE = 1 << SHARE_BITS
 _CONFIDENCE = ("4.51", "2.92")
 
 
-def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: Scope, now: int) -> Hits:
+def recall(
+    operation: Recall,
+    moment: View,
+    line: Line,
+    words: WordView,
+    scope: Scope,
+    now: int,
+    asking: Asking | None = None,
+) -> Hits:
     """The hits of a question at a moment.
 
     words   the index at that moment
     now     in microseconds of 1970: records that are due are not there
+    asking  the question's vector, where there is an embedder
 
     Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
     """
     words = words.at(now)
     visible = _visible(moment, line, words, scope)
     question = read(operation.question, words, visible)
-    scores = score(question, words)
+    dense, note = (None, "") if asking is None else asking.score(line, words.table, visible)
+    scores = score(question, words, dense)
     total = scores.total()
     where = AllOf.of(scope.filter, operation.where)
     narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
@@ -54,7 +65,9 @@ def recall(operation: Recall, moment: View, line: Line, words: WordView, scope: 
             hits.append(_hit(record, number, scores))
             if len(hits) == operation.k:
                 break
-    plan = Plan(operation.question, operation.k, question.asked, passed, narrowed is not None)
+    notes = (note,) if note else ()
+    vectors = None if asking is None else asking.reached(line)
+    plan = Plan(operation.question, operation.k, question.asked, passed, narrowed is not None, notes, vectors)
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
     return Hits(tuple(hits), plan, head.seq, "" if scope.fixed else head.root.hash.hex())

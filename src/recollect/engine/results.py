@@ -134,6 +134,8 @@ class Plan:
     terms     what was asked for, stand-ins for unknown words included
     passed    how many records were scored above 0 before the filter
     narrowed  whether an index of the store preselected records for the filter
+    notes     what kept a signal from acting, in words
+    vectors   the seq up to which every text has a vector; None where no embedder answered
     """
 
     question: str
@@ -141,6 +143,8 @@ class Plan:
     terms: tuple[QueryTerm, ...]
     passed: int
     narrowed: bool
+    notes: tuple[str, ...] = ()
+    vectors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +183,8 @@ class Hits(Sequence[Hit]):
             "hits": [hit.to_json() for hit in self.hits],
             "watermark": self.watermark,
             "root": self.root,
+            **({"notes": list(self.plan.notes)} if self.plan.notes else {}),
+            **({} if self.plan.vectors is None else {"vectors": self.plan.vectors}),
         }
 
 
