@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
 
 from recollect.arguments import all_named
+from recollect.embedding.base import Embedder
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
@@ -129,6 +130,10 @@ class AsyncMemory:
 
     async def seq(self) -> int:
         return await self._run(lambda: self._memory.seq)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self._memory.embedder
 
     async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
         """As `Memory.embed_all`; the progress is told in the thread of the call, not in the event loop."""

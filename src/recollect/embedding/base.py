@@ -40,7 +40,8 @@ class Floors(NamedTuple):
 class Embedder(Protocol):
     """A model that gives vectors for texts. Equal names must mean equal vectors for equal texts.
 
-    An embedder may also have `floors` (`Floors`), where the usual ones do not fit its model, and `close()`.
+    An embedder may also have `floors` (`Floors`), where the usual ones do not fit its model, and `close()`, which a
+    memory that is closed calls; embedding again must still be possible, as others may share it.
     """
 
     @property

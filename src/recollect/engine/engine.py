@@ -341,7 +341,7 @@ class Engine:
             self.store.close()
             self._fulltext.close()
             if self.vectors is not None:
-                self.vectors.store.close()
+                self.vectors.close()
 
 
 class _ReadPages:

@@ -72,6 +72,7 @@ IN_BATCH = Asking(None, note="the dense signal is silent inside a batch, which h
 @dataclass
 class _Held:
     index: DenseIndex
+    life: int  # of the file that they are from
     seen: int = 0  # the number of the newest vector that it has
     turn: threading.Lock = field(default_factory=threading.Lock)
 
@@ -88,6 +89,13 @@ class VectorKeeper:
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: Why texts have no vector, as the latest run found: (namespace, digest) -> reason.
         self._failed: dict[tuple[str, bytes], str] = {}
+
+    def close(self) -> None:
+        """Close the file, and what the embedder holds open."""
+        self.store.close()
+        close = getattr(self.embedder, "close", None)
+        if callable(close):
+            close()
 
     # Questions
 
@@ -117,19 +125,18 @@ class VectorKeeper:
         """The dense signal of each document of a table, and what to tell of it."""
         with self._turn:
             held = self._held.get((line, model))
-            if held is None or held.index.texts is not table.texts:
-                held = self._held[line, model] = _Held(DenseIndex(table.texts, model.dimension))
+            if held is None or held.index.texts is not table.texts or held.life != self.store.life:
+                held = _Held(DenseIndex(table.texts, model.dimension), self.store.life)
+                self._held[line, model] = held
         with held.turn:
             try:
-                for held.seen, vectors in self.store.newer(model, line.namespace, held.seen):
+                for number, vectors in self.store.newer(model, line.namespace, held.seen):
                     held.index.add(vectors)
+                    held.seen = number
             except StoreError as error:
                 return None, f"the dense signal is silent: {error}"
             if not len(held.index):
-                return (
-                    None,
-                    f"the dense signal is silent: no record has a vector of {model.name} yet; embed_all() makes them",
-                )
+                return None, f"the dense signal is silent: {model.name} has made no vector yet: embed_all() does"
             view = held.index.view(table)
         return view.score(asked, table, visible, *self._floors), ""
 
@@ -150,12 +157,11 @@ class VectorKeeper:
         told(0, len(ids))
         for start in range(0, len(ids), _PAGE):
             run.look(list(self._texts(store, line, scope, now, ids[start : start + _PAGE])))
-            while len(run.pending) >= batch_size:
+            looked_at = min(start + _PAGE, len(ids))
+            while len(run.pending) >= batch_size or (run.pending and looked_at == len(ids)):
                 run.batch(batch_size)
-                told(min(start + _PAGE, len(ids)) - len(run.pending), len(ids))
-        while run.pending:
-            run.batch(batch_size)
-            told(len(ids) - len(run.pending), len(ids))
+                told(looked_at - len(run.pending), len(ids))
+            told(looked_at - len(run.pending), len(ids))
         if not scope.fixed and not run.failed:
             self.store.reach(model, line, head.seq, head.root.hash)
         return run.done
