@@ -94,7 +94,7 @@ class Why:
     def __str__(self) -> str:
         shares = " + ".join(f"{name} {share:.3f}" for name, share in self.shares.items())
         words = ", ".join(_described(word) for word in self.words)
-        return f"{shares} ({words})"
+        return f"{shares} ({words})" if words else shares
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form."""

@@ -66,6 +66,8 @@ class VectorStore:
         self._turn = threading.RLock()
         self._connection: apsw.Connection | None = None
         self._closed = False
+        #: Changes when vectors are taken away, so that whoever has read them begins anew.
+        self.life = 0
 
     def absent(self, model: Model, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
         """Those of the texts that have no vector, in their order."""
@@ -105,7 +107,7 @@ class VectorStore:
 
             def read(connection: apsw.Connection, seen: int = seen) -> list[tuple[int, bytes, bytes]]:
                 number = self._set(connection, model, namespace)
-                return list(connection.execute(query, (number, seen, _PAGE)))  # type: ignore[arg-type]
+                return list(connection.execute(query, (number, seen, _PAGE)))
 
             rows = self._do(read)
             if not rows:
@@ -167,7 +169,9 @@ class VectorStore:
                 )
                 return connection.total_changes() - before
 
-        return self._do(write)
+        erased = self._do(write)
+        self.life += 1
+        return erased
 
     def close(self) -> None:
         with self._turn:
@@ -239,6 +243,7 @@ class VectorStore:
 
     def _remove(self) -> None:
         self._disconnect()
+        self.life += 1
         if self._folder is not None:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(OSError):
