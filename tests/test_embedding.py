@@ -230,6 +230,24 @@ class TestRecall:
         assert memory.embed_all() == 2
         assert sorted(embedder.texts) == ["kitten", "look at this\na kitten"]
 
+    def test_the_speaker_s_name_stands_before_what_was_said(self, open_: Open) -> None:
+        embedder = Meaning()
+        memory = open_(embedder)
+        memory.remember("kitten", speaker="Mara", id="a")
+        memory.remember("kitten", speaker="Tobias", id="b")
+        memory.remember(b"\x00", media_type="image/png", speaker="Mara", id="c")
+        assert memory.embed_all() == 2
+        assert sorted(embedder.texts) == ["Mara: kitten", "Tobias: kitten"]
+
+    def test_shares_are_the_same_to_the_bit_everywhere(self, open_: Open) -> None:
+        memory = open_(Hashed())
+        texts = {"a": "Ana prefers window seats", "b": "the lighthouse keeper sold his window"}
+        memory.remember_all([{"id": each, "content": text} for each, text in texts.items()])
+        memory.remember("seats by the windows", id="c")
+        memory.embed_all()
+        shares = {hit.record.id: hit.why.shares["dense"] * 2**30 for hit in memory.recall("window seat")}
+        assert shares == {"a": 98433643, "b": 37121491, "c": 74583091}
+
     def test_inside_a_batch_no_model_is_asked_and_the_hits_say_so(self, open_: Open) -> None:
         embedder = Meaning()
         memory = open_(embedder)

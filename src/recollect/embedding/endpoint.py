@@ -10,6 +10,7 @@ not followed, so that the key goes to no other server.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -97,6 +98,7 @@ class Endpoint:
         self._retries = retries
         self._sleep = sleep
         self._client: httpx.Client | None = None
+        self._turn = threading.Lock()
 
     @property
     def dimension(self) -> int | None:
@@ -116,7 +118,8 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections. Embedding again opens new ones."""
-        client, self._client = self._client, None
+        with self._turn:
+            client, self._client = self._client, None
         if client is not None:
             client.close()
 
@@ -128,14 +131,15 @@ class Endpoint:
         return body
 
     def _open(self) -> httpx.Client:
-        if self._client is None:
-            try:
-                import httpx
-            except ImportError as error:
-                raise MissingExtraError(f"the embedder {self.name}", "httpx", "embedding-http") from error
-            headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
-            self._client = httpx.Client(headers=headers, timeout=self._timeout_s, follow_redirects=False)
-        return self._client
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtraError(f"the embedder {self.name}", "httpx", "embedding-http") from error
+        with self._turn:
+            if self._client is None:
+                headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+                self._client = httpx.Client(headers=headers, timeout=self._timeout_s, follow_redirects=False)
+            return self._client
 
     def _asked(self, body: dict[str, Any]) -> Any:
         """The JSON of the server's answer. Raises: EmbedderError and its kinds."""

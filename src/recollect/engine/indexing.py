@@ -24,9 +24,13 @@ from recollect.text.words import ends_with_question, terms
 
 
 def text_of(record: Record) -> str:
-    """What is embedded of a record: its text, and what an attached picture shows."""
+    """What is embedded of a record: its text and what an attached picture shows, after the name of its speaker.
+
+    The name makes a vector that of what this person said, which questions about people are nearer to.
+    """
     caption = record.metadata.get("caption")
-    return f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
+    text = f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
+    return f"{record.speaker}: {text}" if record.speaker and text.strip() else text
 
 
 def digest_of(record: Record) -> bytes:
