@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -60,7 +61,7 @@ def test_remember_recall_show_update_and_forget(run: Run) -> None:
     whole = told(run("show", record_id, "--json"))
     assert [each["cause"] for each in whole["history"]] == ["written", "written"]
     assert "forgotten" in run("forget", record_id).stdout
-    assert "forgotten before" in run("forget", record_id).stdout
+    assert "gone already" in run("forget", record_id).stdout
     assert told(run("list", "--json")) == []
 
 
@@ -107,7 +108,7 @@ def test_texts_come_from_standard_input(run: Run) -> None:
     with open_memory(create=False) as memory:
         held = memory.get("a")
     assert held is not None
-    assert held.content == "two\nlines, nul \0 and é\n"
+    assert held.content == "two\nlines, nul \0 and é"
     assert "surrogate" in run("remember", "-", input=b"\xff\xfe", code=1).stderr
 
 
@@ -118,6 +119,8 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     assert told(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
     assert "name what to forget" in run("forget", code=2).stderr
     assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
+    assert "is empty" in run("forget", "--where", "", "--yes", code=1).stderr  # an unset variable
+    assert len(told(run("list", "--json"))) == 1
 
 
 def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> None:
@@ -336,6 +339,15 @@ def test_the_log_tells_of_what_was_forgotten(run: Run) -> None:
     assert [commit["seq"] for commit in told(run("log", "-k", "2", "--json"))] == [2, 3]
     assert "forgotten" in run("log").stdout
     assert "'c'" in run("log", "c", code=1).stderr
+    assert "limit" in run("log", "-k", "0", code=1).stderr
+
+
+def test_a_path_that_cannot_be_written_is_one_error(run: Run, tmp_path: Path) -> None:
+    run("remember", "x")
+    os.mkfifo(tmp_path / "pipe")
+    for path in (".", "/", str(tmp_path / "pipe"), "a" * 300):
+        assert run("export", path, "--force", code=1).stderr.startswith("error: ")
+    run("import", "text", "a" * 300, code=1)
 
 
 def test_expect_is_not_ignored_beside_where(run: Run) -> None:

@@ -151,14 +151,26 @@ def test_a_store_on_read_only_media_is_read_without_a_file_beside_it(
     with recollect.open(path) as memory:
         memory.remember("x", id="x")
     shutil.rmtree(f"{path}.index", ignore_errors=True)
-    real = os.access
-    monkeypatch.setattr(os, "access", lambda where, mode: mode != os.W_OK and real(where, mode))
-    with recollect.open(path) as memory:
+    facts = os.statvfs(path)
+    frozen = os.statvfs_result((*facts[:8], facts.f_flag | os.ST_RDONLY, facts.f_namemax))
+    monkeypatch.setattr(os, "statvfs", lambda _: frozen)
+    with recollect.open(path, read_only=True) as memory:
         assert memory.get("x") is not None
         assert len(memory.recall("x")) == 1
         assert list(tmp_path.iterdir()) == [path]
         with pytest.raises(ReadOnlyStoreError):
             memory.remember("y")
+
+
+def test_text_that_is_not_utf_8_any_more_is_damage_and_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember("stripes", id="zebra")
+    path.write_bytes(path.read_bytes().replace(b"zebra", b"z\xffbra"))
+    with recollect.open(path) as memory:
+        assert memory.check() != []
+        with pytest.raises(DamagedStoreError):
+            memory.recall("stripes")
 
 
 def test_a_store_opened_for_reading_sees_what_others_write(tmp_path: Path) -> None:

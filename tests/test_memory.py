@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from recollect.errors import (
     RecollectError,
     RecordExistsError,
     ScopeError,
+    StoreBusyError,
     UnknownArgumentError,
     UnknownRecordError,
     UnsupportedError,
@@ -319,11 +321,150 @@ class TestReadingAndWriting:
         assert [commit.seq for commit in memory.changes(id="d")] == [3 + 1, 3 + 2]
         assert memory.root == memory_on(MemoryStore()).root
 
+    def test_forgetting_takes_what_is_due_along(self, memory: recollect.Memory) -> None:
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        for store in (MemoryStore(), memory._engine.store):
+            memory = memory_on(store, "due", clock=lambda: now[0])
+            for way in ("forget", "forget_where", "scoped", "batch"):
+                now[0] = datetime(2026, 1, 1, tzinfo=UTC)
+                due = {"id": way, "user": "ana", "expires": now[0] + timedelta(seconds=5)}
+                if way != "batch":
+                    memory.remember("a secret", **due)  # type: ignore[arg-type]
+                now[0] += timedelta(seconds=10)
+                if way == "forget":
+                    assert memory.forget(way) is False
+                elif way == "forget_where":
+                    assert memory.forget_where(f.user("ana")) == 0
+                elif way == "scoped":
+                    assert memory.scoped(user="ana").clear() == 0
+                else:
+                    with memory.batch() as batch:
+                        batch.remember("a secret", **due)  # type: ignore[arg-type]
+                        batch.clear()
+                now[0] -= timedelta(seconds=9)  # another process's clock
+                assert memory.find() == []
+                assert memory.root == memory_on(MemoryStore()).root
+
+    def test_an_id_that_no_commit_names_was_never_held(self, memory: recollect.Memory) -> None:
+        turn = {"kind": "conversation", "conversation": "c"}
+        for each in (memory, memory_on(MemoryStore())):
+            with each.batch() as batch:
+                batch.remember("x", id="x")
+                batch.forget("x")
+            with pytest.raises(UnknownRecordError):
+                each.forget("x")
+            each.remember("hi", **turn)  # type: ignore[arg-type]
+            with each.batch() as batch:
+                batch.forget(batch.remember("bye", **turn).id)  # type: ignore[arg-type]
+            report = each.remember_all([{"content": text, **turn} for text in ("hi", "bye")])
+            assert [outcome.status for outcome in report.results] == ["unchanged", "created"]
+
+    def test_the_history_of_an_id_tells_a_scope_nothing_of_others(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            batch.remember("private", id="bobs", user="bob")
+            batch.remember("ana's", id="anas", user="ana")
+        ana = memory.scoped(user="ana")
+        assert ana.changes(id="bobs") == []
+        assert len(ana.changes(id="anas")) == 1
+
+    def test_a_listener_loses_nothing_when_its_reading_fails_once(self, memory: recollect.Memory) -> None:
+        for listening in (memory, memory.scoped(user="ana")):
+            heard: list[str] = []
+            failed: list[int] = []
+            real = memory._engine.store.read
+
+            def read(real: Any = real, failed: list[int] = failed) -> Any:
+                if threading.current_thread().name == "recollect-listener" and not failed:
+                    failed.append(1)
+                    raise StoreBusyError("x", "for now")
+                return real()
+
+            with listening.listen(lambda commit: heard.extend(each.id for each in commit.changes)) as subscription:  # noqa: B023
+                subscription.drain()
+                memory._engine.store.read = read  # type: ignore[method-assign]
+                names = [memory.remember(f"{text} {listening!r}", user="ana").id for text in ("one", "two")]
+                memory._engine.store.read = real  # type: ignore[method-assign]
+                subscription.wake()
+                subscription.drain()
+                assert isinstance(subscription.error, StoreBusyError) == bool(failed)
+            assert heard == names
+
+    def test_a_filter_that_writes_while_it_is_asked_does_no_harm(self) -> None:
+        memory = memory_on(MemoryStore())
+        memory.remember_all(["one", "two"])
+
+        def noting(record: recollect.Record) -> bool:
+            memory.remember(f"seen {record.id}", id=f"seen-{record.id}")
+            return True
+
+        assert len(memory.find(f.custom(noting))) == 2
+
+    def test_standing_instructions_are_tagged_and_come_in_a_list_of_their_own(self, memory: recollect.Memory) -> None:
+        rule = memory.remember("Always format dates as year-month-day.", user="ana")
+        assert rule.tags == ("standing:instruction",)
+        wish = memory.remember("I don't eat meat", user="ana", tags=["food"])
+        assert set(wish.tags) == {"food", "standing:preference"}
+        memory.remember("Always at your service.", role="assistant")
+        memory.remember("When is the ferry? It is on 3 May.", user="ana")
+        hits = memory.recall("when does the ferry leave?", k=1)
+        assert {hit.record.id for hit in hits.standing} == {rule.id, wish.id}
+        assert [hit.record.content for hit in hits] == ["When is the ferry? It is on 3 May."]
+        assert memory.recall("ferry", where=f.tag("food")).standing[0].record == wish
+        assert memory.scoped(user="bob").recall("ferry").standing == ()
+        # A tag is the user's to take away and to give, in any language.
+        assert memory.update(rule.id, tags=[]).tags == ()
+        memory.remember("Svar altid på dansk", tags=["standing:instruction"], user="ana")
+        found = [hit.record.content for hit in memory.recall("ferry").standing]
+        assert found == ["Svar altid på dansk", "I don't eat meat"]
+        assert memory.update(wish.id, content="I eat anything").tags == ("food",)
+
+    def test_hits_below_the_least_confidence_are_left_out(self, memory: recollect.Memory) -> None:
+        memory.remember_all(["the ferry leaves at nine", "the ferry is green", "nine green bottles"])
+        hits = memory.recall("when does the ferry leave?")
+        assert len(hits) > 1
+        least = hits[0].confidence
+        assert [hit.record for hit in memory.recall("when does the ferry leave?", min_confidence=least)] == [
+            hit.record for hit in hits if hit.confidence >= least
+        ]
+        assert memory.recall("when does the ferry leave?", min_confidence=1.0).hits == ()
+        for wrong in (-0.1, 1.1, "high", True, float("nan")):
+            with pytest.raises(InvalidArgumentError, match="min_confidence"):
+                memory.recall("x", min_confidence=wrong)  # type: ignore[arg-type]
+
+    def test_yesterday_counts_from_the_reference_time(self, memory: recollect.Memory) -> None:
+        day = datetime(2026, 5, 4, 12, tzinfo=UTC)
+        for number in range(3):
+            memory.remember(f"soup number {number}", id=f"s{number}", time=day + timedelta(days=number))
+        for number in range(3):
+            hits = memory.recall("which soup did we eat yesterday?", reference=day + timedelta(days=number + 1))
+            assert hits[0].record.id == f"s{number}"
+            assert hits[0].why.shares["date"] > 0
+        with pytest.raises(InvalidArgumentError, match="reference"):
+            memory.recall("x", reference=datetime(2026, 1, 1))
+
+    def test_what_is_told_together_keeps_its_order(self, memory: recollect.Memory) -> None:
+        memory.remember_all([f"turn {number}" for number in range(8)])
+        assert [record.content for record in memory.recent(3)] == ["turn 7", "turn 6", "turn 5"]
+        with memory.batch() as batch:
+            for number in range(8, 12):
+                batch.remember(f"turn {number}")
+        assert [record.content for record in memory.find(order="oldest")] == [f"turn {number}" for number in range(12)]
+        said = datetime(2026, 1, 1, tzinfo=UTC)
+        chat = memory.namespace("chat")
+        chat.remember_all(
+            {"content": f"turn {number}", "kind": "conversation", "conversation": "c", "time": said}
+            for number in range(8)
+        )
+        assert [record.content for record in chat.recent(2)] == ["turn 7", "turn 6"]
+
     def test_a_keyword_that_a_call_does_not_have_is_our_error(self, memory: recollect.Memory) -> None:
         with pytest.raises(UnknownArgumentError, match=r"recall\(\).*'wher'.*'where'"):
             memory.recall("x", wher=f.everything())  # type: ignore[call-arg]
         with pytest.raises(UnknownArgumentError, match="namespace"):
             recollect.open(":memory:", namspace="x")  # type: ignore[call-arg]
+        with memory.batch() as batch, pytest.raises(UnknownArgumentError, match="actr"):
+            batch.execute(operations.Stats(), actr="x")  # type: ignore[call-arg]
+        assert inspect.iscoroutinefunction(recollect.AsyncMemory.recall)
         with pytest.raises(UnknownArgumentError, match="user"):
             memory.scoped(usr="ana")  # type: ignore[call-arg]
 

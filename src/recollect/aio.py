@@ -68,8 +68,17 @@ class AsyncMemory:
     async def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
         return await self._run(self._memory.remember_all, items, on_error=on_error)
 
-    async def recall(self, question: str, k: int = 10, where: Filter | None = None) -> Hits:
-        return await self._run(self._memory.recall, question, k, where)
+    async def recall(
+        self,
+        question: str,
+        k: int = 10,
+        where: Filter | None = None,
+        *,
+        reference: datetime | None = None,
+        min_confidence: float = 0.0,
+    ) -> Hits:
+        call = partial(self._memory.recall, reference=reference, min_confidence=min_confidence)
+        return await self._run(call, question, k, where)
 
     async def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
         return await self._run(self._memory.grep, query, limit, where)

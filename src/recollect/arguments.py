@@ -29,7 +29,18 @@ def named(call: C) -> C:
     parameters = inspect.signature(call).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return call  # it looks at them itself
-    known = tuple(each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY)
+    known = tuple(
+        each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY and each.name not in ("self", "cls")
+    )
+    if inspect.iscoroutinefunction(call):
+
+        @functools.wraps(call)
+        async def awaited(*args: Any, **kwargs: Any) -> Any:
+            for name in kwargs:
+                check_known(f"{call.__name__}()", name, known)
+            return await call(*args, **kwargs)
+
+        return awaited  # type: ignore[return-value]
 
     @functools.wraps(call)
     def checked(*args: Any, **kwargs: Any) -> Any:

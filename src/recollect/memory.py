@@ -129,17 +129,31 @@ class Calls:
         failed.extend(Failed(given[places[each.place]], places[each.place], each.reason) for each in report.failed)
         return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
 
-    def recall(self, question: str, k: int = 10, where: Filter | None = None) -> Hits:
+    def recall(
+        self,
+        question: str,
+        k: int = 10,
+        where: Filter | None = None,
+        *,
+        reference: datetime | None = None,
+        min_confidence: float = 0.0,
+    ) -> Hits:
         """The `k` records that answer a question best, best first, with scores and reasons.
 
-        where  only records that match; it never changes a score
+        where           only records that match; it never changes a score
+        reference       the time from which the question counts "yesterday" or "last week"; default: now
+        min_confidence  0 to 1: hits of less confidence are left out (see docs/retrieval.md)
 
-        A hit shares a word with the question, or follows or precedes a turn that does. Misspelt words are led to the
-        known ones that they resemble. Equal scores are in order of time, newest first, then of id.
+        A hit shares a word with the question, or follows or precedes a turn that does, or is of the very day that the
+        question names. Misspelt words are led to the known ones that they resemble. Equal scores are in order of time,
+        newest first, then of id. `hits.standing` has the standing instructions and preferences; they displace no hit.
 
         Raises: InvalidArgumentError for a `k` below 1 or an empty question.
         """
-        hits: Hits = self.execute(Recall(question=question, k=k, where=Everything() if where is None else where))
+        where = Everything() if where is None else where
+        hits: Hits = self.execute(
+            Recall(question=question, k=k, where=where, reference=reference, min_confidence=min_confidence)
+        )
         return hits
 
     def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
@@ -408,6 +422,7 @@ class Memory(Calls):
         return f"<Memory {self.name!r} of {self._engine.store.path}{scope}>"
 
 
+@all_named
 class Batch(Calls):
     """The calls of a memory inside one commit. Made by `Memory.batch`."""
 

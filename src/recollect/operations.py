@@ -19,7 +19,7 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, Recoll
 from recollect.filters.tree import Everything, Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.records.codec import RawField
-from recollect.records.record import Record, check_field, fields_from_json, record_id
+from recollect.records.record import Record, aware, check_field, fields_from_json, parse_time, record_id
 
 #: What `expect` takes beside a hash: that no record is there.
 ABSENT = "absent"
@@ -131,6 +131,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "fields": _read_fields,
     "changes": _read_fields,
     "where": filter_from_json,
+    "reference": lambda value: parse_time("reference", value) if isinstance(value, str) else value,
 }
 
 
@@ -321,14 +322,28 @@ class Count(Operation, name="count"):
 
 @dataclass(frozen=True, kw_only=True)
 class Recall(Operation, name="recall"):
-    """The records that answer a question best. Gives `Hits`."""
+    """The records that answer a question best. Gives `Hits`.
+
+    reference        the time from which the question counts "yesterday"; None: now
+    min_confidence   hits below are left out
+    """
 
     question: str
     k: int = 10
     where: Filter = field(default_factory=Everything)
+    reference: datetime | None = None
+    min_confidence: float = 0.0
 
     def __post_init__(self) -> None:
         check_text("question", self.question)
+        if self.reference is not None:
+            try:
+                aware("reference", self.reference)
+            except RecollectError as error:
+                raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
+        least = self.min_confidence
+        if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
+            raise InvalidArgumentError("min_confidence", least, "must be a number, 0 to 1")
         _check_count("k", self.k)
         _check_filter(self.where)
 

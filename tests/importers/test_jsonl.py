@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -66,13 +67,22 @@ def test_an_export_imported_into_an_empty_store_gives_the_same_root(write: Write
 
 
 def test_the_export_has_a_header_and_a_record_on_each_line(memory: Memory) -> None:
-    memory.remember("é", id="b", time=WHEN)
-    memory.remember("x", id="a", time=WHEN)
+    b = memory.remember("é", id="b", time=WHEN).hash
+    a = memory.remember("x", id="a", time=WHEN).hash
     assert exported(memory).splitlines() == [
         '{"recollect":{"format":1,"namespace":"default","records":2,"root":"' + memory.root + '"}}',
-        '{"content":"x","id":"a","kind":"knowledge","time":"2026-03-01T09:30:00.123456+05:45"}',
-        '{"content":"é","id":"b","kind":"knowledge","time":"2026-03-01T09:30:00.123456+05:45"}',
+        f'{{"content":"x","hash":"{a}","id":"a","kind":"knowledge","time":"2026-03-01T09:30:00.123456+05:45"}}',
+        f'{{"content":"é","hash":"{b}","id":"b","kind":"knowledge","time":"2026-03-01T09:30:00.123456+05:45"}}',
     ]
+
+
+def test_an_altered_line_is_told_by_its_hash(write: Write, tmp_path: Path, memory: Memory) -> None:
+    memory.remember("a Saab 900", id="car")
+    path = write("altered.jsonl", exported(memory).replace("900", "901"))
+    with recollect.open(":memory:") as other:
+        report = import_path(other, IMPORTERS["jsonl"], path)
+        assert [damage.place for damage in report.damaged] == ["line 2"]
+        assert other.count() == 0
 
 
 def test_an_import_makes_held_records_what_they_were(write: Write, run: Run, memory: Memory) -> None:
@@ -231,6 +241,12 @@ def test_the_roots_that_an_export_promises_are_compared(write: Write, tmp_path: 
         file = io.StringIO()
         assert write_jsonl(memory, file) == 1
         path = write("all.jsonl", file.getvalue())
+    with memory_on(MemoryStore(), clock=lambda: WHEN) as memory:  # whose record has expired meanwhile
+        late = write("late.jsonl", file.getvalue())
+        text = late.read_text(encoding="utf-8").replace('"id":"a"', f'"expires":"{WHEN.isoformat()}","id":"a"')
+        late.write_text(re.sub(r'"hash":"[0-9a-f]+",', "", text), encoding="utf-8")
+        report = import_path(memory, IMPORTERS["jsonl"], late)
+        assert (report.created, report.expired, report.damaged, memory.seq) == (0, 1, (), 0)
     for other, promised in (
         (recollect.open(":memory:"), True),
         (recollect.open(":memory:", key=b"a key of one's own"), False),

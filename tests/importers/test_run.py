@@ -88,6 +88,7 @@ def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: M
         "updated": 0,
         "differing": 1,
         "renumbered": 1,
+        "expired": 0,
         "damaged": [],
         "namespaces": {"default": 2},
         "roots": {},

@@ -225,10 +225,18 @@ class TestShape:
                 A & wrong  # type: ignore[operator]
             with pytest.raises(TypeError):
                 A | wrong  # type: ignore[operator]
-            with pytest.raises(InvalidFilterError, match="is not a filter"):
-                f.all_of(A, wrong)  # type: ignore[arg-type]
+            for combined in (f.all_of, f.any_of):
+                with pytest.raises(InvalidFilterError, match="is no filter"):
+                    combined(wrong)  # type: ignore[arg-type]
             with pytest.raises(InvalidFilterError, match="is not a filter"):
                 f.not_(wrong)  # type: ignore[arg-type]
+
+    def test_the_words_and_or_not_are_refused(self) -> None:
+        for combined in (lambda: A and A, lambda: A or A, lambda: not A):
+            with pytest.raises(InvalidFilterError, match="one & other"):
+                combined()
+        with pytest.raises(InvalidFilterError, match="not both"):
+            f.meta("a", 1, contains=2)
 
     @given(own.trees)
     def test_equal_filters_have_equal_hashes_and_filters_can_be_pickled(self, tree: Filter) -> None:

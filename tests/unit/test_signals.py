@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -19,12 +19,16 @@ from recollect.indexes.fixed import SHARE_BITS
 from recollect.indexes.signals import read, score
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
+from recollect.text.answers import Kind, offered, subject_of, wanted
 from recollect.text.dates import named
-from recollect.text.manner import asking_share, instructs, prefers, weight
+from recollect.text.manner import INSTRUCTION, PREFERENCE, asking_share, marks, weight
 from recollect.text.words import terms
 
 WHOLE = 1 << SHARE_BITS
 START = datetime(2023, 5, 7, 12, tzinfo=UTC)
+
+
+TODAY = date(2026, 3, 4)
 
 
 def turn(place: int, text: str, session: str = "s1", **fields: Any) -> Record:
@@ -39,7 +43,7 @@ def view_of(*records: Record) -> WordView:
 
 
 def shares(view: WordView, question: str) -> dict[str, list[float]]:
-    found = score(read(question, view, None), view)
+    found = score(read(question, view, None, TODAY), view)
     return {name: [int(value) / WHOLE for value in column] for name, column in found.shares.items()}
 
 
@@ -112,7 +116,7 @@ def test_the_day_is_the_local_one_of_the_record() -> None:
 
 def test_only_the_words_admit_a_hit() -> None:
     view = view_of(turn(0, "tea"), *(turn(place, "x y z") for place in range(1, 9)), turn(9, "boat", "s2"))
-    found = score(read("tea in May", view, None), view)
+    found = score(read("tea in May", view, None, TODAY), view)
     assert [bool(value) for value in found.total()] == [True] * 5 + [False] * 5
 
 
@@ -120,16 +124,16 @@ def test_the_speaker_who_is_named_counts_for_more() -> None:
     said = [turn(0, "I drink tea", "s1", speaker="Melanie"), turn(1, "I drink tea", "s2", speaker="Tobias")]
     view = view_of(*said)
     for question in ("what tea does Melanie drink?", "what tea does Mel drink?"):
-        melanie, tobias = score(read(question, view, None), view).total()
+        melanie, tobias = score(read(question, view, None, TODAY), view).total()
         assert melanie / tobias == pytest.approx(1.25, abs=1e-4)
-    both = score(read("do Melanie and Tobias drink tea?", view, None), view).total()
-    assert both[0] == both[1]
-    assert read("do they drink tea?", view, None).speaker == NONE
+    both = score(read("do Melanie and Tobias drink tea?", view, None, TODAY), view).total()
+    assert both[0] / both[1] == pytest.approx(1.25, abs=1e-4)  # whom a question names first, it is about
+    assert read("do they drink tea?", view, None, TODAY).speaker == NONE
 
 
 def test_i_is_the_user_where_there_is_one() -> None:
     said = [turn(0, "green tea", "s1", role="user"), turn(1, "green tea", "s2", role="assistant")]
-    user, assistant = score(read("which tea do I drink?", view_of(*said), None), view_of(*said)).total()
+    user, assistant = score(read("which tea do I drink?", view_of(*said), None, TODAY), view_of(*said)).total()
     assert user / assistant == pytest.approx(1.25 / 0.6, abs=1e-4)
 
 
@@ -149,23 +153,95 @@ def test_the_asking_share_is_that_of_the_content_words_in_questions(text: str, s
 
 
 @pytest.mark.parametrize(
-    "text", ["Always use metric units.", "From now on, call me Jo", "Please never send emails", "ok, but always ask"]
+    "text",
+    [
+        "Always use metric units.",
+        "From now on, call me Jo",
+        "Please never send emails",
+        "ok, but always ask",
+        "I'd like you to always give sources.",
+        "Whenever I mention a city, add its country.",
+        "Reply in Danish.",
+        "Going forward please keep it short",
+    ],
 )
 def test_standing_instructions_are_recognised(text: str) -> None:
-    assert instructs(text)
+    assert INSTRUCTION in marks(text)
 
 
-@pytest.mark.parametrize("text", ["We always had fun", "I never saw it", "He said hello", "The future is bright"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We always had fun",
+        "I never saw it",
+        "He said hello",
+        "The future is bright",
+        "Always here to help!",
+        "Never been there.",
+        "Always looking forward to it",
+        "Never mind.",
+        "Always use metric units. " * 100,  # a document
+    ],
+)
 def test_what_only_sounds_like_an_instruction_is_none(text: str) -> None:
-    assert not instructs(text)
+    assert marks(text) == ()
 
 
-def test_preferences_are_recognised_and_an_assistants_are_not_counted() -> None:
-    assert prefers("I\u2019d rather walk".replace("\u2019", "'"))
-    assert prefers("I don't like mushrooms")
-    assert not prefers("She prefers tea")
-    assert weight("I prefer tea.", assistant=False) == Fraction(13, 10)
-    assert weight("I prefer tea.", assistant=True) == Fraction(6, 10)
+@pytest.mark.parametrize(
+    "text", ["I\u2019d rather walk", "I don't like mushrooms", "I'm vegetarian", "I really can't stand noise"]
+)
+def test_preferences_are_recognised(text: str) -> None:
+    assert marks(text) == (PREFERENCE,)
+
+
+def test_a_mark_counts_where_a_person_is_marked_and_speaking_of_oneself_counts_a_little() -> None:
+    assert marks("She prefers tea") == ()
+    assert weight("Tea, please.", assistant=False, tags=(PREFERENCE,)) == Fraction(13, 10)
+    assert weight("I prefer tea.", assistant=False, tags=(PREFERENCE,)) == Fraction(13, 10) * Fraction(23, 20)
+    assert weight("I prefer tea.", assistant=True, tags=(PREFERENCE,)) == Fraction(6, 10)
+
+
+@pytest.mark.parametrize(
+    ("question", "kinds"),
+    [
+        ("When did she move?", Kind.TIME),
+        ("In which year did she move?", Kind.TIME),
+        ("How many boats are there?", Kind.NUMBER),
+        ("Who came?", Kind.NAME),
+        ("What is the dog called?", Kind.NAME),
+        ("Why did she move?", Kind(0)),
+        ("Tell me when she moves", Kind(0)),
+    ],
+)
+def test_a_question_asks_for_a_kind_of_answer(question: str, kinds: Kind) -> None:
+    assert wanted(question) == kinds
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds"),
+    [
+        ("we left two weeks ago", Kind.TIME | Kind.NUMBER),
+        ("it was in 2019", Kind.TIME | Kind.NUMBER),
+        ("A walk with Ines", Kind.NAME),
+        ("Walks. Boats.", Kind(0)),
+        ("", Kind(0)),
+    ],
+)
+def test_a_text_offers_kinds_of_answers(text: str, kinds: Kind) -> None:
+    assert offered(text) == kinds
+
+
+def test_the_kind_of_answer_that_is_wanted_counts_for_more() -> None:
+    said = [turn(0, "the boat left yesterday", "s1"), turn(1, "the boat left quietly", "s2")]
+    view = view_of(*said)
+    dated, plain = score(read("when was the boat?", view, None, TODAY), view).total()
+    assert dated / plain == pytest.approx(1.15, abs=1e-4)
+    assert len(set(score(read("was the boat there?", view, None, TODAY), view).total().tolist())) == 1
+
+
+def test_a_frame_is_no_word_to_look_for() -> None:
+    assert subject_of("What kind of art?").split() == ["What", "art?"]
+    assert subject_of("You are kind of late") == "You are kind of late"
 
 
 @pytest.mark.parametrize(
@@ -181,4 +257,45 @@ def test_preferences_are_recognised_and_an_assistants_are_not_counted() -> None:
     ],
 )
 def test_dates_named_in_a_question(question: str, months: set[int], years: set[int], days: set[int]) -> None:
-    assert [set(part) for part in named(question)] == [months, years, days]
+    assert [set(part) for part in named(question, TODAY)[:3]] == [months, years, days]
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "last"),
+    [
+        ("What did I do yesterday?", "2026-03-03", "2026-03-03"),
+        ("the day before yesterday", "2026-03-02", "2026-03-02"),
+        ("Whom did we meet last week?", "2026-02-23", "2026-03-01"),
+        ("last weekend", "2026-02-28", "2026-03-01"),
+        ("last month", "2026-02-01", "2026-02-28"),
+        ("this year", "2026-01-01", "2026-12-31"),
+        ("last Wednesday", "2026-02-25", "2026-02-25"),
+        ("last Monday", "2026-03-02", "2026-03-02"),
+        ("next Friday", "2026-03-06", "2026-03-06"),
+        ("two days ago", "2026-03-02", "2026-03-02"),
+        ("3 weeks ago", "2026-02-08", "2026-02-14"),
+        ("a couple of months ago", "2026-01-01", "2026-01-31"),
+        ("in the last ten days", "2026-02-22", "2026-03-04"),
+        ("on 2026-01-31", "2026-01-31", "2026-01-31"),
+    ],
+)
+def test_times_told_from_where_a_question_stands(question: str, first: str, last: str) -> None:
+    assert named(question, TODAY).spans == ((date.fromisoformat(first), date.fromisoformat(last)),)
+
+
+@pytest.mark.parametrize("question", ["at last", "week", "999 years ago in 1 AD", "on 2026-02-31", "the ago of last"])
+def test_what_tells_no_time_is_passed_over(question: str) -> None:
+    assert named(question, date(500, 1, 1)).spans == ()
+
+
+def test_a_time_told_from_now_is_a_soft_preference_and_the_very_day_is_enough() -> None:
+    said = [turn(0, "we ate soup", "s1"), turn(7, "we ate soup", "s2"), turn(7, "a walk", "s3").changed(id="walk")]
+    view = view_of(*said)
+    asked = START.date() + timedelta(days=8)
+    early, late, walk = score(read("what did we eat yesterday?", view, None, asked), view).total()
+    assert late > early > 0
+    assert walk > 0  # it was that day
+    assert not score(read("what did we eat last week?", view, None, asked), view).total()[2]
+    # Where nothing was said at that time, the words are words.
+    assert "yesterday" in {term.word for term in read("eat yesterday", view, None, date(2020, 1, 1)).asked}
+    assert "yesterday" not in {term.word for term in read("eat yesterday", view, None, asked).asked}

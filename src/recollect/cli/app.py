@@ -63,7 +63,9 @@ class App(click.Group):
         except RecollectError as error:
             _complain(ctx, error)
             ctx.exit(1)
-        except BrokenPipeError:
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
             # The reader of our output went away; there is nobody left to tell.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(1)
@@ -162,6 +164,13 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-from recollect.cli import diagnosing, embedding, moving, reading, writing  # noqa: E402 - the commands register with the app
+from recollect.cli import (  # noqa: E402 - the commands register with the app
+    diagnosing,
+    embedding,
+    evaluating,
+    moving,
+    reading,
+    writing,
+)
 
-__all__ = ["app", "diagnosing", "embedding", "moving", "reading", "writing"]
+__all__ = ["app", "diagnosing", "embedding", "evaluating", "moving", "reading", "writing"]

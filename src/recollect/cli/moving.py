@@ -26,7 +26,7 @@ _NAMED = 20
 _ROOTS = {
     None: "",
     True: ", with the root of the export",
-    False: ", with another root than the export's: it holds more than the export, or the store has another key",
+    False: ", with another root than the export's: it does not hold just the same, or the store has another key",
 }
 
 
@@ -54,10 +54,9 @@ def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzin
     importer = IMPORTERS[format]
     reports = []
     refused = []
-    for path in paths:
-        if not path.exists():  # before anything is remembered
-            raise ImportFormatError(str(path), "", "there is no such file or folder")
-    source: Source | None = Source(importer, paths[0], zone)  # before a store is made for nothing
+    first = next((path for path in paths if os.path.exists(path)), paths[0])
+    source: Source | None = Source(importer, first, zone)  # before a store is made for nothing
+    paths = (first, *(path for path in paths if path is not first))
     with settings.open(create=True) as memory:
         for path in paths:
             try:
@@ -75,6 +74,7 @@ def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzin
         for path, report in reports:
             click.echo(
                 f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} held already"
+                + (f", {report.expired} expired and left out" if report.expired else "")
             )
             for name, count in report.namespaces.items():
                 click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
@@ -94,7 +94,9 @@ def _written_whole(path: Path, memories: list[Memory], replace: bool) -> int:
     store = str(memories[0].stats()["store"]["path"]) if memories else ""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
         raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
-    if path.exists() and not replace and not _is_export(path):
+    if os.path.exists(path) and not path.is_file():
+        raise InvalidArgumentError("path", str(path), "is not a regular file: give another path")
+    if os.path.exists(path) and not replace and not _is_export(path):
         raise InvalidArgumentError("path", str(path), "is there and is no export: give another path, or --force")
     beside = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:

@@ -12,7 +12,7 @@ from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
-from recollect.operations import ORDERS
+from recollect.operations import ORDERS, Changes
 from recollect.records.record import Record
 
 
@@ -97,6 +97,7 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
     """Tell what each commit did, the newest last; of ID alone where one is given, also when it is forgotten."""
     with settings.open() as memory:
+        Changes(limit=k)  # checks it
         commits = memory.changes(since=since, id=id)[-k:]
         if id is not None and not commits and not since:
             raise UnknownRecordError(id, memory.name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,12 @@ def console(*, stderr: bool = False) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, soft_wrap=False, width=None if stream.isatty() else 140)
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        soft_wrap=False,
+        width=None if stream.isatty() or "COLUMNS" in os.environ else 140,
+    )
 
 
 def plain(text: str, limit: int = _SHOWN) -> str:

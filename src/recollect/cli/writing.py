@@ -90,7 +90,7 @@ def _tell(settings: Settings, outcome: Outcome) -> None:
         return
     record = outcome.record
     if record is None:
-        click.echo("was forgotten before; nothing changed")
+        click.echo("was gone already; nothing changed")
         return
     note = ""
     if outcome.differing:
@@ -108,9 +108,9 @@ def _tell(settings: Settings, outcome: Outcome) -> None:
 @field_options
 @common
 def remember(settings: Settings, text: str, id_: str | None, expect: str | None, if_exists: str, **given: Any) -> None:
-    """Remember TEXT ("-" reads it from standard input). Makes the store where there is none."""
+    """Remember TEXT ("-" reads standard input, without its last line end). Makes the store where there is none."""
     if text == "-":
-        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape")
+        text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
     operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists)
     draft(operation, Scope(), utc_now(), Limits())  # before a store is made for nothing
     with settings.open(create=True) as memory:
@@ -160,7 +160,7 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
         if where is not None:
             _forget_where(settings, memory, where, yes)
             return
-        with memory.batch(reason="forget") as batch:
+        with memory.batch() as batch:
             outcomes = [batch.execute(operation) for operation in operations]
     if settings.as_json:
         print_json([outcome.to_json() for outcome in outcomes])

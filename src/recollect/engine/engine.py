@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -24,12 +24,13 @@ from recollect.engine.writing import Draft, Limits, Writer, draft
 from recollect.errors import (
     ClosedError,
     ConflictError,
+    DamagedStoreError,
     InvalidArgumentError,
     InvalidOperationError,
     RecollectError,
     StoreError,
 )
-from recollect.filters.tree import AllOf, Is
+from recollect.filters.tree import AllOf, Everything, Is
 from recollect.indexes.merkle import Root, check, root_of, version_hash
 from recollect.indexes.words import WordIndex, WordView
 from recollect.operations import (
@@ -177,7 +178,8 @@ class Engine:
                     seen_by(scope, moment, commit)
                     for commit in moment.commits(line, operation.since, None, operation.id)
                 )
-                return list(islice((commit for commit in seen if commit is not None), operation.limit))
+                told = (commit for commit in seen if commit is not None and commit.touches(operation.id))
+                return list(islice(told, operation.limit))
             case Stats():
                 return self._stats(moment, line, scope, now)
             case Namespaces():
@@ -309,26 +311,22 @@ class Engine:
             with self.store.read() as moment:
                 since = moment.head(line).seq
 
-        def read(seen: int, limit: int) -> Sequence[Commit]:
+        def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
             with self.store.read() as moment:
-                return list(moment.commits(line, seen, limit))
+                return [(commit.seq, seen_by(scope, moment, commit)) for commit in moment.commits(line, seen, limit)]
 
-        def deliver(commit: Commit) -> None:
-            with self.store.read() as moment:
-                seen = seen_by(scope, moment, commit)
-            if seen is not None:
-                callback(seen)
-
-        return self.feed.add(deliver if scope.fixed else callback, read, since)
+        return self.feed.add(callback, read, since)
 
     def check(self) -> list[str]:
         """What is wrong with the store: its structure, and every namespace's root against its records."""
         problems = self.store.check()
         with self.store.read() as moment:
             for line in moment.lines():
-                head = moment.head(line)
-                versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
-                problem = check(head.root, versions, _ReadPages(moment))
+                try:
+                    versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
+                    problem = check(moment.head(line).root, versions, _ReadPages(moment))
+                except DamagedStoreError as error:
+                    problem = str(error)
                 if problem:
                     problems.append(f"namespace {line.namespace!r}: {problem}")
         return problems
@@ -367,6 +365,7 @@ class Writing:
         self._scope = scope
         self._now = now
         self._index: WordIndex | None = None
+        self._told = 0  # how many records were told one by one
         self.open = True
         self.failure: RecollectError | None = None
 
@@ -387,7 +386,9 @@ class Writing:
     def _execute(self, operation: Operation) -> Any:
         match operation:
             case Remember():
-                return self.remember_draft(draft(operation, self._scope, self._now, self._engine.limits))
+                self._told += 1
+                told_at = self._now + timedelta(microseconds=self._told - 1)
+                return self.remember_draft(draft(operation, self._scope, told_at, self._engine.limits))
             case RememberAll():
                 return self._remember_all(operation)
             case Update():
@@ -397,7 +398,7 @@ class Writing:
             case ForgetWhere():
                 return self.writer.forget_where(operation.where)
             case Clear():
-                return self.writer.clear()
+                return self.writer.forget_where(Everything())
             case Batch():
                 if operation.expect_head is not None:
                     check_head(self._transaction, self._line, operation.expect_head)
@@ -467,7 +468,8 @@ def drafts_of(
     failed: list[Failed] = []
     for place, item in enumerate(operation.items):
         try:
-            drafts.append((place, draft(item, scope, now, limits)))
+            # Told together, a microsecond apart: what was told later is newer.
+            drafts.append((place, draft(item, scope, now + timedelta(microseconds=place), limits)))
         except RecollectError as error:
             if operation.on_error == "raise":
                 raise

@@ -19,12 +19,14 @@ _log = logging.getLogger("recollect")
 _PAGE = 256
 
 
+#: Gives the commits after a seq, at most so many: each with its seq, or None where the listener may not see it.
+Read = Callable[[int, int], Sequence[tuple[int, Commit | None]]]
+
+
 class Subscription:
     """One listener. Close it, or leave its `with` block, to end it; what was committed before is delivered first."""
 
-    def __init__(
-        self, callback: Callable[[Commit], object], read: Callable[[int, int], Sequence[Commit]], since: int, feed: Feed
-    ) -> None:
+    def __init__(self, callback: Callable[[Commit], object], read: Read, since: int, feed: Feed) -> None:
         self._callback = callback
         self._read = read
         self._seen = since
@@ -92,8 +94,10 @@ class Subscription:
     def _deliver(self) -> None:
         while True:
             commits = self._read(self._seen, _PAGE)
-            for commit in commits:
-                self._seen = commit.seq
+            for seq, commit in commits:
+                self._seen = seq
+                if commit is None:
+                    continue
                 try:
                     self._callback(commit)
                 except BaseException as error:  # noqa: BLE001 - the callback is not ours; what it raises is kept
@@ -110,9 +114,7 @@ class Feed:
         self._subscriptions: list[Subscription] = []
         self._turn = threading.Lock()
 
-    def add(
-        self, callback: Callable[[Commit], object], read: Callable[[int, int], Sequence[Commit]], since: int
-    ) -> Subscription:
+    def add(self, callback: Callable[[Commit], object], read: Read, since: int) -> Subscription:
         """Deliver the commits after `since`, which `read(since, limit)` gives, to a callback."""
         subscription = Subscription(callback, read, since, self)
         with self._turn:

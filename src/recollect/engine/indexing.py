@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from recollect.embedding.base import text_digest
-from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.documents import NEVER, Document, civil_of
 from recollect.indexes.fixed import ONE
 from recollect.indexes.merkle import EMPTY
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
-from recollect.text.manner import weight
+from recollect.text.answers import offered
+from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
 from recollect.text.words import ends_with_question, terms
 
 
@@ -56,8 +57,10 @@ def document_of(record: Record) -> Document:
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + record.role if record.role else ""),
         names=tuple(term.term for term in terms(record.speaker or "")),
-        weight=int(weight(record.text, assistant=record.role == "assistant") * ONE),
-        civil=0 if record.time is None else record.time.year << 9 | record.time.month << 5 | record.time.day,
+        weight=int(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags) * ONE),
+        civil=0 if record.time is None else civil_of(record.time.date()),
+        offers=offered(record.text),
+        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags),
         text=digest_of(record),
     )
 

@@ -11,17 +11,21 @@ import numpy as np
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
-from recollect.filters.tree import AllOf, Everything
+from recollect.errors import DamagedStoreError
+from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents import Flags
 from recollect.indexes.fixed import SHARE_BITS, logistic
 from recollect.indexes.ranking import ranked
 from recollect.indexes.signals import read, score
 from recollect.indexes.words import Scores, WordView
 from recollect.operations import Recall
+from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
 
 _WHOLE = 1 << SHARE_BITS
+#: At most so many standing instructions and preferences come with an answer.
+STANDING = 10
 #: Confidence is 1 / (1 + exp(4.51 - 2.92 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
 #: memories.
@@ -47,7 +51,8 @@ def recall(
     """
     words = words.at(now)
     visible = _visible(moment, line, words, scope)
-    question = read(operation.question, words, visible)
+    reference = operation.reference or to_moment(now)
+    question = read(operation.question, words, visible, reference.date())
     dense, note = (None, "") if asking is None else asking.score(line, words.table, visible)
     scores = score(question, words, dense)
     total = scores.total()
@@ -59,18 +64,48 @@ def recall(
     hits: list[Hit] = []
     for number in ranked(total, words.table):
         stored = moment.get(line, words.table.ids[number])
-        assert stored is not None, "the index and the moment belong together"
+        if stored is None:  # the index and the moment belong together, so the tables are not what they were
+            raise DamagedStoreError(
+                f"namespace {line.namespace!r}", f"record {words.table.ids[number]!r} cannot be found"
+            )
         record = Record.load(stored.payload)
         if where.matches(record):
-            hits.append(_hit(record, number, scores))
+            hit = _hit(record, number, scores)
+            if hit.confidence < operation.min_confidence:
+                break  # all that follow score less
+            hits.append(hit)
             if len(hits) == operation.k:
                 break
+    standing = _standing(moment, line, words, scores, where, visible)
     notes = (note,) if note else ()
     vectors = None if asking is None else asking.reached(line)
     plan = Plan(operation.question, operation.k, question.asked, passed, narrowed is not None, notes, vectors)
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
-    return Hits(tuple(hits), plan, head.seq, "" if scope.fixed else head.root.hash.hex())
+    return Hits(tuple(hits), plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)
+
+
+def _standing(
+    moment: View, line: Line, words: WordView, scores: Scores, where: Filter, visible: Flags | None
+) -> tuple[Hit, ...]:
+    """The standing instructions and preferences: those that fit the question best, then the newest."""
+    table = words.table
+    marked = (table.standing[: table.count] != 0) & table.alive[: table.count]
+    if visible is not None:
+        marked &= visible
+    total = scores.total()
+    order = sorted(
+        (int(number) for number in np.flatnonzero(marked)),
+        key=lambda number: (-int(total[number]), -int(table.micros[number]), table.ids[number].encode("utf-8")),
+    )
+    out: list[Hit] = []
+    for number in order:
+        stored = moment.get(line, table.ids[number])
+        if stored is not None and where.matches(record := Record.load(stored.payload)):
+            out.append(_hit(record, number, scores))
+            if len(out) == STANDING:
+                break
+    return tuple(out)
 
 
 def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags | None:

@@ -152,7 +152,8 @@ class Hits(Sequence[Hit]):
     """The hits of a question, best first, and what binds them to their moment.
 
     plan       how the question was read
-    standing   standing instructions that govern the answer; a list of their own, so that they displace no hit
+    standing   standing instructions and preferences (records tagged "standing:..."), those that fit the question best
+               first; a list of their own, so that they displace no hit
     watermark  the seq of the commit that the index reflects
     root       the root hash of the namespace at that commit, in hex; "" within a scope
     """
@@ -181,6 +182,7 @@ class Hits(Sequence[Hit]):
         return {
             "question": self.plan.question,
             "hits": [hit.to_json() for hit in self.hits],
+            "standing": [hit.to_json() for hit in self.standing],
             "watermark": self.watermark,
             "root": self.root,
             **({"notes": list(self.plan.notes)} if self.plan.notes else {}),

@@ -8,7 +8,7 @@ transaction, because only here it is certain what is already held.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -22,13 +22,14 @@ from recollect.errors import (
     ScopeError,
     UnknownRecordError,
 )
-from recollect.filters.tree import AllOf, Everything, Filter, Is
+from recollect.filters.tree import AllOf, Filter, Is
 from recollect.indexes.merkle import update, version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Change, Commit, Line, Stored, Transaction, expired
+from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
 
 #: In place of an id: a turn that is told again but was forgotten, and stays so.
 FORGOTTEN = ""
@@ -36,6 +37,7 @@ FORGOTTEN = ""
 INTERNAL = "_"
 #: So many records that are due go with a commit, the longest due first: no commit is held up for long.
 SWEPT = 1000
+_ALL = 2**62
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
 
@@ -80,9 +82,32 @@ def draft(operation: Remember, scope: Scope, now: datetime, limits: Limits) -> D
     fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
     given = frozenset(fields)
     fields.setdefault("time", now)
+    fields["tags"] = _marked(operation.content, fields, fields.get("tags", ()))
     record = Record(id=operation.id or "draft", content=operation.content, **fields)
     check_limits(record, limits)
     return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists)
+
+
+def _marked(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
+    """The tags with the marks of a standing instruction or preference, where a person states one."""
+    if not isinstance(content, str) or fields.get("role") in TOLD_BY_MACHINES or fields.get("kind") == "knowledge":
+        return tags
+    found = marks(content)
+    # What is no list of tags is the record's to refuse.
+    return (*tags, *(mark for mark in found if mark not in tags)) if found and _is_list(tags) else tags
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
+
+
+def _remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
+    """A record whose text has changed, with the marks of the new text in place of those of the old."""
+    if tags_given or held.content == record.content:
+        return record
+    kept = [tag for tag in record.tags if tag not in MARKS]
+    fields = {"role": record.role, "kind": record.kind}
+    return record.changed(tags=_marked(record.content, fields, kept))
 
 
 def check_limits(record: Record, limits: Limits) -> None:
@@ -233,6 +258,7 @@ class Writer:
             raise RecordExistsError(held.id, held.hash)
         names = {*wanted.given, "content", "media_type"}
         record = self._placed(held.changed(**{name: getattr(wanted.record, name) for name in names}))
+        record = _remarked(held, record, tags_given="tags" in wanted.given)
         if record == held:
             return Outcome(held, "unchanged")
         self._put(record)
@@ -269,6 +295,8 @@ class Writer:
         if held is None or not self._scope.admits(held):
             raise UnknownRecordError(record_id, self._line.namespace)
         record = self._placed(self._changed(held, changes))
+        if not callable(changes):  # a function gives the record just as it is to be
+            record = _remarked(held, record, tags_given="tags" in changes)
         check_limits(record, self._limits)
         if not self._scope.admits(record):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
@@ -300,7 +328,10 @@ class Writer:
             raise UnknownRecordError(record_id, self._line.namespace)
         if held is None:
             # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
-            if self._scope.fixed or not self._known(record_id):
+            due = self._due(record_id)
+            if due is not None and self._scope.admits(due):
+                self._drop(record_id, "expired")
+            elif self._scope.fixed or not self._known(record_id):
                 raise UnknownRecordError(record_id, self._line.namespace)
             return Outcome(None, "unchanged")
         _check_expectation(record_id, expect, held)
@@ -308,11 +339,22 @@ class Writer:
         return Outcome(held, "forgotten")
 
     def forget_where(self, where: Filter) -> int:
-        """Forget every record in the scope that matches; how many."""
-        found = list(self._tx.select(self._line, AllOf.of(self._scope.filter, where), order="id", now=self._micros))
+        """Forget every record in the scope that matches; how many. Those that are due go too, uncounted."""
+        where = AllOf.of(self._scope.filter, where)
+        found = list(self._tx.select(self._line, where, order="id", now=self._micros))
         for record in found:
             self._drop(record.id, "forgotten")
+        for record_id in self._tx.due(self._line, self._micros, _ALL):
+            due = self._due(record_id)
+            if due is not None and where.matches(due):
+                self._drop(record_id, "expired")
         return len(found)
+
+    def _due(self, record_id: str) -> Record | None:
+        """The record of an id that is held though it is due."""
+        stored = self._tx.get(self._line, record_id)
+        record = None if stored is None else Record.load(stored.payload)
+        return record if record is not None and expired(record, self._micros) else None
 
     # The store, and the commit
 
@@ -337,24 +379,17 @@ class Writer:
         self._pending[record_id] = change
         self._journal.append(record_id)
 
-    def sweep(self, limit: int) -> None:
+    def _sweep(self) -> None:
         """Drop records that are due. What was written here stays for the next commit, so that the log tells of it."""
-        for record_id in self._tx.due(self._line, self._micros, limit):
+        for record_id in self._tx.due(self._line, self._micros, SWEPT):
             own = self._pending.get(record_id)
             if own is None or own.before == own.after:
                 self._drop(record_id, "expired")
 
-    def clear(self) -> int:
-        """Forget every record in the scope; how many. Those that are due go too, uncounted."""
-        count = self.forget_where(Everything())
-        if not self._scope.fixed:
-            self.sweep(2**62)
-        return count
-
     def commit(self, actor: str | None, reason: str | None) -> Commit | None:
         """Append the net effect to the log, and what is due with it; None, and nothing, where there is no effect."""
         if any(change.before != change.after for change in self._pending.values()):
-            self.sweep(SWEPT)
+            self._sweep()
         changes = tuple(change for change in self._pending.values() if change.before != change.after)
         if not changes:
             return None

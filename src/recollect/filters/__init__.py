@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
+from recollect.errors import InvalidFilterError
 from recollect.filters.text_form import parse
 from recollect.filters.tree import (
     AllOf,
@@ -133,6 +134,8 @@ def tag(name: str) -> Filter:
 
 def meta(key: str, equals: Any = _ABSENT, *, contains: Any = _ABSENT) -> Filter:
     """Records whose metadata has `key`; with a value, whose value there equals it; with `contains`, contains it."""
+    if contains is not _ABSENT and equals is not _ABSENT:
+        raise InvalidFilterError("meta", "takes a value or contains=, not both: combine two filters with &")
     if contains is not _ABSENT:
         return Meta(key, "contains", contains)
     return Meta(key, "has") if equals is _ABSENT else Meta(key, "equals", equals)
@@ -175,12 +178,19 @@ def custom(predicate: Callable[[Record], object]) -> Filter:
 
 def all_of(*filters: Filter) -> Filter:
     """Records that match every one of the filters; of none: everything."""
-    return AllOf.of(*filters)
+    return AllOf.of(*_checked(filters))
 
 
 def any_of(*filters: Filter) -> Filter:
     """Records that match at least one of the filters; of none: nothing."""
-    return AnyOf.of(*filters)
+    return AnyOf.of(*_checked(filters))
+
+
+def _checked(filters: tuple[object, ...]) -> tuple[Filter, ...]:
+    for each in filters:
+        if not isinstance(each, Filter):
+            raise InvalidFilterError(repr(each), "is no filter: make one with recollect.filters")
+    return filters  # type: ignore[return-value]
 
 
 def not_(condition: Filter) -> Filter:

@@ -37,14 +37,14 @@ from recollect.filters.tree import (
 )
 
 _TOKEN = re.compile(r'\s*(?:([()])|(!=|>=|<=|=|~|<|>)|((?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))', re.DOTALL)
-#: The operators of each key beside `!=`; the text fields of a record take "=".
+#: What each key takes; the text fields of a record take "= or !=".
 _OPERATORS = {
-    "tag": "=",
-    "content": "~",
-    "words": "= or ~",
-    "importance": ">=",
-    "time": "<, <=, =, >= or >",
-    "meta.KEY": "= or ~",
+    "tag": "= or !=",
+    "content": "~ (not content~... for the contrary)",
+    "words": "=, ~ or !=",
+    "importance": ">= (not importance>=... for less)",
+    "time": "<, <=, =, !=, >= or >",
+    "meta.KEY": "=, ~ or !=",
 }
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
 _LAST = datetime(9998, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
@@ -57,16 +57,18 @@ class _Token(NamedTuple):
 
 
 def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
-    """The filter of a text form; of an empty text, everything.
+    """The filter of a text form. "everything" is written out, so that an empty variable in a script is no filter.
 
     Raises: InvalidFilterError with the place (in characters, from 1) where reading stopped.
 
     >>> parse("user=ana and not tag=old").to_json()
     {'all_of': [{'user': 'ana'}, {'not': {'tag': 'old'}}]}
     """
+    if not isinstance(text, str):
+        raise InvalidFilterError(repr(text), "is not the text form of a filter")
     reader = _Reader(text, zone)
     if reader.token.kind == "end":
-        return Everything()
+        raise reader.wrong('is empty (write "everything" for all records)')
     found = reader.either(0)
     if reader.token.kind != "end":
         raise reader.wrong("expected and, or, or the end")
@@ -173,10 +175,10 @@ class _Reader:
             return self.timed(operator, text)
         if name.startswith("meta.") and operator in "=~":
             return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", _meta_value(value))
-        operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "=")
+        operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "= or !=")
         taken = operators.get("meta.KEY" if name.startswith("meta.") else name)
         if taken:
-            raise InvalidFilterError(f"{name} {operator}", f"is no condition: {name} takes {taken} or !=")
+            raise InvalidFilterError(f"{name} {operator}", f"is no condition: {name} takes {taken}")
         close = difflib.get_close_matches(name, operators, 1)
         raise InvalidFilterError(
             f"{name} {operator}",

@@ -38,6 +38,10 @@ class Filter:
         """The JSON form. Raises: UnsupportedError where a custom predicate is part of the filter."""
         raise NotImplementedError
 
+    def __bool__(self) -> bool:
+        """Refused: `one and other` would be `other` alone."""
+        raise InvalidFilterError("and, or, not", "do not combine filters: write one & other, one | other, ~one")
+
     def __and__(self, other: Filter) -> Filter:
         return AllOf.of(self, other) if isinstance(other, Filter) else NotImplemented
 

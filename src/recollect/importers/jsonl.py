@@ -202,6 +202,6 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
     """
     root, records = memory.held()
     about = {"format": FORMAT, "namespace": memory.name, "root": root or None, "records": len(records)}
-    for value in ({_HEADER: about}, *(record.to_json() for record in records)):
+    for value in ({_HEADER: about}, *({**record.to_json(), "hash": record.hash} for record in records)):
         file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
     return len(records)

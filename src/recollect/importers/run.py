@@ -33,6 +33,7 @@ class ImportReport:
 
     created, unchanged, updated  how many records
     differing   how many of the unchanged are held with other values than the source has; those were kept
+    expired     how many records of an export were due by now, and were left out
     renumbered  how many got another id than their own, because another text is held under it
     damaged     what could not be remembered, in the order of the source
     namespaces  how many items each namespace holds of the source
@@ -45,6 +46,7 @@ class ImportReport:
     updated: int = 0
     differing: int = 0
     renumbered: int = 0
+    expired: int = 0
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class ImportReport:
             "updated": self.updated,
             "differing": self.differing,
             "renumbered": self.renumbered,
+            "expired": self.expired,
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
             "roots": dict(self.roots),
@@ -113,7 +116,9 @@ class _Run:
         self._taken = 0
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
-        self._outcomes: dict[str, int] = {"created": 0, "unchanged": 0, "updated": 0, "differing": 0, "renumbered": 0}
+        self._outcomes: dict[str, int] = dict.fromkeys(
+            ("created", "unchanged", "updated", "differing", "renumbered", "expired"), 0
+        )
         self._namespaces: dict[str, int] = {}
         self._roots: dict[str, bool] = {}
 
@@ -139,15 +144,18 @@ class _Run:
         try:
             memory = self._memory if namespace is None else self._memory.namespace(namespace)
         except InvalidArgumentError as error:
-            results: list[Outcome | RecollectError] = [error] * len(batch)
+            results: list[Outcome | RecollectError | None] = [error] * len(batch)
         else:
             results = self._hold(memory, [item for _, item in batch])
-            held = sum(not isinstance(result, RecollectError) for result in results)
+            held = sum(result is not None and not isinstance(result, RecollectError) for result in results)
             if held:
                 self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + held
         for (number, item), result in zip(batch, results, strict=True):
             if isinstance(result, RecollectError):
                 self._damaged.append((number, Damage(item.place, str(result))))
+                continue
+            if result is None:
+                self._outcomes["expired"] += 1
                 continue
             self._outcomes[result.status] += 1
             self._outcomes["differing"] += result.status == "unchanged" and bool(result.differing)
@@ -157,16 +165,18 @@ class _Run:
             self._progress(self._done)
 
     def _keep(self, promise: Promise) -> None:
-        memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
-        with suppress(ScopeError):  # a scope sees part of the namespace, which has no root
-            self._roots[memory.name] = memory.root == promise.root
+        with suppress(ScopeError, InvalidArgumentError):  # what is damaged, or a scope, has no root to compare
+            memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
+            memory.root  # noqa: B018 - a scope has none
+            kept = memory.held()[0] == promise.root
+            self._roots[memory.name] = self._roots.get(memory.name, True) and kept
 
     def report(self) -> ImportReport:
         damaged = tuple(damage for _, damage in sorted(self._damaged, key=lambda each: each[0]))
         return ImportReport(damaged=damaged, namespaces=self._namespaces, roots=self._roots, **self._outcomes)
 
 
-def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError]:
+def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
     """What became of each item, remembered as anything is. Raises: StoreError."""
     fields = [item.fields for item in items]
     report = memory.remember_all(fields)
@@ -178,13 +188,16 @@ def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErro
     return [failed[place] if place in failed else next(outcomes) for place in range(len(fields))]
 
 
-def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError]:
-    """What became of each item, a whole record to be held as it is. Raises: StoreError."""
-    results: list[Outcome | RecollectError] = []
+def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
+    """What became of each item, a whole record to be held as it is; None where it is due. Raises: StoreError."""
+    results: list[Outcome | RecollectError | None] = []
     with memory.batch() as batch:
+        now = memory.now()
         for item in items:
             try:
-                results.append(_restored(batch, Record(**item.fields)))
+                record = Record(**item.fields)
+                due = record.expires is not None and record.expires <= now
+                results.append(None if due else _restored(batch, record))
             except StoreError:
                 raise
             except RecollectError as error:

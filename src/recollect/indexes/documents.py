@@ -12,6 +12,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -38,7 +39,9 @@ class Document(NamedTuple):
     speaker   who said it: a name, or "" and the role ("\0user"); "" where nobody is named
     names     the terms of the speaker's name
     weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
-    civil     its local date as year << 9 | month << 5 | day; 0 where it has no time
+    civil     its local date (`civil_of`); 0 where it has no time
+    offers    the kinds of answers that it has (`text.answers.Kind`)
+    standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     text      the digest that its text's vectors are kept under; b"" where there is no text
     """
 
@@ -53,7 +56,18 @@ class Document(NamedTuple):
     names: tuple[str, ...] = ()
     weight: int = ONE
     civil: int = 0
+    offers: int = 0
+    standing: int = 0
     text: bytes = b""
+
+
+def civil_of(day: date) -> int:
+    """A day as one number that rises with it.
+
+    >>> civil_of(date(2026, 1, 31)) < civil_of(date(2026, 2, 1))
+    True
+    """
+    return day.year << 9 | day.month << 5 | day.day
 
 
 @dataclass(frozen=True)
@@ -71,6 +85,8 @@ class Table:
     speaker: Ints
     weight: Ints
     civil: Ints
+    offers: Ints
+    standing: Ints
     alive: Flags
     before: Ints
     after: Ints
@@ -139,6 +155,8 @@ _COLUMNS = (
     "_speaker",
     "_weight",
     "_civil",
+    "_offers",
+    "_standing",
     "_before",
     "_after",
 )
@@ -154,6 +172,8 @@ class Documents:
     _speaker: Ints
     _weight: Ints
     _civil: Ints
+    _offers: Ints
+    _standing: Ints
     _before: Ints
     _after: Ints
 
@@ -198,6 +218,8 @@ class Documents:
         self._micros[number] = document.micros
         self._weight[number] = document.weight
         self._civil[number] = document.civil
+        self._offers[number] = document.offers
+        self._standing[number] = document.standing
         self._speaker[number] = NONE
         if document.speaker:
             self._speaker[number] = self._speakers.setdefault(document.speaker, len(self._speakers))
@@ -272,6 +294,8 @@ class Documents:
             speaker=self._speaker,
             weight=self._weight,
             civil=self._civil,
+            offers=self._offers,
+            standing=self._standing,
             speakers=self._speakers,
             alive=self._alive,
             before=self._before,

@@ -10,23 +10,30 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import date
 from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
 
 from recollect.indexes.dense import Dense
-from recollect.indexes.documents import NONE, Flags, Ints
+from recollect.indexes.documents import NONE, Flags, Ints, Table, civil_of
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
 from recollect.indexes.words import Found, QueryTerm, Scores, WordView, asked_terms
+from recollect.text.answers import Kind, subject_of
+from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
-from recollect.text.words import runs, stem, terms
+from recollect.text.words import folded, runs, stem, terms
 
 #: What the signals beside the words count for, in hundredths, and the factor of the speaker who was asked about.
 SESSION, PAIR, DATE = 70, 20, 10
 SPEAKER = (5, 4)
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
-_NAME = re.compile(r"[^\W\d_]+")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
+
+
+#: What a document that offers the kind of answer that is asked for counts for.
+ANSWER = (23, 20)
 
 
 @dataclass(frozen=True)
@@ -36,7 +43,8 @@ class Question:
     asked     the terms to look for, stand-ins for unknown words included
     sequence  the terms in their order, as they were asked
     dates     the dates that it names
-    speaker   the number of the one speaker whom it names, or NONE
+    speaker   the number of the one speaker whom it names first, or NONE
+    wanted    the kinds of answers that it asks for
     visible   the documents that may be seen; None for all
     """
 
@@ -44,28 +52,50 @@ class Question:
     sequence: tuple[str, ...]
     dates: Named
     speaker: int
+    wanted: Kind
     visible: Flags | None
 
 
-def read(text: str, view: WordView, visible: Flags | None) -> Question:
-    """The question of a text."""
-    wanted = [(term.term, term.word) for term in terms(text)]
+def read(text: str, view: WordView, visible: Flags | None, today: date) -> Question:
+    """The question of a text, asked on a day, from which "yesterday" counts."""
+    dates = named(text, today)
+    spoken = subject_of(text)
+    if _in_spans(dates, view.table).any():
+        # Where something was said at that time, "yesterday" tells the time and is no word to look for.
+        for phrase in dates.relative:
+            spoken = spoken.replace(phrase, " ")
+    wanted = [(term.term, term.word) for term in terms(spoken)]
     asked = tuple(asked_terms(view, wanted, visible))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in wanted if term in kept)
-    return Question(asked, sequence, named(text), _speaker(text, view, visible), visible)
+    return Question(asked, sequence, dates, _speaker(text, view, visible), asks_for(text), visible)
+
+
+def _in_spans(dates: Named, table: Table) -> Flags:
+    """Which live documents are of the days that a question tells from where it stands."""
+    civil = table.civil[: table.count]
+    out: Flags = np.zeros(table.count, dtype=np.bool_)
+    for first, last in dates.spans:
+        out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
+    return out & table.alive[: table.count]
 
 
 def _speaker(text: str, view: WordView, visible: Flags | None) -> int:
-    """The one speaker whom a question names: by name, by its first three letters, or as "I" where there is a user."""
-    names = [stem(run.partition("'")[0]) for run, _ in runs(text)]
-    found = set[int]().union(*(view.speakers(name, visible) for name in names))
-    short = {word.lower() for word in _NAME.findall(text) if len(word) == 3 and word[0].isupper()}
-    found |= {number for name, number in view.table.speakers.items() if name[:3].lower() in short and name[:1] != "\0"}
-    if visible is not None:
-        found &= set(np.unique(view.table.speaker[: view.table.count][visible]).tolist())
-    if found:
-        return found.pop() if len(found) == 1 else NONE
+    """The speaker whom a question names first: by name, by its first three letters, or as "I" where there is a user."""
+    seen = None if visible is None else set(np.unique(view.table.speaker[: view.table.count][visible]).tolist())
+    for raw in _WORD.findall(text):
+        word = raw.partition("'")[0]
+        found = set(view.speakers(stem(folded(word)), visible))
+        if len(word) == 3 and word[0].isupper():
+            found |= {
+                number
+                for name, number in view.table.speakers.items()
+                if name[:3].lower() == word.lower() and name[:1] != "\0"
+            }
+        if seen is not None:
+            found &= seen
+        if found:
+            return found.pop() if len(found) == 1 else NONE
     if _FIRST_PERSON & {run for run, _ in runs(text)}:
         return view.table.speakers.get("\0user", NONE)
     return NONE
@@ -143,24 +173,41 @@ def _among(wanted: Ints, held: Ints) -> Flags:
 
 
 class Dates:
-    """The day on which it was said: a share for the month that a question names, two for the very day."""
+    """The day on which it was said: a share for a month, a year or a time told from now; two for the very day.
+
+    A document of the very day is admitted though it has no word of the question.
+    """
 
     name = "date"
 
     def shares(self, question: Question, view: WordView, words: Scores) -> Ints:
-        out = np.zeros(view.table.count, dtype=np.int64)
-        dates = question.dates
-        if not dates.months:
-            return out
-        civil = view.table.civil[: view.table.count]
-        fits = np.isin(civil >> 5 & 15, list(dates.months))
-        if dates.years:
-            fits &= np.isin(civil >> 9, list(dates.years))
+        table, dates = view.table, question.dates
         share = (DATE << SHARE_BITS) // 100
-        out[fits] = share
-        if dates.days:
-            out[fits & np.isin(civil & 31, list(dates.days))] = 2 * share
+        civil = table.civil[: table.count]
+        out = np.where(_in_spans(dates, table), share, 0)
+        if dates.months or dates.years:
+            fits = np.ones(table.count, dtype=np.bool_)
+            if dates.months:
+                fits &= np.isin(civil >> 5 & 15, list(dates.months))
+            if dates.years:
+                fits &= np.isin(civil >> 9, list(dates.years))
+            out[fits] = share
+        out[self.exact(question, view)] = 2 * share
         return out
+
+    @staticmethod
+    def exact(question: Question, view: WordView) -> Flags:
+        """The documents of the very day that a question names."""
+        table, dates = view.table, question.dates
+        civil = table.civil[: table.count]
+        out: Flags = np.zeros(table.count, dtype=np.bool_)
+        for first, last in dates.spans:
+            if first == last:
+                out |= civil == civil_of(first)
+        if dates.months and dates.days:
+            fits = np.isin(civil >> 5 & 15, list(dates.months)) & np.isin(civil & 31, list(dates.days))
+            out |= fits & np.isin(civil >> 9, list(dates.years)) if dates.years else fits
+        return out & table.alive[: table.count]
 
 
 #: What a score is made of beside the words.
@@ -170,9 +217,12 @@ SIGNALS: tuple[Signal, ...] = (Session(), Pairs(), Dates())
 def score(question: Question, view: WordView, dense: Dense | None = None) -> Scores:
     """The shares of every document, from all signals; `dense` is that of the vectors, where there are any."""
     words = view.score(question.asked, question.visible)
-    relevant = words.total() > 0
+    relevant = (words.total() > 0) | Dates.exact(question, view)
     if dense is not None:
         relevant |= dense.admits
+    if question.visible is not None:
+        relevant &= question.visible
+    if dense is not None:
         words.shares["dense"] = np.where(relevant, dense.shares, 0)
     for signal in SIGNALS:
         words.shares[signal.name] = np.where(relevant, signal.shares(question, view, words), 0)
@@ -182,6 +232,10 @@ def score(question: Question, view: WordView, dense: Dense | None = None) -> Sco
         above, below = SPEAKER
         theirs = table.speaker[: table.count] == question.speaker
         factor[theirs] = factor[theirs] * above // below
+    above, below = ANSWER
+    for kind in question.wanted:
+        has = table.offers[: table.count] & kind != 0
+        factor[has] = factor[has] * above // below
     for name, column in words.shares.items():
         words.shares[name] = column * factor >> BITS
     words.factor = factor

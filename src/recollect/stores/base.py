@@ -100,6 +100,10 @@ class Commit:
         """When it was committed (UTC)."""
         return moment(self.micros)
 
+    def touches(self, record_id: str | None) -> bool:
+        """Whether it changed the record; any, where no id is given."""
+        return record_id is None or any(change.id == record_id for change in self.changes)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "namespace": self.namespace,
@@ -133,7 +137,7 @@ class View(Protocol):
         ...
 
     def known(self, line: Line, record_id: str) -> bool:
-        """Whether the id was ever held. Cost: O(log n)."""
+        """Whether the id was ever held: it is live, or a commit names it. Cost: O(log n)."""
         ...
 
     def select(
@@ -141,8 +145,8 @@ class View(Protocol):
     ) -> Iterator[Record]:
         """The live records that match, in one of `operations.ORDERS`. The filter's own `matches` has the last word.
 
-        "newest" is by falling time, records without a time last; "oldest" by rising time; "position" by conversation,
-        position and time. Cost: in proportion to what the filter's indexed part selects.
+        "newest" is by falling time and position, records without a time last; "oldest" by rising time and position;
+        "position" by conversation, position and time. Cost: in proportion to what the filter's indexed part selects.
         """
         ...
 
@@ -258,14 +262,17 @@ def in_order(records: Iterable[Record], order: str) -> list[Record]:
     def micros(record: Record) -> int:
         return -(2**63) if record.time is None else microseconds(record.time)
 
+    def place(record: Record) -> int:
+        return -1 if record.position is None else record.position
+
     out = sorted(records, key=lambda record: record.id.encode("utf-8"))
     keys: dict[str, Any] = {
-        "newest": lambda record: -micros(record),
-        "oldest": micros,
+        "newest": lambda record: (-micros(record), -place(record)),
+        "oldest": lambda record: (micros(record), place(record)),
         "importance": lambda record: (-1.0 if record.importance is None else record.importance) * -1,
         "position": lambda record: (
             (record.conversation or "").encode("utf-8"),
-            -1 if record.position is None else record.position,
+            place(record),
             micros(record),
         ),
         "id": lambda record: 0,

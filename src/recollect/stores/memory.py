@@ -37,7 +37,6 @@ class _Ledger:
 
     def replace(self, record_id: str, held: tuple[Stored, Record] | None) -> None:
         """Let the id have another version, or none."""
-        self.known.add(record_id)
         if record_id in self.live:
             before = self.live.pop(record_id)[1]
             if before.conversation is not None and before.position is not None:
@@ -120,10 +119,6 @@ class MemoryStore:
             self._nodes[1:] = []
 
 
-def _touches(commit: Commit, record_id: str | None) -> bool:
-    return record_id is None or any(change.id == record_id for change in commit.changes)
-
-
 class _MemoryView:
     def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
         self._ledgers = ledgers
@@ -152,7 +147,7 @@ class _MemoryView:
     def select(
         self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
-        live = (record for _, record in self._live(line))
+        live = [record for _, record in self._live(line)]  # a list: the filter may be a function that writes
         found = in_order((record for record in live if not expired(record, now) and where.matches(record)), order)
         yield from found if limit is None else found[:limit]
 
@@ -192,7 +187,7 @@ class _MemoryView:
     def commits(
         self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
     ) -> Iterator[Commit]:
-        return islice((each for each in self._log(line, max(since, 0)) if _touches(each, record_id)), limit)
+        return islice((each for each in self._log(line, max(since, 0)) if each.touches(record_id)), limit)
 
     def _log(self, line: Line, since: int) -> Iterable[Commit]:
         return islice(self._ledger(line).log, since, None)
@@ -228,7 +223,7 @@ class _MemoryTransaction(_MemoryView):
         return held[0] if held else None
 
     def known(self, line: Line, record_id: str) -> bool:
-        return record_id in self._staged.get(line, {}) or super().known(line, record_id)
+        return self._staged.get(line, {}).get(record_id) is not None or super().known(line, record_id)
 
     def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
         staged = self._staged.get(line, {})
@@ -308,4 +303,6 @@ class _MemoryTransaction(_MemoryView):
             for record_id, held in staged.items():
                 ledger.replace(record_id, held)
         for commit in self._commits:
-            self._ledgers.setdefault(Line(commit.namespace, commit.branch), _Ledger()).log.append(commit)
+            ledger = self._ledgers.setdefault(Line(commit.namespace, commit.branch), _Ledger())
+            ledger.log.append(commit)
+            ledger.known.update(change.id for change in commit.changes)

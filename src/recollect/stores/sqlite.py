@@ -263,11 +263,20 @@ class SqliteStore:
 
     def check(self) -> list[str]:
         """SQLite's integrity check, and that each version's bytes are what its hash says."""
+        try:
+            return self._problems()
+        except DamagedStoreError as error:
+            return [str(error)]
+
+    def _problems(self) -> list[str]:
         with self._reader() as connection, translated(self.path):
             found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
             problems = [] if found == ["ok"] else found
             rows = connection.execute("SELECT number, hash, payload FROM versions WHERE payload IS NOT NULL")
             for number, digest, payload in rows:
+                if not isinstance(payload, bytes) or not isinstance(digest, bytes):
+                    problems.append(f"version {number} does not have the types of its columns")
+                    continue
                 try:
                     record_id = Record.from_bytes(payload).id
                 except ValueError as error:
@@ -324,13 +333,12 @@ def _must_not_write(path: str, read_only: bool) -> str:
 
 
 def _stands_still(path: str) -> bool:
-    """Whether nobody can write to the file or beside it, and no log lies there: it is on read-only media, say."""
-    return not (
-        os.access(path, os.W_OK)
-        or os.access(os.path.dirname(path), os.W_OK)
-        or os.path.exists(path + "-wal")
-        or os.path.exists(path + "-shm")
-    )
+    """Whether nobody at all can write to the file: its file system is read-only, and no log lies beside it."""
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+    return read_only and not os.path.exists(path + "-wal")
 
 
 def _admit(path: str, create: bool) -> bool:

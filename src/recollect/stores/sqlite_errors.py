@@ -33,7 +33,7 @@ def translated(path: str) -> Iterator[None]:
         raise StoreFullError(path, str(error)) from error
     except (apsw.NotADBError, apsw.FormatError) as error:
         raise NotAStoreError(path, str(error)) from error
-    except apsw.CorruptError as error:
+    except (apsw.CorruptError, UnicodeDecodeError) as error:  # a text of ours is valid UTF-8
         raise DamagedStoreError(path, str(error)) from error
     except apsw.ReadOnlyError as error:
         raise ReadOnlyStoreError(path, str(error)) from error

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 
-from recollect.errors import StoreIOError
+from recollect.errors import DamagedStoreError, StoreIOError
 from recollect.filters.tree import Filter
 from recollect.indexes.merkle import Root
 from recollect.records.codec import microseconds
@@ -22,8 +22,8 @@ from recollect.stores.sql_filters import bounds, selective
 from recollect.stores.sqlite_errors import translated
 
 _ORDER_BY = {
-    "newest": "h.time DESC, h.id",
-    "oldest": "h.time, h.id",
+    "newest": "h.time DESC, h.position DESC, h.id",
+    "oldest": "h.time, h.position, h.id",
     "importance": "h.importance DESC, h.id",
     "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time, h.id",
     "id": "h.id",
@@ -230,7 +230,7 @@ class SqliteView:
     def node(self, place: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))
         if body is None:
-            raise LookupError(f"no page at {place}")
+            raise DamagedStoreError(self._path, f"it lacks page {place} of its hashes")
         return bytes(body)
 
 

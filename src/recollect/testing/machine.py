@@ -140,8 +140,7 @@ def memory_machine(
                 assert held is None
                 return
             assert forgotten == (held is not None)
-            if forgotten:
-                del self.model[record_id]
+            self.model.pop(record_id, None)  # also where it is due
             self._committed(before)
 
         @rule(where=filters())
@@ -149,8 +148,9 @@ def memory_machine(
             before = dict(self.model)
             gone = [each for each in list(self.model) if self._live(each) and where.matches(self.model[each])]
             assert self.memory.forget_where(where) == len(gone)
-            for record_id in gone:
-                del self.model[record_id]
+            for record_id in before:
+                if where.matches(before[record_id]):  # also where it is due
+                    del self.model[record_id]
             self._committed(before)
 
         @rule()

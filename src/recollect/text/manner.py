@@ -1,57 +1,85 @@
-"""The manner of a text: whether it asks, instructs or states a preference, and what it therefore counts for.
+"""The manner of a text: whether it asks, speaks of its author, or governs what is asked later.
 
 What a turn asks is seldom what a later question is after; what an assistant says is mostly longer and less telling than
-what the user said; a standing instruction or preference governs many questions whose words it hardly shares. So each
-text has a weight, fixed when it is stored, by which its score is multiplied. The rules are English; a text in another
+what the user said; people answer questions about themselves where they speak of themselves. A standing instruction
+("always ...", "from now on ...") or preference ("I prefer ...") governs many questions whose words it hardly shares:
+it is recognised when it is stored and marked by a tag, which people may add or take away like any other. So each text
+has a weight by which its score is multiplied. The rules are English, a seam for other languages; a text in another
 language is a plain statement to them.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from fractions import Fraction
 
 from recollect.text.words import terms
 
+#: The tags of what governs other questions, and what they multiply a text's weight by.
+INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"
+MARKS = {INSTRUCTION: Fraction(16, 10), PREFERENCE: Fraction(13, 10)}
 #: What an asking text loses of its weight, at most, and what the other manners multiply it by.
 ASKING = Fraction(4, 10)
 ASSISTANT = Fraction(6, 10)
-INSTRUCTION = Fraction(16, 10)
-PREFERENCE = Fraction(13, 10)
+OWN = Fraction(115, 100)
+#: The roles whose texts no person wrote.
+TOLD_BY_MACHINES = ("assistant", "system", "tool", "developer")
+#: Longer texts are documents that were pasted: what they instruct is not the author's standing wish.
+_LONGEST = 2000
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 #: A question in which the asker speaks of themselves also tells something ("I moved to Oslo, where can I swim?").
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us)\b", re.IGNORECASE)
+#: Where a clause begins.
+_CLAUSE = r"(?:^|[.!?:;\n]\s*|,\s*(?:and|but|so)\s+)(?:please,?\s+|and\s+|also,?\s+|just\s+|so\s+)*"
+#: After "always" or "never", a verb in the imperative: no participle, and nothing that tells what was or is.
+_IMPERATIVE = (
+    r"(?!(?:a|an|the|been|had|here|there|happy|glad|good|great|nice|fun|mind|again|once|really|thought|knew|seen|done"
+    r"|gone|heard|felt|got|met|loved|in|on|at|as|so|too|more|less|that|this|my|your|his|her|our|their|i|you|he|she|it"
+    r"|we|they|was|were|is|are|am|has|have|did|does|would|could|a)\b)(?!\w+(?:ed|ing)\b)[a-z]"
+)
 _INSTRUCTION = re.compile(
-    r"(?:^|[.!?:;\n]\s*|,\s*(?:and|but|so)\s+)(?:please\s+|and\s+)?"
-    r"(?:always|never|do not ever|don't ever|from now on|going forward|in (?:the )?future|whenever i|every time i|"
-    r"each time i|remember (?:to|that i)|when(?:ever)? i ask)\b"
-    r"|\bfrom now on\b|\bwhen(?:ever)? i ask\b|\bplease (?:always|never)\b|\bi want you to (?:always|never)\b"
-    r"|\byou (?:should|must) (?:always|never)\b",
+    rf"{_CLAUSE}(?:always|never|do not ever|don't ever)\s+{_IMPERATIVE}"
+    rf"|{_CLAUSE}(?:from now on|going forward|in (?:the )?future),?\s+"
+    rf"(?:please\s+|always\s+|never\s+|do\s+|don't\s+)*{_IMPERATIVE}"
+    rf"|{_CLAUSE}(?:whenever|every time|each time|any time|anytime)\s+(?:i|we)\s+"
+    rf"(?:ask|request|mention|say|want|need|share|send)"
+    rf"|{_CLAUSE}remember that i\b"
+    rf"|{_CLAUSE}(?:call|address) me\s+(?!back|when|if|later|at|on|tomorrow|today|a|the|crazy|old)[a-z]"
+    rf"|{_CLAUSE}(?:respond|reply|answer|write|speak)(?:\s+to me)?\s+(?:only\s+|always\s+)?in\s+[a-z]"
+    r"|\bwhen(?:ever)? i ask\b|\bplease (?:always|never)\b|\bi(?:'d like| want| would like) you to (?:always|never)\b"
+    r"|\byou (?:should|must) (?:always|never)\b|\bmake sure (?:to|you|that you) (?:always|never)\b",
     re.IGNORECASE | re.MULTILINE,
 )
+_ADVERBS = r"(?:\s+(?:really|much|generally|usually|always|strongly|also|still|definitely|personally|just|honestly))*"
 _PREFERENCE = re.compile(
-    r"\b(?:i|we)(?:'d| would| really| much| generally| usually| always| strongly| also| still|)*\s+(?:prefer|rather)\b"
-    r"|\bmy preference\b|\bi(?:'m| am) (?:more comfortable|not a fan|a fan)\b|\bi (?:don't|do not) (?:like|want)\b"
-    r"|\bi (?:hate|dislike|avoid)\b",
+    rf"\b(?:i|we)(?:'d| would)?{_ADVERBS}\s+(?:prefer|rather)\b|\bmy (?:strong |personal )?preference\b"
+    rf"|\bi(?:'m| am){_ADVERBS}\s+(?:more comfortable|not (?:a (?:big |huge )?fan|into|comfortable)"
+    rf"|(?:a )?(?:vegan|vegetarian)|allergic to|intolerant)\b"
+    rf"|\bi{_ADVERBS}\s+(?:don't|do not|can't|cannot|won't|never){_ADVERBS}\s+(?:like|want|eat|drink|stand|tolerate)\b"
+    rf"|\bi{_ADVERBS}\s+(?:hate|dislike|avoid)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 
 
-def weight(text: str, *, assistant: bool) -> Fraction:
+def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
     """What a text counts for: 1 for a plain statement.
 
-    >>> weight("The key is under the mat.", assistant=False), weight("Where is the key?", assistant=False)
-    (Fraction(1, 1), Fraction(3, 5))
+    >>> weight("The key is under the mat.", assistant=False, tags=()), weight("Where is it?", assistant=False, tags=())
+    (Fraction(1, 1), Fraction(1, 1))
+    >>> weight("Where is the key?", assistant=False, tags=()), weight("It is my key.", assistant=False, tags=())
+    (Fraction(3, 5), Fraction(23, 20))
     """
     text = text.replace("\u2019", "'")
     out = 1 - ASKING * asking_share(text)
     if assistant:
         return out * ASSISTANT
-    if instructs(text):
-        out *= INSTRUCTION
-    if prefers(text):
-        out *= PREFERENCE
+    if _FIRST_PERSON.search(text):
+        out *= OWN
+    for mark, factor in MARKS.items():
+        if mark in tags:
+            out *= factor
     return out
 
 
@@ -66,11 +94,14 @@ def asking_share(text: str) -> Fraction:
     return Fraction(asking, whole) if asking else Fraction(0)
 
 
-def instructs(text: str) -> bool:
-    """Whether a text gives a standing instruction ("always ...", "from now on ...")."""
-    return _INSTRUCTION.search(text) is not None
+def marks(text: str) -> tuple[str, ...]:
+    """The marks that a text earns by what it says.
 
-
-def prefers(text: str) -> bool:
-    """Whether a text states a preference of its author ("I prefer ...", "I don't like ...")."""
-    return _PREFERENCE.search(text) is not None
+    >>> marks("Always answer in French."), marks("I don't eat meat."), marks("Always here to help!")
+    (('standing:instruction',), ('standing:preference',), ())
+    """
+    if len(text) > _LONGEST:
+        return ()
+    text = text.replace("\u2019", "'")
+    found = ((INSTRUCTION, _INSTRUCTION), (PREFERENCE, _PREFERENCE))
+    return tuple(mark for mark, rule in found if rule.search(text))

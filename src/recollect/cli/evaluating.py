@@ -1,0 +1,186 @@
+"""The command that evaluates: eval locomo, beam, memdaily, and the difference of two runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json
+from recollect.errors import StoreIOError
+from recollect.evaluation.datasets import DataSet
+
+F = TypeVar("F", bound=Callable[..., Any])
+_SHOWN = ("n", "recall@5", "recall@10", "recall@25", "recall@50", "hit@10", "recall_all@10", "mrr", "ndcg@10")
+_PATH = click.Path(path_type=Path)
+
+
+@app.group("eval", invoke_without_command=True)
+@click.option("--diff", nargs=2, type=_PATH, metavar="BEFORE AFTER", help="Two files of --per-question.")
+@click.option("--metric", default="recall@10", show_default=True, help="By which --diff compares.")
+@common
+@click.pass_context
+def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None, metric: str) -> None:
+    """Measure recall on conversations whose evidence is known, in memory, with the default settings."""
+    if diff is None:
+        if ctx.invoked_subcommand is None:
+            raise click.UsageError("name a data set (locomo, beam, memdaily), or --diff BEFORE AFTER")
+        return
+    from recollect.evaluation.difference import differing
+
+    moved = differing(*diff, metric)
+    if settings.as_json:
+        print_json([each._asdict() for each in moved])
+        return
+    lost = sum(each.after < each.before for each in moved)
+    click.echo(f"{metric}: {len(moved) - lost} questions won, {lost} lost")
+    render.table(
+        (("before", {"justify": "right"}), ("after", {"justify": "right"}), ("category", {}), ("question", {})),
+        (
+            (
+                f"{each.before:.3f}",
+                f"{each.after:.3f}",
+                each.category,
+                render.plain(f"{each.namespace}: {each.question}"),
+            )
+            for each in moved
+        ),
+    )
+
+
+def _measuring(command: F) -> F:
+    """The options of every data set's command."""
+    for option in (
+        common,
+        click.option("--plot", type=_PATH, metavar="FILE", help="Draw a PNG or SVG (needs matplotlib)."),
+        click.option("--answerability", is_flag=True, help="Also: does confidence tell what cannot be answered?"),
+        click.option("--seed", type=int, default=0, show_default=True, help="Of the typing errors."),
+        click.option("--typos", type=float, default=0.0, metavar="P", help="Chance of a typing error in a long word."),
+        click.option("--compare", default="", metavar="NAME,...", help="Peers, in the same run: fts5, bm25s, minilm."),
+        click.option("--per-question", type=_PATH, metavar="FILE", help="Write each question's result as JSON lines."),
+    ):
+        command = option(command)
+    return command
+
+
+@eval_.command()
+@click.argument("file", type=_PATH)
+@_measuring
+def locomo(settings: Settings, file: Path, **options: Any) -> None:
+    """LoCoMo's JSON FILE."""
+    from recollect.evaluation import datasets
+
+    _measure(settings, datasets.locomo(file), **options)
+
+
+@eval_.command()
+@click.argument("folder", type=_PATH)
+@_measuring
+def beam(settings: Settings, folder: Path, **options: Any) -> None:
+    """A FOLDER of BEAM chats."""
+    from recollect.evaluation import datasets
+
+    _measure(settings, datasets.beam(folder), **options)
+
+
+@eval_.command()
+@click.argument("files", type=_PATH, nargs=-1, required=True)
+@_measuring
+def memdaily(settings: Settings, files: tuple[Path, ...], **options: Any) -> None:
+    """MemDaily's JSON FILES."""
+    from recollect.evaluation import datasets
+
+    _measure(settings, datasets.memdaily(*files), **options)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int, int], object]]:
+    """A bar on a terminal; nothing elsewhere."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=render.console(stderr=True), transient=True) as bar:
+        task = bar.add_task("asking", total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+def _measure(
+    settings: Settings,
+    data: DataSet,
+    per_question: Path | None,
+    compare: str,
+    typos: float,
+    seed: int,
+    answerability: bool,
+    plot: Path | None,
+) -> None:
+    from recollect.evaluation.answerability import answerability as measure_answerability
+    from recollect.evaluation.run import evaluate
+    from recollect.opening import open as open_memory
+
+    peers = [name.strip() for name in compare.split(",") if name.strip()]
+    with open_memory(":memory:") as memory, _progress(settings.as_json) as progress:
+        evaluation = evaluate(data, memory, peers=peers, typos=typos, seed=seed, progress=progress)
+        result = evaluation.to_json()
+        if answerability:
+            result["answerability"] = measure_answerability(data, memory).to_json()
+    if per_question is not None:
+        lines = (json.dumps(answer.to_json(), ensure_ascii=False) for answer in evaluation.answers["recollect"])
+        try:
+            per_question.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+        except OSError as error:
+            raise StoreIOError(str(per_question), error.strerror or str(error)) from error
+    if plot is not None:
+        from recollect.evaluation.plot import draw
+
+        draw(result, plot)
+    if settings.as_json:
+        print_json(result)
+    else:
+        _show(data, result, evaluation.skipped)
+
+
+def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
+    rows = {"all": result["overall"]}
+    rows |= {" ".join([name, data.labels.get(name, "")]).strip(): row for name, row in result["by_category"].items()}
+    for name, peer in result["compared"].items():
+        rows[f"{name}: all"] = peer["overall"]
+    render.table(
+        (("per cent", {}), *((name, {"justify": "right"}) for name in _SHOWN)),
+        (
+            (label, *(str(row[name]) if name == "n" else f"{100 * row[name]:.1f}" for name in _SHOWN))
+            for label, row in rows.items()
+        ),
+    )
+    sessions = {name: value for name, value in result["overall"].items() if name.startswith("session_")}
+    click.echo("sessions: " + ", ".join(f"{name[8:]} {100 * value:.1f}" for name, value in sessions.items()))
+    for name, peer in result["compared"].items():
+        told = ", ".join(
+            f"{metric} {100 * each['mean']:+.1f} [{100 * each['low']:+.1f}, {100 * each['high']:+.1f}]"
+            for metric, each in peer["ours_minus_theirs"].items()
+        )
+        click.echo(f"recollect - {name}: {told} (95 per cent interval, paired bootstrap)")
+    times = [
+        ("recollect", result["query_ms"]),
+        *((name, each["query_ms"]) for name, each in result["compared"].items()),
+    ]
+    click.echo("; ".join(f"{name} {ms['p50']:.2f} ms a query (p95 {ms['p95']:.2f})" for name, ms in times))
+    if "answerability" in result:
+        found = result["answerability"]
+        for name in ("wrong_conversation", "abstention"):
+            if found[f"auroc_{name}"] is not None:
+                click.echo(f"answerable against {name.replace('_', ' ')}: AUROC {found[f'auroc_{name}']:.3f}")
+        click.echo(
+            f"at confidence {found['threshold']}: {100 * found['own_kept']:.1f} kept, "
+            f"{100 * (found['wrong_rejected'] or 0):.1f} of wrong ones rejected"
+        )
+    if skipped:
+        click.echo(f"{skipped} questions have no evidence that is held, and were not asked", err=True)

@@ -1,0 +1,171 @@
+"""Data sets with known evidence: conversations to remember, and questions with the turns that answer them.
+
+A data set fills a memory as a user would, through the importers and the public calls, and says which questions to ask
+of which namespace. Evidence that names no turn is dropped, and a question that is left without any is not asked; both
+are counted.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import ImportFormatError
+from recollect.importers import IMPORTERS, import_path
+from recollect.memory import Memory
+
+#: LoCoMo's categories; its paper reports the last, questions that have no answer, apart.
+LOCOMO_CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
+_DIALOGUE_ID = re.compile(r"D\s*:?\s*(\d+)\s*:\s*(\d+)")
+_MEMDAILY_TIME = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d{2})")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question of a namespace.
+
+    evidence  ids of the records that answer it; none for a question that cannot be answered
+    speakers  the names of those who speak in its conversation, where it has names
+    """
+
+    namespace: str
+    text: str
+    category: str
+    evidence: tuple[str, ...]
+    speakers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """Conversations to remember and questions to ask.
+
+    groups  names of several categories taken together
+    labels  what categories are called
+    """
+
+    name: str
+    fill: Callable[[Memory], object]
+    asked: Sequence[Asked]
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+
+
+def locomo(path: Path) -> DataSet:
+    """LoCoMo's JSON file. Evidence is repaired as its readers do: every "D<session>:<turn>" in it counts."""
+    samples = _json(path)
+    asked = []
+    for sample in _list(path, samples):
+        conversation = sample.get("conversation", {})
+        speakers = tuple(str(conversation[key]) for key in ("speaker_a", "speaker_b") if key in conversation)
+        for question in sample.get("qa", ()):
+            found = [_DIALOGUE_ID.findall(str(each)) for each in question.get("evidence", ())]
+            evidence = dict.fromkeys(f"D{int(one)}:{int(two)}" for each in found for one, two in each)
+            asked.append(
+                Asked(
+                    str(sample["sample_id"]),
+                    str(question["question"]),
+                    str(question["category"]),
+                    tuple(evidence),
+                    speakers,
+                )
+            )
+    return DataSet(
+        "locomo",
+        lambda memory: import_path(memory, IMPORTERS["locomo"], path),
+        asked,
+        {"1-4": ("1", "2", "3", "4")},
+        LOCOMO_CATEGORIES,
+    )
+
+
+def beam(path: Path) -> DataSet:
+    """A folder of BEAM chats, each with its probing questions."""
+    asked = []
+    chats = sorted(
+        (each for each in path.iterdir() if (each / "chat.json").exists()) if path.is_dir() else (),
+        key=lambda each: (len(each.name), each.name),
+    )
+    if not chats:
+        raise ImportFormatError(str(path), "", "is no folder of BEAM chats (each a folder with a chat.json)")
+    for chat in chats:
+        questions = chat / "probing_questions" / "probing_questions.json"
+        for category, each in _json(questions).items():
+            for question in each:
+                numbers = _numbers(question.get("source_chat_ids", ()))
+                evidence = tuple(str(number) for number in dict.fromkeys(numbers))
+                asked.append(Asked(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
+    return DataSet("beam", lambda memory: import_path(memory, IMPORTERS["beam"], path), asked)
+
+
+def memdaily(*paths: Path) -> DataSet:
+    """Files of MemDaily: short message lists, in Chinese, each with its questions. Categories are the files' names."""
+    asked: list[Asked] = []
+    told: list[tuple[str, list[dict[str, Any]]]] = []
+    for path in paths:
+        for task in _list(path, _json(path)):
+            name = f"{path.stem}-{task['tid']}"
+            told.append((name, [_message(name, place, each) for place, each in enumerate(task["message_list"])]))
+            asked += [
+                Asked(
+                    name,
+                    str(each["question"]),
+                    path.stem,
+                    tuple(str(number) for number in _numbers(each["target_step_id"])),
+                )
+                for each in task["question_list"]
+            ]
+
+    def fill(memory: Memory) -> None:
+        for name, messages in told:
+            memory.namespace(name).remember_all(messages, on_error="raise")
+
+    return DataSet("memdaily", fill, asked)
+
+
+def _message(conversation: str, place: int, message: dict[str, Any]) -> dict[str, Any]:
+    out: dict[str, Any] = {
+        "id": str(message["mid"]),
+        "content": message["message"],
+        "kind": "conversation",
+        "role": "user",
+        "conversation": conversation,
+        "position": place,
+    }
+    if read := _MEMDAILY_TIME.search(str(message.get("time", ""))):
+        out["time"] = datetime(*(int(part) for part in read.groups()), tzinfo=UTC)  # type: ignore[arg-type, misc]
+    return out
+
+
+def _numbers(value: Any) -> Iterator[int]:
+    """The whole numbers in a value, however nested; text is read as a Python literal first."""
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            value = [int(each) for each in re.findall(r"\d+", value)]
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _numbers(each)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        yield value
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ImportFormatError(str(path), "", f"cannot be read as JSON ({error})") from None
+
+
+def _list(path: Path, value: Any) -> list[dict[str, Any]]:
+    if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        raise ImportFormatError(str(path), "", "must be a list of objects")
+    return value

@@ -1,0 +1,103 @@
+"""What is measured: this package's recall, and what others would use in its place, set up as their documents say.
+
+Every retriever gets the same records, the text of a turn being who speaks, what is said and what a picture shows. The
+peers are optional (`pip install recollect[eval]`) and imported when they are asked for.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from recollect.errors import UnsupportedError
+from recollect.memory import Memory
+from recollect.records.record import Record
+
+
+class Ranked(NamedTuple):
+    """The ids that a question finds, best first, and how sure the first is (0 where the retriever does not say)."""
+
+    ids: list[str]
+    confidence: float = 0.0
+
+
+class Retriever(Protocol):
+    """A way to find records."""
+
+    def ask(self, question: str, k: int) -> Ranked:
+        """The `k` best for a question."""
+        ...
+
+
+class Recollect:
+    """This package: `Memory.recall` with its defaults."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+
+    def ask(self, question: str, k: int) -> Ranked:
+        hits = self._memory.recall(question, k=k)
+        return Ranked([hit.record.id for hit in hits], hits[0].confidence if hits else 0.0)
+
+
+def told(record: Record) -> str:
+    """The text of a record for a peer."""
+    who = record.speaker or record.role or ""
+    caption = record.metadata.get("caption")
+    return " ".join(part for part in (f"{who}:" if who else "", record.text, str(caption or "")) if part)
+
+
+class Fts5:
+    """SQLite's full-text index with its defaults (unicode61, bm25()): any of the question's words."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self._ids = [record.id for record in records]
+        self._database = sqlite3.connect(":memory:")
+        self._database.execute("CREATE VIRTUAL TABLE turns USING fts5(text)")
+        self._database.executemany("INSERT INTO turns (text) VALUES (?)", [(told(record),) for record in records])
+
+    def ask(self, question: str, k: int) -> Ranked:
+        words = re.findall(r"\w+", question)
+        if not words:
+            return Ranked([])
+        query = " OR ".join(f'"{word}"' for word in words)
+        rows = self._database.execute(
+            "SELECT rowid FROM turns WHERE turns MATCH ? ORDER BY rank, rowid LIMIT ?", (query, k)
+        )
+        return Ranked([self._ids[number - 1] for (number,) in rows])
+
+
+class Bm25s:
+    """bm25s with its defaults (Lucene's BM25, k1 1.5, b 0.75), English stop-words and stemmer."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        bm25s = imported("bm25s", "eval")
+        import Stemmer
+
+        self._bm25s, self._stemmer = bm25s, Stemmer.Stemmer("english")
+        self._ids = [record.id for record in records]
+        self._index = bm25s.BM25()
+        self._index.index(self._tokens([told(record) for record in records]), show_progress=False)
+
+    def _tokens(self, texts: list[str]) -> Any:
+        return self._bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
+
+    def ask(self, question: str, k: int) -> Ranked:
+        found, scores = self._index.retrieve(self._tokens([question]), k=min(k, len(self._ids)), show_progress=False)
+        return Ranked([self._ids[number] for number, score in zip(found[0], scores[0], strict=True) if score > 0])
+
+
+#: Peers by the names that `--compare` takes.
+PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {"fts5": Fts5, "bm25s": Bm25s}
+
+
+def imported(module: str, extra: str) -> Any:
+    """An optional module. Raises: UnsupportedError, naming the extra that has it."""
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise UnsupportedError(module, f"it is not installed: pip install recollect[{extra}]") from None

@@ -1,0 +1,170 @@
+"""Running an evaluation: a data set remembered, its questions asked, each ranking measured.
+
+Peers are asked the same questions in the same run, question by question, and what differs is given with a bootstrap
+interval. Nothing is tuned here and nothing of a data set is known to what is measured.
+"""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from recollect._version import __version__
+from recollect.errors import InvalidArgumentError
+from recollect.evaluation.datasets import Asked, DataSet
+from recollect.evaluation.metrics import DEPTH, means, measured, paired_difference
+from recollect.evaluation.retrievers import PEERS, Recollect, Retriever
+from recollect.evaluation.typos import mistyped
+from recollect.memory import Memory
+from recollect.records.record import Record
+
+#: The metrics that peers are compared by.
+COMPARED = ("recall@5", "recall@10", "ndcg@10", "mrr")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one question came to.
+
+    millis  how long the call took
+    """
+
+    asked: Asked
+    question: str
+    ranking: tuple[str, ...]
+    confidence: float
+    metrics: dict[str, float]
+    millis: float
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "namespace": self.asked.namespace,
+            "question": self.question,
+            "category": self.asked.category,
+            "evidence": list(self.asked.evidence),
+            "ranking": list(self.ranking),
+            "confidence": self.confidence,
+            **self.metrics,
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an evaluation found.
+
+    answers   by retriever; this package's are "recollect"
+    skipped   how many questions have no evidence that is held, and were not asked
+    """
+
+    data: DataSet
+    answers: dict[str, list[Answer]]
+    skipped: int
+    config: dict[str, Any] = field(default_factory=dict)
+
+    def summary(self, retriever: str = "recollect") -> dict[str, Any]:
+        """Means over all questions and by category."""
+        answers = self.answers[retriever]
+        by: dict[str, list[dict[str, float]]] = {}
+        for answer in answers:
+            by.setdefault(answer.asked.category, []).append(answer.metrics)
+        for name, members in self.data.groups.items():
+            by[name] = [row for member in members for row in by.get(member, ())]
+        millis = [answer.millis for answer in answers]
+        return {
+            "overall": means(answer.metrics for answer in answers),
+            "by_category": {name: means(rows) for name, rows in sorted(by.items()) if rows},
+            "query_ms": {f"p{part}": float(np.percentile(millis, part)) for part in (50, 95)},
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """The whole, as `recollect eval --json` prints it."""
+        ours = self.answers["recollect"]
+        out = {"dataset": self.data.name, **self.summary(), "config": self.config, "versions": versions()}
+        out["compared"] = {
+            name: {
+                **self.summary(name),
+                "ours_minus_theirs": {
+                    metric: paired_difference(
+                        [answer.metrics[metric] for answer in ours], [answer.metrics[metric] for answer in theirs]
+                    )
+                    for metric in COMPARED
+                },
+            }
+            for name, theirs in self.answers.items()
+            if name != "recollect"
+        }
+        return out
+
+
+def evaluate(
+    data: DataSet,
+    memory: Memory,
+    *,
+    peers: Sequence[str] = (),
+    typos: float = 0.0,
+    seed: int = 0,
+    progress: Callable[[int, int], object] = lambda done, of: None,
+) -> Evaluation:
+    """Fill the memory, ask every question that has evidence, and measure.
+
+    typos     the chance of each content word of the question to be misspelt (`evaluation.typos`)
+    progress  is called with the number of questions done, and of all
+    """
+    for name in peers:
+        if name not in PEERS:
+            raise InvalidArgumentError("compare", name, f"is none of {', '.join(PEERS)}")
+    if not 0 <= typos <= 1:
+        raise InvalidArgumentError("typos", typos, "must be a chance, 0 to 1")
+    data.fill(memory)
+    asked = list(answerable(data, memory))
+    answers: dict[str, list[Answer]] = {name: [] for name in ("recollect", *peers)}
+    for namespace, group in groupby(asked, key=lambda each: each.namespace):
+        here = memory.namespace(namespace)
+        records = here.find(order="position")
+        sessions = {record.id: _session(record) for record in records}
+        retrievers: dict[str, Retriever] = {"recollect": Recollect(here)}
+        retrievers |= {name: PEERS[name](records) for name in peers}
+        for each in group:
+            question = mistyped(each.text, typos, seed)
+            for name, retriever in retrievers.items():
+                began = time.perf_counter()
+                ids, confidence = retriever.ask(question, DEPTH)
+                millis = 1000 * (time.perf_counter() - began)
+                metrics = measured(ids, each.evidence, sessions.get)
+                answers[name].append(Answer(each, question, tuple(ids), confidence, metrics, millis))
+            progress(len(answers["recollect"]), len(asked))
+    config = {"typos": typos, "seed": seed, "depth": DEPTH, "peers": list(peers)}
+    return Evaluation(data, answers, len(data.asked) - len(asked), config)
+
+
+def answerable(data: DataSet, memory: Memory) -> Iterable[Asked]:
+    """The questions, each with the evidence that is held; those without any are left out. By namespace."""
+    order = {name: place for place, name in enumerate(dict.fromkeys(each.namespace for each in data.asked))}
+    for each in sorted(data.asked, key=lambda each: order[each.namespace]):
+        here = memory.namespace(each.namespace)
+        evidence = tuple(record_id for record_id in each.evidence if here.exists(record_id))
+        if evidence:
+            yield Asked(each.namespace, each.text, each.category, evidence, each.speakers)
+
+
+def _session(record: Record) -> str | None:
+    return None if record.conversation is None else f"{record.conversation}\0{record.session or ''}"
+
+
+def versions() -> dict[str, str]:
+    """What the figures depend on."""
+    from importlib.metadata import PackageNotFoundError, version
+
+    out = {"recollect": __version__, "python": platform.python_version(), "machine": platform.machine()}
+    for name in ("numpy", "PyStemmer", "apsw", "bm25s", "torch"):
+        try:
+            out[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return out
