@@ -76,8 +76,9 @@ class AsyncMemory:
         *,
         reference: datetime | None = None,
         min_confidence: float = 0.0,
+        language: str | None = None,
     ) -> Hits:
-        call = partial(self._memory.recall, reference=reference, min_confidence=min_confidence)
+        call = partial(self._memory.recall, reference=reference, min_confidence=min_confidence, language=language)
         return await self._run(call, question, k, where)
 
     async def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:

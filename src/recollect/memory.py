@@ -137,12 +137,14 @@ class Calls:
         *,
         reference: datetime | None = None,
         min_confidence: float = 0.0,
+        language: str | None = None,
     ) -> Hits:
         """The `k` records that answer a question best, best first, with scores and reasons.
 
         where           only records that match; it never changes a score
         reference       the time from which the question counts "yesterday" or "last week"; default: now
         min_confidence  0 to 1: hits of less confidence are left out (see docs/retrieval.md)
+        language        of the question, as a BCP 47 tag; default: the memory's, else what it seems to be
 
         A hit shares a word with the question, or follows or precedes a turn that does, or is of the very day that the
         question names. Misspelt words are led to the known ones that they resemble. Equal scores are in order of time,
@@ -152,7 +154,14 @@ class Calls:
         """
         where = Everything() if where is None else where
         hits: Hits = self.execute(
-            Recall(question=question, k=k, where=where, reference=reference, min_confidence=min_confidence)
+            Recall(
+                question=question,
+                k=k,
+                where=where,
+                reference=reference,
+                min_confidence=min_confidence,
+                language=language,
+            )
         )
         return hits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.engine import Engine
-from recollect.engine.writing import Limits
+from recollect.engine.writing import Intake
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name
@@ -20,6 +21,7 @@ from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
 from recollect.unicode import has_surrogate
 
+_TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 #: Names the default store, before the user's data folder.
 PATH_VARIABLE = "RECOLLECT_DB"
 
@@ -45,7 +47,8 @@ def open(  # noqa: A001 - recollect.open is the name
     key: bytes | None = None,
     timeout: float = 10.0,
     durability: str = "full",
-    max_content_bytes: int = Limits.content_bytes,
+    max_content_bytes: int = Intake.content_bytes,
+    language: str | None = None,
     embedder: Embedder | str | None = None,
 ) -> Memory:
     """Open the memory at a path, making it where there is none.
@@ -60,6 +63,8 @@ def open(  # noqa: A001 - recollect.open is the name
     timeout     how many seconds a writer waits for another before StoreBusyError
     durability  "full": what was acknowledged survives a power cut; "normal": the newest commits may be lost to one
     max_content_bytes  the cap on one record's content
+    language    a BCP 47 tag ("de"): what records and questions are written in that do not say so, kept with each record
+                that is told from now on; default: each is read in the language that it seems to be in, else English
     embedder    the model for vectors, an `Embedder` or "provider/model" (`recollect.embedding.environment`). Default:
                 what LLM_EMBEDDING_MODEL names, else none; "none" is none in any case
 
@@ -75,9 +80,11 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("timeout", timeout, "must be seconds, 0 to 86400")
     if isinstance(max_content_bytes, bool) or not isinstance(max_content_bytes, int) or max_content_bytes < 1:
         raise InvalidArgumentError("max_content_bytes", max_content_bytes, "must be a whole number, 1 or more")
+    if language is not None and (not isinstance(language, str) or not _TAG.fullmatch(language)):
+        raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    return Memory(Engine(store, clock or utc_now, Limits(max_content_bytes), model), Line(name))
+    return Memory(Engine(store, clock or utc_now, Intake(max_content_bytes, language), model), Line(name))
 
 
 def _embedder(wanted: Embedder | str | None) -> Embedder | None:

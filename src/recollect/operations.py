@@ -326,6 +326,7 @@ class Recall(Operation, name="recall"):
 
     reference        the time from which the question counts "yesterday"; None: now
     min_confidence   hits below are left out
+    language         of the question, as a BCP 47 tag; None: the memory's, else what it seems to be
     """
 
     question: str
@@ -333,6 +334,7 @@ class Recall(Operation, name="recall"):
     where: Filter = field(default_factory=Everything)
     reference: datetime | None = None
     min_confidence: float = 0.0
+    language: str | None = None
 
     def __post_init__(self) -> None:
         check_text("question", self.question)
@@ -341,6 +343,8 @@ class Recall(Operation, name="recall"):
                 aware("reference", self.reference)
             except RecollectError as error:
                 raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
+        if self.language is not None:
+            check_text("language", self.language)
         least = self.min_confidence
         if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
             raise InvalidArgumentError("min_confidence", least, "must be a number, 0 to 1")

@@ -12,14 +12,14 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import click
 
 from recollect._version import __version__
-from recollect.errors import RecollectError
+from recollect.errors import InvalidRecordError, RecollectError
 from recollect.filters import parse
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
@@ -157,6 +157,15 @@ def app(settings: Settings) -> None:
 
     Begin with `recollect demo`, or: recollect remember "Ana prefers window seats" --user ana
     """
+
+
+def time_of(name: str, text: str, zone: tzinfo) -> datetime:
+    """A time given as an option. Raises: InvalidRecordError."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidRecordError(name, text, "is not an ISO 8601 time, such as 2026-03-01T09:30") from None
+    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def print_json(value: object) -> None:

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import json
+from datetime import tzinfo
 
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, count_option, print_json, where_option
+from recollect.cli.app import (
+    Settings,
+    app,
+    common,
+    count_option,
+    print_json,
+    time_of,
+    where_option,
+    zone_option,
+)
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
@@ -39,11 +49,36 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @click.argument("question")
 @count_option(5)
 @where_option
+@click.option("--explain", is_flag=True, help="Show what each signal and word gives to each hit.")
+@click.option("--min-confidence", type=float, default=0.0, metavar="P", help="Leave out hits below, 0 to 1.")
+@click.option("--reference", metavar="ISO8601", help='When the question is asked, for "yesterday". Default: now.')
+@click.option("--language", metavar="TAG", help="Of the question, such as de. Default: as it seems.")
+@zone_option
 @common
-def recall(settings: Settings, question: str, k: int, where: Filter | None) -> None:
+def recall(
+    settings: Settings,
+    question: str,
+    k: int,
+    where: Filter | None,
+    explain: bool,
+    min_confidence: float,
+    reference: str | None,
+    language: str | None,
+    zone: tzinfo,
+) -> None:
     """Find the records that answer QUESTION best, with scores and reasons."""
+    asked_at = None if reference is None else time_of("reference", reference, zone)
     with settings.open() as memory:
-        _show(settings, memory, memory.recall(question, k=k, where=where))
+        hits = memory.recall(
+            question, k=k, where=where, reference=asked_at, min_confidence=min_confidence, language=language
+        )
+        _show(settings, memory, hits)
+    if explain and not settings.as_json:
+        render.explain(hits)
+    if hits.standing and not settings.as_json:
+        click.echo("\nstanding instructions and preferences:")
+        for hit in hits.standing:
+            click.echo(f"  {hit.record.id}  {render.content(hit.record, 200)}")
 
 
 @app.command()

@@ -84,10 +84,11 @@ def reasons(hit: Hit) -> str:
 
 
 def show_hits(hits: Hits) -> None:
-    """Hits as a table: score, when, who, what, and why."""
+    """Hits as a table: score, confidence, when, who, what, and why."""
     table(
         (
             ("score", {"justify": "right"}),
+            ("sure", {"justify": "right"}),
             ("id", {"overflow": "fold", "max_width": 36}),
             ("when", {"no_wrap": True}),
             ("who", {}),
@@ -97,6 +98,7 @@ def show_hits(hits: Hits) -> None:
         (
             (
                 f"{hit.score:.3f}",
+                f"{hit.confidence:.2f}",
                 hit.record.id,
                 when(hit.record),
                 plain(who(hit.record), 40),
@@ -106,6 +108,19 @@ def show_hits(hits: Hits) -> None:
             for hit in hits
         ),
     )
+
+
+def explain(hits: Hits) -> None:
+    """What each hit's score is made of: a row for each signal, whose shares add up to the score, and for each word."""
+    rows: list[Sequence[str]] = []
+    for place, hit in enumerate(hits, 1):
+        rows.append((f"{place}", "score", f"{hit.score:.4f}", f"confidence {hit.confidence:.2f}"))
+        rows += [("", f"  {name}", f"{share:.4f}", "") for name, share in hit.why.shares.items()]
+        for word in hit.why.words:
+            like = f"as {word.like} " if word.like else ""
+            lent = f"{word.score - word.own:.4f} lent by {', '.join(word.lent_by)}" if word.lent_by else ""
+            rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + lent, 200)))
+    table((("hit", {"justify": "right"}), ("signal", {}), ("share", {"justify": "right"}), ("", {"ratio": 1})), rows)
 
 
 def show_records(records: Sequence[Record]) -> None:

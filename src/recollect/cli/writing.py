@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any, TypeVar
 
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, where_option, zone_option
+from recollect.cli.app import Settings, app, common, print_json, time_of, where_option, zone_option
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
-from recollect.engine.writing import Limits, draft
-from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.engine.writing import Intake, draft
+from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
 from recollect.operations import IF_EXISTS, Forget, Remember, Update
 from recollect.records.record import utc_now
@@ -60,18 +60,10 @@ def _fields(given: dict[str, Any]) -> dict[str, Any]:
     fields = {name: value for name, value in given.items() if value is not None and value != ()}
     for name in ("time", "valid_from", "valid_to", "expires"):
         if name in fields:
-            fields[name] = _time(name, fields[name], zone)
+            fields[name] = time_of(name, fields[name], zone)
     if meta:
         fields["metadata"] = dict(_pair(each) for each in meta)
     return fields
-
-
-def _time(name: str, text: str, zone: tzinfo) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise InvalidRecordError(name, text, "is not an ISO 8601 time, such as 2026-03-01T09:30") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
 
 
 def _pair(text: str) -> tuple[str, Any]:
@@ -112,7 +104,7 @@ def remember(settings: Settings, text: str, id_: str | None, expect: str | None,
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
     operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists)
-    draft(operation, Scope(), utc_now(), Limits())  # before a store is made for nothing
+    draft(operation, Scope(), utc_now(), Intake())  # before a store is made for nothing
     with settings.open(create=True) as memory:
         _tell(settings, memory.execute(operation))
 

@@ -20,7 +20,7 @@ from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import IN_BATCH, Asking, Progress, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.writing import Draft, Limits, Writer, draft
+from recollect.engine.writing import Draft, Intake, Writer, draft
 from recollect.errors import (
     ClosedError,
     ConflictError,
@@ -68,11 +68,11 @@ class Engine:
     """A store with what makes it a memory. Shared by all namespaces and scopes that are opened from one handle."""
 
     def __init__(
-        self, store: Store, clock: Callable[[], datetime], limits: Limits, embedder: Embedder | None = None
+        self, store: Store, clock: Callable[[], datetime], intake: Intake, embedder: Embedder | None = None
     ) -> None:
         self.store = store
         self.clock = clock
-        self.limits = limits
+        self.intake = intake
         self.feed = Feed()
         self.keeper = IndexKeeper()
         facts = store.facts()
@@ -125,7 +125,7 @@ class Engine:
         with self.store.write() as transaction:
             if expect_head is not None:
                 check_head(transaction, line, expect_head)
-            writer = Writer(transaction, line, self.store.key, now, scope, self.limits)
+            writer = Writer(transaction, line, self.store.key, now, scope, self.intake)
             writing = Writing(self, transaction, writer, line, scope, now)
             try:
                 yield writing
@@ -172,7 +172,7 @@ class Engine:
                 return moment.count(line, AllOf.of(scope.filter, operation.where), now=now)
             case Recall():
                 assert words is not None
-                return recall(operation, moment, line, words, scope, now, asking)
+                return recall(operation, moment, line, words, scope, now, self.intake.language, asking)
             case Changes():
                 seen = (
                     seen_by(scope, moment, commit)
@@ -193,7 +193,7 @@ class Engine:
         self, operation: RememberAll, line: Line, scope: Scope, actor: str | None, reason: str | None
     ) -> Report:
         """All items are checked first; then the valid ones are held, a commit for each thousand."""
-        drafts, failed = drafts_of(operation, scope, self.now(), self.limits)
+        drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
         if operation.on_error == "raise":
             with self.writing(line, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
@@ -388,7 +388,7 @@ class Writing:
             case Remember():
                 self._told += 1
                 told_at = self._now + timedelta(microseconds=self._told - 1)
-                return self.remember_draft(draft(operation, self._scope, told_at, self._engine.limits))
+                return self.remember_draft(draft(operation, self._scope, told_at, self._engine.intake))
             case RememberAll():
                 return self._remember_all(operation)
             case Update():
@@ -425,7 +425,7 @@ class Writing:
         return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
-        drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.limits)
+        drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.intake)
         told = self.writer.told_again([wanted for _, wanted in drafts])
         results: list[Outcome] = []
         for at, (place, wanted) in enumerate(drafts):
@@ -458,7 +458,7 @@ def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, 
 
 
 def drafts_of(
-    operation: RememberAll, scope: Scope, now: datetime, limits: Limits
+    operation: RememberAll, scope: Scope, now: datetime, intake: Intake
 ) -> tuple[list[tuple[int, Draft]], list[Failed]]:
     """The items that are valid, as drafts with their places, and those that are not.
 
@@ -469,7 +469,7 @@ def drafts_of(
     for place, item in enumerate(operation.items):
         try:
             # Told together, a microsecond apart: what was told later is newer.
-            drafts.append((place, draft(item, scope, now + timedelta(microseconds=place), limits)))
+            drafts.append((place, draft(item, scope, now + timedelta(microseconds=place), intake)))
         except RecollectError as error:
             if operation.on_error == "raise":
                 raise

@@ -20,8 +20,9 @@ from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
 from recollect.text.answers import offered
+from recollect.text.languages import CODES
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
-from recollect.text.words import ends_with_question, terms
+from recollect.text.words import ends_with_question, language_of, terms
 
 
 def text_of(record: Record) -> str:
@@ -43,9 +44,10 @@ def digest_of(record: Record) -> bytes:
 def document_of(record: Record) -> Document:
     """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`)."""
     caption = record.metadata.get("caption")
-    words = list(terms(record.text))
+    language = language_of(record.text, record.language)
+    words = list(terms(record.text, language))
     if isinstance(caption, str):
-        words.extend(terms(caption))
+        words.extend(terms(caption, language))
     micros = -(2**63) if record.time is None else microseconds(record.time)
     return Document(
         id=record.id,
@@ -60,6 +62,7 @@ def document_of(record: Record) -> Document:
         weight=int(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags) * ONE),
         civil=0 if record.time is None else civil_of(record.time.date()),
         offers=offered(record.text),
+        language=CODES.index(language),
         standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags),
         text=digest_of(record),
     )

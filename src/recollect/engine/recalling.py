@@ -14,7 +14,7 @@ from recollect.engine.vectors import Asking
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents import Flags
-from recollect.indexes.fixed import SHARE_BITS, logistic
+from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
 from recollect.indexes.ranking import ranked
 from recollect.indexes.signals import read, score
 from recollect.indexes.words import Scores, WordView
@@ -26,10 +26,10 @@ from recollect.stores.base import Line, View
 _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.
 STANDING = 10
-#: Confidence is 1 / (1 + exp(4.51 - 2.92 f)), where f is the score times the root of what the question weighs: the
+#: Confidence is 1 / (1 + exp(4.41 - 2.48 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
 #: memories.
-_CONFIDENCE = ("4.51", "2.92")
+_CONFIDENCE = ("4.41", "2.48")
 
 
 def recall(
@@ -39,20 +39,22 @@ def recall(
     words: WordView,
     scope: Scope,
     now: int,
+    language: str | None,
     asking: Asking | None = None,
 ) -> Hits:
     """The hits of a question at a moment.
 
-    words   the index at that moment
-    now     in microseconds of 1970: records that are due are not there
-    asking  the question's vector, where there is an embedder
+    words      the index at that moment
+    now        in microseconds of 1970: records that are due are not there
+    language   of the memory, where it has one
+    asking     the question's vector, where there is an embedder
 
     Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
     """
     words = words.at(now)
     visible = _visible(moment, line, words, scope)
     reference = operation.reference or to_moment(now)
-    question = read(operation.question, words, visible, reference.date())
+    question = read(operation.question, words, visible, reference.date(), operation.language or language)
     dense, note = (None, "") if asking is None else asking.score(line, words.table, visible)
     scores = score(question, words, dense)
     total = scores.total()
@@ -77,9 +79,16 @@ def recall(
             if len(hits) == operation.k:
                 break
     standing = _standing(moment, line, words, scores, where, visible)
-    notes = (note,) if note else ()
-    vectors = None if asking is None else asking.reached(line)
-    plan = Plan(operation.question, operation.k, question.asked, passed, narrowed is not None, notes, vectors)
+    plan = Plan(
+        operation.question,
+        operation.k,
+        question.asked,
+        scores.mass * 2 / 5 / ONE,
+        passed,
+        narrowed is not None,
+        (note,) if note else (),
+        None if asking is None else asking.reached(line),
+    )
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
     return Hits(tuple(hits), plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)

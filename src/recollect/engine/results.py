@@ -132,6 +132,7 @@ class Plan:
     """How a question was read.
 
     terms     what was asked for, stand-ins for unknown words included
+    weight    what the question weighs: the sum of its terms' IDF, each as often as it was asked
     passed    how many records were scored above 0 before the filter
     narrowed  whether an index of the store preselected records for the filter
     notes     what kept a signal from acting, in words
@@ -141,6 +142,7 @@ class Plan:
     question: str
     k: int
     terms: tuple[QueryTerm, ...]
+    weight: float
     passed: int
     narrowed: bool
     notes: tuple[str, ...] = ()

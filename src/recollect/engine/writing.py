@@ -43,10 +43,15 @@ _LOOKED_AT = 3
 
 
 @dataclass(frozen=True)
-class Limits:
-    """What a memory takes."""
+class Intake:
+    """How a memory takes what it is told.
+
+    content_bytes  the cap on one content
+    language       a BCP 47 tag: what records are written in that do not say so; None: what they seem to be
+    """
 
     content_bytes: int = 10 * 2**20
+    language: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,14 +82,16 @@ def is_turn(record: Record) -> bool:
     return record.kind == "conversation" and record.conversation is not None
 
 
-def draft(operation: Remember, scope: Scope, now: datetime, limits: Limits) -> Draft:
+def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> Draft:
     """The draft of a remember operation. Raises: InvalidRecordError, ScopeError."""
     fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
     given = frozenset(fields)
     fields.setdefault("time", now)
+    if intake.language is not None:
+        fields.setdefault("language", intake.language)
     fields["tags"] = _marked(operation.content, fields, fields.get("tags", ()))
     record = Record(id=operation.id or "draft", content=operation.content, **fields)
-    check_limits(record, limits)
+    check_limits(record, intake)
     return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists)
 
 
@@ -110,20 +117,20 @@ def _remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
     return record.changed(tags=_marked(record.content, fields, kept))
 
 
-def check_limits(record: Record, limits: Limits) -> None:
+def check_limits(record: Record, intake: Intake) -> None:
     """Raises: InvalidRecordError for a content over the cap, or a kind that is the engine's own."""
     if record.kind.startswith(INTERNAL):
         raise InvalidRecordError("kind", record.kind, f"may not begin with {INTERNAL!r}: those are internal")
     content = record.content if isinstance(record.content, bytes) else record.content.encode("utf-8")
-    if len(content) > limits.content_bytes:
-        raise InvalidRecordError("content", record.content, f"is longer than the cap of {limits.content_bytes} bytes")
+    if len(content) > intake.content_bytes:
+        raise InvalidRecordError("content", record.content, f"is longer than the cap of {intake.content_bytes} bytes")
 
 
 class Writer:
     """The writes of one commit."""
 
     def __init__(
-        self, transaction: Transaction, line: Line, key: bytes, now: datetime, scope: Scope, limits: Limits
+        self, transaction: Transaction, line: Line, key: bytes, now: datetime, scope: Scope, intake: Intake
     ) -> None:
         self._tx = transaction
         self._line = line
@@ -131,7 +138,7 @@ class Writer:
         self._now = now
         self._micros = microseconds(now)
         self._scope = scope
-        self._limits = limits
+        self._limits = intake
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []

@@ -133,6 +133,8 @@ def evaluate(
         sessions = {record.id: _session(record) for record in records}
         retrievers: dict[str, Retriever] = {"recollect": Recollect(here)}
         retrievers |= {name: PEERS[name](records) for name in peers}
+        for retriever in retrievers.values():
+            retriever.ask("the first question builds what is built lazily", 1)
         for each in group:
             question = mistyped(each.text, typos, seed)
             for name, retriever in retrievers.items():

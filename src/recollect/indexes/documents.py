@@ -41,6 +41,7 @@ class Document(NamedTuple):
     weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
     civil     its local date (`civil_of`); 0 where it has no time
     offers    the kinds of answers that it has (`text.answers.Kind`)
+    language  in which its words were read (`text.languages.CODES`)
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     text      the digest that its text's vectors are kept under; b"" where there is no text
     """
@@ -57,6 +58,7 @@ class Document(NamedTuple):
     weight: int = ONE
     civil: int = 0
     offers: int = 0
+    language: int = 0
     standing: int = 0
     text: bytes = b""
 
@@ -86,6 +88,7 @@ class Table:
     weight: Ints
     civil: Ints
     offers: Ints
+    language: Ints
     standing: Ints
     alive: Flags
     before: Ints
@@ -132,6 +135,12 @@ class Table:
         )
 
     @cached_property
+    def languages(self) -> Ints:
+        """How many live documents were read in each language, by its number."""
+        spoken = self.language[: self.count][self.alive[: self.count]]
+        return np.bincount(spoken).astype(np.int64)
+
+    @cached_property
     def session_lengths(self) -> Ints:
         """The number of tokens in each session, by its number; 0 for one that has no live document."""
         numbers = np.flatnonzero(self.alive[: self.count] & (self.session[: self.count] != NONE))
@@ -156,6 +165,7 @@ _COLUMNS = (
     "_weight",
     "_civil",
     "_offers",
+    "_language",
     "_standing",
     "_before",
     "_after",
@@ -173,6 +183,7 @@ class Documents:
     _weight: Ints
     _civil: Ints
     _offers: Ints
+    _language: Ints
     _standing: Ints
     _before: Ints
     _after: Ints
@@ -219,6 +230,7 @@ class Documents:
         self._weight[number] = document.weight
         self._civil[number] = document.civil
         self._offers[number] = document.offers
+        self._language[number] = document.language
         self._standing[number] = document.standing
         self._speaker[number] = NONE
         if document.speaker:
@@ -295,6 +307,7 @@ class Documents:
             weight=self._weight,
             civil=self._civil,
             offers=self._offers,
+            language=self._language,
             standing=self._standing,
             speakers=self._speakers,
             alive=self._alive,

@@ -23,7 +23,8 @@ from recollect.indexes.words import Found, QueryTerm, Scores, WordView, asked_te
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
-from recollect.text.words import folded, runs, stem, terms
+from recollect.text.languages import CODES, known
+from recollect.text.words import folded, language_of, runs, stem, terms
 
 #: What the signals beside the words count for, in hundredths, and the factor of the speaker who was asked about.
 SESSION, PAIR, DATE = 70, 20, 10
@@ -56,19 +57,36 @@ class Question:
     visible: Flags | None
 
 
-def read(text: str, view: WordView, visible: Flags | None, today: date) -> Question:
-    """The question of a text, asked on a day, from which "yesterday" counts."""
+def read(text: str, view: WordView, visible: Flags | None, today: date, tag: str | None = None) -> Question:
+    """The question of a text, asked on a day, from which "yesterday" counts.
+
+    tag  its language, as a BCP 47 tag; None: the one that it seems to be in, else that of most documents
+    """
     dates = named(text, today)
     spoken = subject_of(text)
     if _in_spans(dates, view.table).any():
         # Where something was said at that time, "yesterday" tells the time and is no word to look for.
         for phrase in dates.relative:
             spoken = spoken.replace(phrase, " ")
-    wanted = [(term.term, term.word) for term in terms(spoken)]
+    wanted = [(term.term, term.word) for term in terms(spoken, _language(text, view, visible, tag))]
     asked = tuple(asked_terms(view, wanted, visible))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in wanted if term in kept)
     return Question(asked, sequence, dates, _speaker(text, view, visible), asks_for(text), visible)
+
+
+def _language(text: str, view: WordView, visible: Flags | None, tag: str | None) -> str:
+    """In which language a question's words are read: one that documents are written in, where it is not told."""
+    if known(tag):
+        return language_of(text, tag)
+    counts = view.table.languages
+    if visible is not None:
+        counts = np.bincount(view.table.language[: view.table.count][visible & view.table.alive[: view.table.count]])
+    if np.count_nonzero(counts) == 1:
+        return CODES[int(counts.argmax())]
+    own = language_of(text)
+    spoken = CODES.index(own)
+    return own if spoken < len(counts) and counts[spoken] else CODES[int(counts.argmax())] if len(counts) else own
 
 
 def _in_spans(dates: Named, table: Table) -> Flags:

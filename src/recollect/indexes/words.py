@@ -22,6 +22,7 @@ import numpy as np
 from recollect.indexes.documents import NONE, Document, Documents, Flags, Ints, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
 from recollect.indexes.vocabulary import Similar, Vocabulary, comparable
+from recollect.text.words import stem
 
 #: What the turns around lend, in tenths, nearest first; the turn right before lends more where it asked a question.
 FROM_BEFORE = (4, 3, 1, 1)
@@ -345,13 +346,13 @@ class WordIndex:
             self._documents.remove(record_id)
         for document in added:
             number = self._documents.add(document)
-            for position, (stem, _) in enumerate(document.terms):
-                self._posted(stem, number).append(number, position)
+            for position, (term, _) in enumerate(document.terms):
+                self._posted(term, number).append(number, position)
             for name in document.names:
                 self._posted(_SPEAKER + name, number).append(number, 0)
-            for word, stem in {term.word: term.term for term in document.terms if comparable(term.word)}.items():
+            for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
                 self._posted(_WORD + word, number).append(number, 0)
-                self._vocabulary.add(word, stem)
+                self._vocabulary.add(word, term)
 
     def _posted(self, term: str, number: int) -> _Postings:
         """The postings of a term, ready for `number` to be appended."""
@@ -377,7 +378,7 @@ def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]], visible: Flag
     The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of
     speakers are left out where other words remain: they stand in the turns of others, not in what they say themselves.
     """
-    wanted = [each for each in wanted if not view.speaks(each[0], visible)] or wanted
+    wanted = [each for each in wanted if not view.speaks(stem(each[1]) if each[1] else each[0], visible)] or wanted
     counts = Counter(term for term, _ in wanted)
     words = dict(reversed(wanted))  # the first word of each term
     asked = {

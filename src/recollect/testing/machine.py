@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from recollect import filters as f
 from recollect.engine.engine import Engine
-from recollect.engine.writing import Limits
+from recollect.engine.writing import Intake
 from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.indexes.merkle import root_of, version_hash
@@ -39,10 +40,10 @@ class TickingClock:
 
 
 def memory_on(
-    store: Store, namespace: str = "default", clock: Callable[[], datetime] | None = None, **limits: int
+    store: Store, namespace: str = "default", clock: Callable[[], datetime] | None = None, **intake: Any
 ) -> Memory:
     """A memory on a store of your own."""
-    return Memory(Engine(store, clock or TickingClock(), Limits(**limits)), Line(namespace))
+    return Memory(Engine(store, clock or TickingClock(), Intake(**intake)), Line(namespace))
 
 
 IDS = st.sampled_from([f"r{number}" for number in range(6)])

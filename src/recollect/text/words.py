@@ -15,9 +15,8 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-import Stemmer
-
-from recollect.text.english import IRREGULAR, STOP_WORDS
+from recollect.text.english import IRREGULAR
+from recollect.text.languages import ENGLISH, detected, known, stemmer, stop_words
 from recollect.unicode import around_unknown, fold, word_class
 
 #: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
@@ -54,21 +53,15 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
 
 
-@cache
-def _stemmer() -> Stemmer.Stemmer:
-    stemmer = Stemmer.Stemmer("english")
-    stemmer.maxCacheSize = 0  # `stem` below keeps its own, which other threads may read
-    return stemmer
-
-
 @lru_cache(maxsize=100_000)
-def stem(word: str) -> str:
-    """The stem of a folded word: Snowball English (Porter2), irregular forms first led to their base.
+def stem(word: str, language: str = ENGLISH) -> str:
+    """The stem of a folded word: Snowball's; English (Porter2) irregular forms are first led to their base.
 
-    >>> stem("running"), stem("went"), stem("go")
-    ('run', 'go', 'go')
+    >>> stem("running"), stem("went"), stem("go"), stem("hauser", "de")
+    ('run', 'go', 'go', 'haus')
     """
-    return str(_stemmer().stemWord(IRREGULAR.get(word, word)))
+    base = IRREGULAR.get(word, word) if language == ENGLISH else word
+    return str(stemmer(language).stemWord(base))
 
 
 def folded(text: str) -> str:
@@ -102,7 +95,20 @@ def runs(text: str) -> Iterator[tuple[str, bool]]:
         yield unspaced or word, bool(unspaced)
 
 
-def terms(text: str) -> Iterator[Term]:
+def language_of(text: str, tag: str | None = None) -> str:
+    """The language that a text's words are read in: that of its tag, else the one that it seems to be written in.
+
+    >>> language_of("Where is it?"), language_of("Wo ist der Schlüssel und wer hat ihn?"), language_of("x", "fr-CA")
+    ('en', 'de', 'fr')
+    """
+    return (
+        known(tag)
+        or (detected(run for run, unspaced in runs(text) if not unspaced) if tag is None else None)
+        or ENGLISH
+    )
+
+
+def terms(text: str, language: str = ENGLISH) -> Iterator[Term]:
     """The terms of a text in their order, stop-words dropped.
 
     >>> [term.term for term in terms("Caroline's cats don't like the ferries; 我喜欢")]
@@ -113,20 +119,20 @@ def terms(text: str) -> Iterator[Term]:
             for gram in ngrams(run):
                 yield Term(gram, "")
         else:
-            word = _content_word(run)
+            word = _content_word(run, stop_words(language))
             if word:
-                yield Term(stem(word), word)
+                yield Term(stem(word, language), word)
 
 
-def _content_word(raw: str) -> str:
+def _content_word(raw: str, dropped: frozenset[str]) -> str:
     """The word of a match, or "" for a stop-word."""
-    if raw in STOP_WORDS:
+    if raw in dropped:
         return ""
     word, _, rest = raw.partition("'")
     if rest and len(word) == 1:
         word = rest  # what was left out stands before the apostrophe: l'été, d'accord, o'neil
     word = word[:MAX_WORD]
-    return "" if word in STOP_WORDS else word
+    return "" if word in dropped else word
 
 
 def ngrams(run: str) -> list[str]:

@@ -1,0 +1,126 @@
+"""Languages: their function words and stemmers, and which of them a text is written in.
+
+A text is recognised by its function words, which every sentence has and no two languages share in the same proportion:
+cheap, deterministic, and silent where a text is too short to tell. English is the default. Scripts without spaces need
+nothing of this: there n-grams stand for words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import NamedTuple
+
+import Stemmer
+
+from recollect.text.english import STOP_WORDS
+
+ENGLISH = "en"
+#: So many of a text's first words are looked at, so many different function words tell a language, and they must be
+#: so many times as many as English ones.
+_LOOKED_AT, _LEAST, _MARGIN = 400, 3, 2
+
+#: Language -> Snowball's name for it, and its commonest function words.
+_LANGUAGES = {
+    "da": ("danish", "og i at det er en den til på de med han af for ikke der var mig som jeg et har men vi dig hvad "
+                     "hvor hvornår hvem min din sig fra kan skal vil blev være også når om du eller så ind "
+                     "os havde nogle"),
+    "de": ("german", "der die und in den von zu das mit sich des auf für ist im dem nicht ein eine als auch es an "
+                     "werden aus er hat dass sie nach wird bei einer um am sind noch wie einem über einen so zum war "
+                     "haben nur oder aber vor zur bis mehr durch man ich du wir ihr mich mir dich dir mein meine dein "
+                     "wann wo wer was welche welcher welches kann habe hast unser uns"),
+    "es": ("spanish", "de la que el en y a los se del las un por con no una su para es al lo como más pero sus le ya o "
+                      "este sí porque esta entre cuando muy sin sobre también me hasta hay donde quien desde todo nos "
+                      "mi tu yo él ella qué cómo cuándo dónde quién cuál fue ser está son"),
+    "fi": ("finnish", "ja on ei se että oli hän ovat mutta kun niin tai jos myös mitä kuin minä sinä me te he tämä ne "
+                      "joka jotka olen olet milloin missä kuka mikä minun sinun hänen ole ollut nyt vain kanssa"),
+    "fr": ("french", "de la le et les des en un du une que est pour qui dans a par plus pas au sur ne se le ce il sont "
+                     "avec ou je tu nous vous elle ils son sa ses mais comme on lui aux cette mon ma mes ton ta tes "
+                     "quand où quoi quel quelle était été être ont fait d l j c n s qu m t y leur"),
+    "hu": ("hungarian", "a az és hogy nem is egy ez van meg de mint csak már ki mi volt én te ő mikor hol milyen "
+                        "melyik vagy ha sem még lesz aki ami azt ezt nagyon mert el be"),
+    "it": ("italian", "di e il la che in un a per è una sono mi si ho lo ha le con non ti no da se come al ma i del "
+                      "gli alla più o nel della dei delle io tu lui lei noi voi quando dove chi cosa quale mio mia "
+                      "tuo tua era stato essere anche questo questa"),
+    "nl": ("dutch", "de en van ik te dat die in een hij het niet zijn is was op aan met als voor had er maar om hem "
+                    "dan zou of wat mijn men dit zo door over ze zich bij ook tot je mij uit der daar haar naar heb "
+                    "hoe heeft hebben deze u want nog zal me zij nu ge geen waar wanneer wie welke we"),
+    "no": ("norwegian", "og i jeg det at en et den til er som på de med han av ikke der så var meg seg men ett har om "
+                        "vi min mitt ha hadde hun nå over da ved fra du ut sin dem oss opp man kan hans hvor eller hva "
+                        "skal selv her alle vil bli ble når hvem"),
+    "pt": ("portuguese", "de a o que e do da em um para é com não uma os no se na por mais as dos como mas foi ao ele "
+                         "das tem à seu sua ou ser quando muito há nos já está eu também só pelo pela até isso ela "
+                         "onde quem qual meu minha você são"),
+    "ro": ("romanian", "de și în a la cu nu este pe un o că mai din pentru care au fost sunt se am ai ce când unde "
+                       "cine sau dar prin după fi era al ale lui ei eu tu noi voi mea meu"),
+    "ru": ("russian", "и в не на я что он с как это но по а она к у из за от о же вы бы так его для только мы мне если "
+                      "когда где кто был была было быть мой моя ты они все еще уже или до при"),
+    "sv": ("swedish", "och det att i en jag hon som han på den med var sig för så till är men ett om hade de av icke "
+                      "mig du henne då sin nu har inte hans honom skulle hennes där min man ej vid kunde något från ut "
+                      "när efter upp vi dem vara vad över än dig kan sina här ha mot alla vem vilken"),
+    "tr": ("turkish", "ve bir bu da de için ile çok ben sen o ne mi mı ama gibi daha var yok kadar sonra ya ki her biz "
+                      "siz onlar nerede zaman kim hangi benim senin onun olan değil"),
+}  # fmt: skip
+
+
+class _Language(NamedTuple):
+    stemmer: str
+    stop_words: frozenset[str]
+
+
+@cache
+def _languages() -> dict[str, _Language]:
+    from recollect.text.words import folded  # it needs this module's stemmers
+
+    out = {code: _Language(name, frozenset(folded(words).split())) for code, (name, words) in _LANGUAGES.items()}
+    out[ENGLISH] = _Language("english", STOP_WORDS)
+    return out
+
+
+#: The languages that have a stemmer and function words here, in a fixed order.
+CODES = (ENGLISH, *_LANGUAGES)
+
+
+def known(tag: str | None) -> str | None:
+    """The language here of a BCP 47 tag; None for one that has no stemmer here.
+
+    >>> known("de-AT"), known("nb"), known("xx")
+    ('de', 'no', None)
+    """
+    primary = (tag or "").partition("-")[0].lower()
+    primary = "no" if primary in ("nb", "nn") else primary
+    return primary if primary in CODES else None
+
+
+def stop_words(language: str) -> frozenset[str]:
+    """The function words of a language, folded: neither indexed nor asked for."""
+    return _languages()[language].stop_words
+
+
+@cache
+def stemmer(language: str) -> Stemmer.Stemmer:
+    """The Snowball stemmer of a language."""
+    made = Stemmer.Stemmer(_languages()[language].stemmer)
+    made.maxCacheSize = 0  # `words.stem` keeps its own, which other threads may read
+    return made
+
+
+def detected(words: Iterable[str]) -> str | None:
+    """The language of folded words in their order, or None where they do not tell.
+
+    >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
+    ('de', None)
+    """
+    first = [word for _, word in zip(range(_LOOKED_AT), words, strict=False)]
+    english = sum(word in STOP_WORDS for word in first)
+    if 4 * english >= len(first):  # as English has them; most texts end here
+        return ENGLISH if english >= _LEAST else None
+    counts = {code: sum(word in stop_words(code) for word in first) for code in _LANGUAGES}
+    best = max(counts, key=lambda code: (counts[code], code))
+    if (
+        len(stop_words(best).intersection(first)) < _LEAST
+        or counts[best] < _MARGIN * english
+        or 6 * counts[best] < len(first)
+    ):
+        return ENGLISH if english >= _LEAST else None
+    return best

@@ -1,0 +1,269 @@
+"""The instrument: metrics with known values, data sets with known flaws, and runs that say what they measured."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import recollect
+from recollect.cli.app import app
+from recollect.errors import ImportFormatError, InvalidArgumentError
+from recollect.evaluation import datasets
+from recollect.evaluation.answerability import answerability, reliability, renamed
+from recollect.evaluation.datasets import Asked
+from recollect.evaluation.difference import differing
+from recollect.evaluation.metrics import auroc, means, measured, paired_difference
+from recollect.evaluation.run import evaluate
+from recollect.evaluation.typos import mistyped
+
+Write = Callable[[str, Any], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def write(name: str, data: Any) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data), encoding="utf-8")
+        return path
+
+    return write
+
+
+def conversation(name: str, speakers: tuple[str, str], *lines: str, qa: list[dict[str, Any]]) -> dict[str, Any]:
+    turns = [
+        {"speaker": speakers[place % 2], "dia_id": f"D1:{place + 1}", "text": line} for place, line in enumerate(lines)
+    ]
+    talk = {"speaker_a": speakers[0], "speaker_b": speakers[1], "session_1": turns, "session_1_date_time": WHEN}
+    return {"sample_id": name, "conversation": talk, "qa": qa}
+
+
+WHEN = "1:56 pm on 8 May, 2023"
+
+
+@pytest.fixture
+def talks(write: Write) -> Path:
+    first = conversation(
+        "one",
+        ("Ana", "Bob"),
+        "I planted tomatoes behind the shed.",
+        "My brother drives a tram in Lisbon.",
+        "The cat is called Miso.",
+        qa=[
+            {"question": "What did Ana plant?", "evidence": ["D1:1"], "category": 4},
+            {"question": "Who drives a tram?", "evidence": ["D:1:02; D9:9"], "category": 1},
+            {"question": "What did Bob sing?", "evidence": ["D7:7"], "category": 5},
+        ],
+    )
+    second = conversation(
+        "two",
+        ("Cleo", "Dan"),
+        "The violin lessons begin in autumn.",
+        "I sold the old kayak.",
+        qa=[{"question": "What did Dan sell?", "evidence": ["D1:2"], "category": 4}],
+    )
+    return write("talks.json", [first, second])
+
+
+class TestMetrics:
+    def test_have_the_values_of_their_definitions(self) -> None:
+        found = measured(["a", "x", "b", "y"], ["a", "b", "c"], {"a": "s1", "b": "s2", "c": "s2", "x": "s3"}.get)
+        assert found["recall@5"] == pytest.approx(2 / 3)
+        assert found["hit@5"] == 1.0
+        assert found["recall_all@50"] == 0.0
+        assert found["mrr"] == 1.0
+        # By hand: gains at ranks 1 and 3, over the three that could be had.
+        ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+        assert found["ndcg@10"] == pytest.approx((1 + 1 / math.log2(4)) / ideal)
+        assert (found["session_any@1"], found["session_all@1"], found["session_all@3"]) == (1.0, 0.0, 1.0)
+
+    def test_of_a_ranking_without_evidence_are_zero(self) -> None:
+        found = measured(["x"], ["a"], lambda _: None)
+        assert set(found.values()) == {0.0}
+        assert measured([], ["a"], lambda _: None) == found
+
+    def test_means_say_how_many_and_pass_over_what_is_missing(self) -> None:
+        assert means([{"a": 1.0}, {"a": 0.0, "b": 1.0}]) == {"n": 2, "a": 0.5, "b": 1.0}
+
+    @pytest.mark.parametrize(
+        ("positive", "negative", "area"),
+        [([1.0], [0.0], 1.0), ([0.0], [1.0], 0.0), ([0.5], [0.5], 0.5), ([0.1, 0.4, 0.35, 0.8], [0.35], 0.625)],
+    )
+    def test_auroc_has_known_values(self, positive: list[float], negative: list[float], area: float) -> None:
+        assert auroc(positive, negative) == pytest.approx(area)
+
+    @given(*[st.lists(st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]), min_size=1, max_size=12)] * 2)
+    def test_auroc_is_the_chance_to_be_above(self, positive: list[float], negative: list[float]) -> None:
+        wins = [(one > other) + (one == other) / 2 for one in positive for other in negative]
+        assert auroc(positive, negative) == pytest.approx(np.mean(wins))
+
+    def test_the_bootstrap_covers_the_mean_and_repeats(self) -> None:
+        ours, theirs = [1.0, 1.0, 0.0, 1.0] * 20, [0.0, 1.0, 0.0, 1.0] * 20
+        found = paired_difference(ours, theirs)
+        assert found == paired_difference(ours, theirs)
+        assert found["mean"] == 0.25
+        # The standard error of a proportion of 1/4 in 80 is 0.048.
+        assert found["low"] == pytest.approx(0.25 - 1.96 * 0.0484, abs=0.02)
+        assert found["high"] == pytest.approx(0.25 + 1.96 * 0.0484, abs=0.02)
+        assert paired_difference(ours, ours) == {"mean": 0.0, "low": 0.0, "high": 0.0}
+
+    def test_reliability_weighs_both_kinds_alike(self) -> None:
+        bins = reliability([0.95] * 10, [0.95] * 1 + [0.05] * 9)
+        assert [(each["low"], round(each["answerable"], 3)) for each in bins] == [(0.0, 0.0), (0.9, round(1 / 1.1, 3))]
+
+
+class TestTypos:
+    def test_hit_long_content_words_only_and_each_once(self) -> None:
+        text = "Where should the telescope stand, and when are they there?"
+        wrong = mistyped(text, 1.0)
+        assert wrong != text
+        changed = [(one, other) for one, other in zip(text.split(), wrong.split(), strict=True) if one != other]
+        assert [one for one, _ in changed] == ["telescope", "stand,"]
+        assert mistyped(text, 1.0) == wrong
+        assert mistyped(text, 1.0, seed=1) != wrong
+        assert mistyped(text, 0.0) == text
+
+    def test_hit_about_as_many_as_they_should(self) -> None:
+        words = [f"{first}oatman" for first in "abcdefghijklmnopqrstuvwxyz"] * 8
+        hit = sum(mistyped(f"{word} {place}", 0.3).split()[0] != word for place, word in enumerate(words))
+        assert 0.2 < hit / len(words) < 0.4
+
+
+class TestDataSets:
+    def test_evidence_is_repaired_and_what_is_left_without_any_is_not_asked(self, talks: Path) -> None:
+        data = datasets.locomo(talks)
+        assert [each.evidence for each in data.asked] == [("D1:1",), ("D1:2", "D9:9"), ("D7:7",), ("D1:2",)]
+        with recollect.open(":memory:") as memory:
+            found = evaluate(data, memory)
+        assert [answer.asked.evidence for answer in found.answers["recollect"]] == [("D1:1",), ("D1:2",), ("D1:2",)]
+        assert found.skipped == 1
+
+    def test_beams_evidence_is_found_however_it_is_nested(self, write: Write, tmp_path: Path) -> None:
+        chat = [{"batch_number": 1, "turns": [[{"role": "user", "id": number, "content": f"line {number}"}]]}
+                for number in (3, 5)]  # fmt: skip
+        write("chats/1/chat.json", chat)
+        questions = {
+            "update": [{"question": "line?", "source_chat_ids": "{'a': [3], 'b': [5, 9]}"}],
+            "abstention": [{"question": "what?"}],
+        }
+        write("chats/1/probing_questions/probing_questions.json", questions)
+        data = datasets.beam(tmp_path / "chats")
+        evidence = {each.category: each.evidence for each in data.asked}
+        assert evidence == {"update": ("3", "5", "9"), "abstention": ()}
+        with recollect.open(":memory:") as memory:
+            found = evaluate(data, memory)
+            assert found.answers["recollect"][0].metrics["recall@5"] == 1.0
+            assert len(answerability(data, memory).abstention) == 1
+        with pytest.raises(ImportFormatError):
+            datasets.beam(tmp_path / "missing")
+
+    def test_memdaily_is_told_and_asked_by_task(self, write: Write) -> None:
+        task = {
+            "tid": 4,
+            "message_list": [
+                {
+                    "mid": 0,
+                    "message": "我下个月去看园艺展览。",
+                    "time": "2024年04月01日 周一 08:30",
+                },
+                {"mid": 1, "message": "今天天气很好。", "time": "2024年04月02日 周二 08:30"},
+            ],
+            "question_list": [{"question": "园艺展览在哪个月？", "target_step_id": [0]}],
+        }
+        path = write("events.json", [task])
+        with recollect.open(":memory:") as memory:
+            found = evaluate(datasets.memdaily(path), memory)
+            assert memory.namespaces() == ["events-4"]
+            told = memory.namespace("events-4").get("0")
+            assert told is not None
+            assert told.time is not None
+            assert told.time.isoformat() == "2024-04-01T08:30:00+00:00"
+        assert found.summary()["overall"]["mrr"] == 1.0
+
+    @pytest.mark.parametrize("wrong", ["{", "[1]", '{"a": 1}'])
+    def test_what_is_no_data_set_is_said_so(self, tmp_path: Path, wrong: str) -> None:
+        path = tmp_path / "wrong.json"
+        path.write_text(wrong)
+        with pytest.raises(ImportFormatError):
+            datasets.locomo(path)
+
+
+class TestRuns:
+    def test_the_names_of_speakers_are_exchanged(self) -> None:
+        asked = Asked("one", "Did Ana tell Bob's sister about Anabel?", "1", ("x",), ("Ana", "Bob"))
+        assert renamed(asked, ("Cleo", "Dan")) == "Did Cleo tell Dan's sister about Anabel?"
+        assert renamed(Asked("one", "Did Ana?", "1", ()), ("Cleo", "Dan")) == "Did Ana?"
+
+    def test_the_wrong_conversation_is_less_sure(self, talks: Path) -> None:
+        with recollect.open(":memory:") as memory:
+            data = datasets.locomo(talks)
+            data.fill(memory)
+            found = answerability(data, memory)
+        assert len(found.own) == len(found.wrong) == 3
+        assert found.to_json()["auroc_wrong_conversation"] == 1.0
+
+    def test_peers_are_asked_the_same_in_the_same_run(self, talks: Path) -> None:
+        with recollect.open(":memory:") as memory:
+            found = evaluate(datasets.locomo(talks), memory, peers=["fts5", "bm25s"])
+        for name in ("fts5", "bm25s"):
+            assert [answer.asked for answer in found.answers[name]] == [
+                answer.asked for answer in found.answers["recollect"]
+            ]
+            assert found.summary(name)["overall"]["recall@5"] > 0
+        assert set(found.to_json()["compared"]) == {"fts5", "bm25s"}
+
+    def test_wrong_arguments_are_refused(self, talks: Path) -> None:
+        for arguments in ({"peers": ["nobody"]}, {"typos": 1.5}):
+            with recollect.open(":memory:") as memory, pytest.raises(InvalidArgumentError):
+                evaluate(datasets.locomo(talks), memory, **arguments)
+
+
+class TestCommand:
+    def run(self, *arguments: str, code: int = 0) -> str:
+        result = CliRunner().invoke(app, arguments)
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        assert result.exit_code == code, result.output
+        return result.stdout
+
+    def test_json_has_the_keys_and_metrics_that_are_promised(self, talks: Path, tmp_path: Path) -> None:
+        lines, plot = tmp_path / "lines.jsonl", tmp_path / "plot.svg"
+        arguments = ["eval", "locomo", str(talks), "--json", "--answerability", "--compare", "fts5"]
+        found = json.loads(self.run(*arguments, "--per-question", str(lines), "--plot", str(plot)))
+        assert {"overall", "by_category", "config", "versions", "compared", "answerability"} <= found.keys()
+        assert {"recall@5", "recall@10", "hit@10", "mrr", "ndcg@10", "n"} <= found["overall"].keys()
+        assert found["overall"]["n"] == 3
+        assert set(found["by_category"]) == {"1", "4", "1-4"}
+        assert found["by_category"]["1-4"]["n"] == 3
+        assert [json.loads(line)["recall@5"] for line in lines.read_text().splitlines()] == [1.0, 1.0, 1.0]
+        assert plot.read_text().lstrip().startswith("<?xml")
+
+    def test_the_table_names_what_was_measured(self, talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("COLUMNS", "140")
+        shown = self.run("eval", "locomo", str(talks), "--typos", "0.3")
+        for part in ("recall@10", "1 multi-hop", "4 single-hop", "sessions: any@1", "ms a query"):
+            assert part in shown
+
+    def test_the_difference_of_two_runs_names_the_questions(self, talks: Path, tmp_path: Path) -> None:
+        before, after = tmp_path / "before.jsonl", tmp_path / "after.jsonl"
+        self.run("eval", "locomo", str(talks), "--per-question", str(before))
+        rows = [json.loads(line) for line in before.read_text().splitlines()]
+        rows[1]["recall@10"] = 0.0
+        after.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        assert [(each.question, each.before, each.after) for each in differing(before, after)] == [
+            ("Who drives a tram?", 1.0, 0.0)
+        ]
+        assert "0 questions won, 1 lost" in self.run("eval", "--diff", str(before), str(after))
+        after.write_text(json.dumps(rows[0]) + "\n")
+        self.run("eval", "--diff", str(before), str(after), code=1)
+        self.run("eval", "--diff", str(before), str(talks), code=1)
+        self.run("eval", code=2)
