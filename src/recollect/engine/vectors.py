@@ -178,8 +178,8 @@ class VectorKeeper:
 
     def _to_look_at(self, store: Store, line: Line, scope: Scope, model: Model) -> tuple[Head, list[str]]:
         """The newest commit, and the records that may lack a vector at it."""
-        seq, root = self.store.reached(model, line)
         with store.read() as moment:
+            seq, root = self.store.reached(model, line)
             head = moment.head(line)
             then = next(moment.commits(line, seq - 1, 1), None) if seq and not scope.fixed else None
             if then is not None and then.root.hash == root:
