@@ -1,0 +1,84 @@
+"""`python -m bench.ablation DATA`: what each part of recall gives, by taking it away, on both development sets.
+
+DATA is the folder with locomo/ and beam/. Every row is the whole configuration without one part; recall@10 and nDCG@10
+in per cent over all questions with evidence. J is the mean of the four.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import recollect
+from recollect.evaluation import datasets
+from recollect.evaluation.run import evaluate
+from recollect.indexes import signals, words
+from recollect.text import manner
+
+Change = tuple[Any, str, Any]
+
+#: Part -> what makes it have no effect.
+PARTS: dict[str, list[Change]] = {
+    "nothing": [],
+    "context": [
+        (words, "FROM_BEFORE", (0, 0, 0, 0)),
+        (words, "FROM_AFTER", (0, 0, 0, 0)),
+        (words, "AFTER_QUESTION", 0),
+    ],
+    "the question bonus of context": [(words, "AFTER_QUESTION", 0)],
+    "the donor cap of context": [(words, "DONOR_CAP", 10**6)],
+    "session": [(signals, "SESSION", 0)],
+    "pair": [(signals, "PAIR", 0)],
+    "date": [(signals, "DATE", 0)],
+    "speaker": [(signals, "SPEAKER", (1, 1))],
+    "the kind of answer": [(signals, "ANSWER", (1, 1))],
+    "frames of questions": [(signals, "subject_of", lambda text: text)],
+    "the asking factor": [(manner, "ASKING", Fraction(0))],
+    "the assistant factor": [(manner, "ASSISTANT", Fraction(1))],
+    "the factor of one's own": [(manner, "OWN", Fraction(1))],
+    "the instruction factor": [(manner, "MARKS", {**manner.MARKS, manner.INSTRUCTION: Fraction(1)})],
+    "the preference factor": [(manner, "MARKS", {**manner.MARKS, manner.PREFERENCE: Fraction(1)})],
+    "likeness of unknown words": [(words.WordView, "similar", lambda self, word, visible=None: [])],
+}
+
+
+@contextmanager
+def without(changes: list[Change]) -> Iterator[None]:
+    """The package with some of its constants changed."""
+    patches = [patch.object(where, name, value) for where, name, value in changes]
+    for each in patches:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in patches:
+            each.stop()
+
+
+def measured(data: datasets.DataSet) -> tuple[float, float]:
+    """recall@10 and nDCG@10 in per cent."""
+    with recollect.open(":memory:") as memory:
+        overall = evaluate(data, memory).summary()["overall"]
+    return 100 * overall["recall@10"], 100 * overall["ndcg@10"]
+
+
+def main(folder: Path, say: Callable[[str], object] = print) -> None:
+    """Print a row of Markdown for each part."""
+    sets = (datasets.locomo(folder / "locomo" / "locomo5-dev.json"), datasets.beam(folder / "beam" / "100K"))
+    say("| without | J | LoCoMo recall@10 / nDCG@10 | BEAM recall@10 / nDCG@10 |\n|---|---|---|---|")
+    for part, changes in PARTS.items():
+        with without(changes):
+            (one, first), (other, second) = (measured(data) for data in sets)
+        mean = float(np.mean([one, first, other, second]))
+        say(f"| {part} | {mean:.1f} | {one:.1f} / {first:.1f} | {other:.1f} / {second:.1f} |")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
