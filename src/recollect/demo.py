@@ -41,7 +41,7 @@ class Demo:
     def __init__(self, path: str | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recollect-demo-") if path is None else None
         self._path = path if self._folder is None else str(Path(self._folder.name) / "demo.db")
-        self._memory: Memory = open_memory(self._path, NAMESPACE)
+        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none")
         self._kept = path is not None
         began = time.perf_counter()
         self._report = self._memory.remember_all(self._turns())

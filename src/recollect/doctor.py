@@ -10,6 +10,7 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from recollect._version import __version__
+from recollect.embedding.base import embedded
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
@@ -41,6 +42,7 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
             "namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"
         ),
         *_signals(),
+        _dense(memory),
         _write(memory),
     ]
     if check:
@@ -58,14 +60,35 @@ def _signals() -> list[Finding]:
         ("context", "lighthouse", "the turn after the word"),
         ("trigram", "lihgthouse", "the word misspelt"),
     )
-    with open_memory(":memory:") as scratch:
+    with open_memory(":memory:", embedder="none") as scratch:
         for text in ("Where is the lighthouse?", "Beyond the harbour."):
             scratch.remember(text, kind="conversation", conversation="trial")
         findings = []
         for signal, question, what in trials:
             acts = any(signal in hit.why.shares for hit in scratch.execute(Recall(question=question)))
             findings.append(Finding(f"signal {signal}", f"acts: found {what}" if acts else "does not act", acts))
-    return [*findings, Finding("signal dense", "off: no embedder is set up; the other signals need none")]
+    return findings
+
+
+def _dense(memory: Memory) -> Finding:
+    """The embedder, asked for a vector, and how many records have one."""
+    what = "signal dense"
+    if memory.embedder is None:
+        return Finding(what, "off: no embedder is set up; the other signals need none")
+    try:
+        out = embedded(memory.embedder, ["a trial"])
+        stats = memory.vector_stats()
+    except RecollectError as error:
+        return Finding(what, f"does not act: {error}; the other signals do", False)
+    if out.refused:
+        return Finding(what, f"does not act: {memory.embedder.name}: {out.refused[0]}", False)
+    told = (
+        f"{stats['model']}, {len(out.vectors[0])} dimensions, {stats['embedded']} of {stats['total']} records have a "
+        f"vector ({stats['coverage']:g}%)"
+    )
+    watermark = f", all of them up to commit {stats['watermark']}" if stats.get("watermark") else ""
+    missing = "; recollect embed makes the others" if stats["embedded"] < stats["total"] else ""
+    return Finding(what, f"acts: {told}{watermark}{missing}")
 
 
 def _write(memory: Memory) -> Finding:

@@ -235,6 +235,45 @@ class ForkedError(RecollectError):
         )
 
 
+class MissingExtraError(RecollectError, ImportError):
+    """An optional library that the call needs is not installed."""
+
+    code = "missing_extra"
+
+    def __init__(self, what: str, library: str, extra: str) -> None:
+        super().__init__(what, library, extra)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} needs the library {self.args[1]}, which is not installed; nothing was changed: "
+            f"pip install recollect[{self.args[2]}]"
+        )
+
+
+class EmbedderError(RecollectError):
+    """An embedder gave no vectors, or not those that were asked for. The message never holds a key."""
+
+    code = "embedder"
+
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(name, detail)
+
+    def __str__(self) -> str:
+        return f"the embedder {self.args[0]} failed: {self.args[1]}; no vector of these texts was stored"
+
+
+class EmbedderRefusedError(EmbedderError):
+    """The embedder refused these texts; others it may take (one is too long, say)."""
+
+    code = "embedder_refused"
+
+
+class EmbedderUnavailableError(EmbedderError):
+    """The embedder cannot be used at all as it is set up: asking it again with other texts would not help."""
+
+    code = "embedder_unavailable"
+
+
 class ImportFormatError(RecollectError, ValueError):
     """A file to import is not of the format that was named."""
 

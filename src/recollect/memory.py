@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
+from recollect.embedding.base import Embedder
 from recollect.engine.engine import Engine, Writing
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Failed, Hits, Outcome, Report
@@ -359,6 +360,51 @@ class Memory(Calls):
     def check(self) -> list[str]:
         """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it."""
         return self._engine.check()
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The model for vectors, or None."""
+        return None if self._engine.vectors is None else self._engine.vectors.embedder
+
+    def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
+        """Embed every text that has no vector of the embedder yet; how many were embedded.
+
+        batch_size  texts that the embedder is given at a time
+        progress    is called with how many records have been looked at, and of how many
+
+        Writes go on meanwhile. What each batch gave is kept at once, so a run that is killed is resumed by the next.
+        A text that the embedder cannot do is left out, with a warning; `vector_stats()["failed"]` names it.
+
+        Raises: UnsupportedError without an embedder; EmbedderError, MissingExtraError where it cannot be used, or
+        failed three batches in a row; StoreError. What was embedded before stays.
+        """
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise InvalidArgumentError("batch_size", batch_size, "must be a whole number, 1 or more")
+        if progress is not None and not callable(progress):
+            raise InvalidArgumentError("progress", progress, "must be a function of two numbers")
+        done = self._engine.embed_all(self._line, self._scope, batch_size, progress)
+        failed = self.vector_stats()["failed"]
+        if failed:
+            warnings.warn(
+                f"{len(failed)} records have no vector, the first because {failed[0]['reason']}: "
+                "vector_stats()['failed'] names them",
+                RecollectWarning,
+                stacklevel=2,
+            )
+        return done
+
+    def vector_stats(self) -> dict[str, Any]:
+        """How the records stand with vectors.
+
+        total, embedded, coverage   records with a text, those with a vector of the embedder, and that in per cent
+        model, dimensions           of the embedder; None where there is none, or it has not said yet
+        watermark                   the seq up to which every text has a vector; not within a scope
+        models                      what vectors there are, of every model; not within a scope
+        failed                      id and reason of each record that could not be embedded in this process
+
+        Cost: reads every record.
+        """
+        return self._engine.vector_stats(self._line, self._scope)
 
     def probe(self) -> None:
         """Write a value beside the ledger, durably, and read it back. Raises: StoreError."""

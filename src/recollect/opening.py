@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from recollect.arguments import named
+from recollect.embedding.base import Embedder, floors_of
+from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.engine import Engine
 from recollect.engine.writing import Intake
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
@@ -47,6 +49,7 @@ def open(  # noqa: A001 - recollect.open is the name
     durability: str = "full",
     max_content_bytes: int = Intake.content_bytes,
     language: str | None = None,
+    embedder: Embedder | str | None = None,
 ) -> Memory:
     """Open the memory at a path, making it where there is none.
 
@@ -62,6 +65,8 @@ def open(  # noqa: A001 - recollect.open is the name
     max_content_bytes  the cap on one record's content
     language    a BCP 47 tag ("de"): what records and questions are written in that do not say so, kept with each record
                 that is told from now on; default: each is read in the language that it seems to be in, else English
+    embedder    the model for vectors, an `Embedder` or "provider/model" (`recollect.embedding.environment`). Default:
+                what LLM_EMBEDDING_MODEL names, else none; "none" is none in any case
 
     Raises: StoreMissingError, NotAStoreError, NewerFormatError, WrongKeyError, StoreIOError, InvalidArgumentError.
     Cost: milliseconds; indexes are made when first asked for.
@@ -77,8 +82,20 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("max_content_bytes", max_content_bytes, "must be a whole number, 1 or more")
     if language is not None and (not isinstance(language, str) or not _TAG.fullmatch(language)):
         raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
+    model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    return Memory(Engine(store, clock or utc_now, Intake(max_content_bytes, language)), Line(name))
+    return Memory(Engine(store, clock or utc_now, Intake(max_content_bytes, language), model), Line(name))
+
+
+def _embedder(wanted: Embedder | str | None) -> Embedder | None:
+    if wanted is None:
+        return embedder_of_environment()
+    if isinstance(wanted, str):
+        return None if wanted == NO_EMBEDDER else embedder_from(wanted)
+    if isinstance(wanted, type) or not isinstance(wanted, Embedder):
+        raise InvalidArgumentError("embedder", wanted, "must be an Embedder, or PROVIDER/MODEL as text")
+    floors_of(wanted)  # checks them
+    return wanted
 
 
 def _open_store(

@@ -36,10 +36,11 @@ class Settings:
     namespace: str = "default"
     as_json: bool = False
     k: int | None = None
+    embedder: str | None = None
 
     def open(self, *, create: bool = False) -> Memory:
         """The memory that the command is about. Without `create`, a missing store is an error."""
-        return open_memory(self.db, self.namespace, create=create)
+        return open_memory(self.db, self.namespace, create=create, embedder=self.embedder)
 
 
 def count_option(default: int) -> Callable[[F], F]:
@@ -95,6 +96,13 @@ _COMMON = (
     ),
     click.option(
         "-n", "--namespace", metavar="NAME", callback=_store("namespace"), expose_value=False, help="Default: default."
+    ),
+    click.option(
+        "--embedder",
+        metavar="MODEL",
+        callback=_store("embedder"),
+        expose_value=False,
+        help="For vectors: PROVIDER/MODEL, hashed, none; default: LLM_EMBEDDING_MODEL.",
     ),
     # Eager, so that an error in another option is printed as JSON too.
     click.option(
@@ -165,6 +173,13 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-from recollect.cli import diagnosing, evaluating, moving, reading, writing  # noqa: E402 - the commands register with the app
+from recollect.cli import (  # noqa: E402 - the commands register with the app
+    diagnosing,
+    embedding,
+    evaluating,
+    moving,
+    reading,
+    writing,
+)
 
-__all__ = ["app", "diagnosing", "evaluating", "moving", "reading", "writing"]
+__all__ = ["app", "diagnosing", "embedding", "evaluating", "moving", "reading", "writing"]

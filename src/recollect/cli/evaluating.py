@@ -127,7 +127,10 @@ def _measure(
     from recollect.opening import open as open_memory
 
     peers = [name.strip() for name in compare.split(",") if name.strip()]
-    with open_memory(":memory:") as memory, _progress(settings.as_json) as progress:
+    with (
+        open_memory(":memory:", embedder=settings.embedder or "none") as memory,
+        _progress(settings.as_json) as progress,
+    ):
         evaluation = evaluate(data, memory, peers=peers, typos=typos, seed=seed, progress=progress)
         result = evaluation.to_json()
         if answerability:

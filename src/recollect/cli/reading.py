@@ -40,6 +40,9 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
         names = memory.namespaces()
         if memory.name not in names and names:
             click.echo(f"namespace {memory.name!r} holds nothing; there are: {', '.join(names[:20])}", err=True)
+    if isinstance(found, Hits) and not settings.as_json:
+        for note in found.plan.notes:
+            click.echo(f"note: {note}", err=True)
 
 
 @app.command()

@@ -13,11 +13,13 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
+from recollect.embedding.base import Embedder
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper, apply_changed
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.vectors import IN_BATCH, Asking, Progress, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.writing import Draft, Intake, Writer, draft
 from recollect.errors import (
     ClosedError,
@@ -55,6 +57,7 @@ from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
 from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
 from recollect.stores.fulltext import FullText, Told
+from recollect.stores.vectors import VectorStore
 
 #: Bulk writes commit once for so many items.
 BULK = 1000
@@ -64,7 +67,9 @@ WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Clear, Batch)
 class Engine:
     """A store with what makes it a memory. Shared by all namespaces and scopes that are opened from one handle."""
 
-    def __init__(self, store: Store, clock: Callable[[], datetime], intake: Intake) -> None:
+    def __init__(
+        self, store: Store, clock: Callable[[], datetime], intake: Intake, embedder: Embedder | None = None
+    ) -> None:
         self.store = store
         self.clock = clock
         self.intake = intake
@@ -73,6 +78,11 @@ class Engine:
         facts = store.facts()
         folder = None if store.path == ":memory:" or facts.get("read_only") else store.path + ".index"
         self._fulltext = FullText(folder, str(facts["uuid"]))
+        self.vectors: VectorKeeper | None = None
+        if embedder is not None:
+            folder = None if store.path == ":memory:" else store.path + ".index"
+            kept = VectorStore(folder, str(facts["uuid"]), read_only=bool(facts.get("read_only")))
+            self.vectors = VectorKeeper(embedder, kept)
 
     def now(self) -> datetime:
         """The clock's time. Raises: InvalidArgumentError where it is naive."""
@@ -100,8 +110,11 @@ class Engine:
         now = microseconds(self.now())
         if isinstance(operation, Grep):
             return self.grep(operation, line, scope, now)
+        asking: Asking | None = None
+        if isinstance(operation, Recall) and self.vectors is not None:
+            asking = self.vectors.ask(operation.question)  # a model may be slow: before anything is opened
         with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
-            return self.read(operation, moment, line, scope, now, words)
+            return self.read(operation, moment, line, scope, now, words, asking)
 
     @contextmanager
     def writing(
@@ -138,7 +151,14 @@ class Engine:
                     return
 
     def read(
-        self, operation: Operation, moment: View, line: Line, scope: Scope, now: int, words: WordView | None
+        self,
+        operation: Operation,
+        moment: View,
+        line: Line,
+        scope: Scope,
+        now: int,
+        words: WordView | None,
+        asking: Asking | None = None,
     ) -> Any:
         """Do a reading operation at a moment; `words` is the index there, which recall needs."""
         match operation:
@@ -152,7 +172,7 @@ class Engine:
                 return moment.count(line, AllOf.of(scope.filter, operation.where), now=now)
             case Recall():
                 assert words is not None
-                return recall(operation, moment, line, words, scope, now, self.intake.language)
+                return recall(operation, moment, line, words, scope, now, self.intake.language, asking)
             case Changes():
                 seen = (
                     seen_by(scope, moment, commit)
@@ -269,6 +289,20 @@ class Engine:
             versions = {each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records}
             return root_of(versions).hex(), records
 
+    # Vectors
+
+    def embed_all(self, line: Line, scope: Scope, batch_size: int, progress: Progress | None) -> int:
+        """Embed the texts that have no vector yet; how many. Raises: UnsupportedError without an embedder."""
+        if self.vectors is None:
+            raise needs_embedder()
+        return self.vectors.embed_all(self.store, line, scope, microseconds(self.now()), batch_size, progress)
+
+    def vector_stats(self, line: Line, scope: Scope) -> dict[str, Any]:
+        """How many texts there are, and how many have a vector."""
+        stats = no_embedder if self.vectors is None else self.vectors.stats
+        with self.store.read() as moment:
+            return stats(moment, line, scope, microseconds(self.now()))
+
     # Listening, checking, closing
 
     def listen(self, callback: Callable[[Commit], object], line: Line, scope: Scope, since: int | None) -> Subscription:
@@ -304,6 +338,8 @@ class Engine:
         finally:
             self.store.close()
             self._fulltext.close()
+            if self.vectors is not None:
+                self.vectors.close()
 
 
 class _ReadPages:
@@ -376,7 +412,8 @@ class Writing:
             staged = [self.writer.live(each) or each for each in self.writer.touched]
             return self._engine.grep(operation, self._line, self._scope, now, staged)
         words = self._words() if isinstance(operation, Recall) else None
-        return self._engine.read(operation, self._transaction, self._line, self._scope, now, words)
+        asking = IN_BATCH if self._engine.vectors is not None else None
+        return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)
 
     def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
         """Hold a draft; `held_id` names the turn that it tells again."""

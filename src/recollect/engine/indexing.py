@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from recollect.embedding.base import text_digest
 from recollect.indexes.documents import NEVER, Document, civil_of
 from recollect.indexes.fixed import ONE
 from recollect.indexes.merkle import EMPTY
@@ -22,6 +23,22 @@ from recollect.text.answers import offered
 from recollect.text.languages import CODES
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
 from recollect.text.words import ends_with_question, language_of, terms
+
+
+def text_of(record: Record) -> str:
+    """What is embedded of a record: its text and what an attached picture shows, after the name of its speaker.
+
+    The name makes a vector that of what this person said, which questions about people are nearer to.
+    """
+    caption = record.metadata.get("caption")
+    text = f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
+    return f"{record.speaker}: {text}" if record.speaker and text.strip() else text
+
+
+def digest_of(record: Record) -> bytes:
+    """What the vectors of a record's text are kept under; b"" where there is no text to embed."""
+    text = text_of(record)
+    return text_digest(text) if text.strip() else b""
 
 
 def document_of(record: Record) -> Document:
@@ -47,6 +64,7 @@ def document_of(record: Record) -> Document:
         offers=offered(record.text),
         language=CODES.index(language),
         standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags),
+        text=digest_of(record),
     )
 
 

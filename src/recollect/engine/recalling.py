@@ -10,6 +10,7 @@ import numpy as np
 
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
+from recollect.engine.vectors import Asking
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents import Flags
@@ -32,13 +33,21 @@ _CONFIDENCE = ("4.41", "2.48")
 
 
 def recall(
-    operation: Recall, moment: View, line: Line, words: WordView, scope: Scope, now: int, language: str | None
+    operation: Recall,
+    moment: View,
+    line: Line,
+    words: WordView,
+    scope: Scope,
+    now: int,
+    language: str | None,
+    asking: Asking | None = None,
 ) -> Hits:
     """The hits of a question at a moment.
 
     words      the index at that moment
     now        in microseconds of 1970: records that are due are not there
     language   of the memory, where it has one
+    asking     the question's vector, where there is an embedder
 
     Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
     """
@@ -46,7 +55,8 @@ def recall(
     visible = _visible(moment, line, words, scope)
     reference = operation.reference or to_moment(now)
     question = read(operation.question, words, visible, reference.date(), operation.language or language)
-    scores = score(question, words)
+    dense, note = (None, "") if asking is None else asking.score(line, words.table, visible)
+    scores = score(question, words, dense)
     total = scores.total()
     where = AllOf.of(scope.filter, operation.where)
     narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
@@ -70,7 +80,14 @@ def recall(
                 break
     standing = _standing(moment, line, words, scores, where, visible)
     plan = Plan(
-        operation.question, operation.k, question.asked, scores.mass * 2 / 5 / ONE, passed, narrowed is not None
+        operation.question,
+        operation.k,
+        question.asked,
+        scores.mass * 2 / 5 / ONE,
+        passed,
+        narrowed is not None,
+        (note,) if note else (),
+        None if asking is None else asking.reached(line),
     )
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.

@@ -94,7 +94,7 @@ class Why:
     def __str__(self) -> str:
         shares = " + ".join(f"{name} {share:.3f}" for name, share in self.shares.items())
         words = ", ".join(_described(word) for word in self.words)
-        return f"{shares} ({words})"
+        return f"{shares} ({words})" if words else shares
 
     def to_json(self) -> dict[str, Any]:
         """The JSON form."""
@@ -135,6 +135,8 @@ class Plan:
     weight    what the question weighs: the sum of its terms' IDF, each as often as it was asked
     passed    how many records were scored above 0 before the filter
     narrowed  whether an index of the store preselected records for the filter
+    notes     what kept a signal from acting, in words
+    vectors   the seq up to which every text has a vector; None where no embedder answered
     """
 
     question: str
@@ -143,6 +145,8 @@ class Plan:
     weight: float
     passed: int
     narrowed: bool
+    notes: tuple[str, ...] = ()
+    vectors: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +187,8 @@ class Hits(Sequence[Hit]):
             "standing": [hit.to_json() for hit in self.standing],
             "watermark": self.watermark,
             "root": self.root,
+            **({"notes": list(self.plan.notes)} if self.plan.notes else {}),
+            **({} if self.plan.vectors is None else {"vectors": self.plan.vectors}),
         }
 
 

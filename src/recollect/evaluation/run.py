@@ -111,7 +111,7 @@ def evaluate(
     seed: int = 0,
     progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Evaluation:
-    """Fill the memory, ask every question that has evidence, and measure.
+    """Fill the memory (and embed it, where it has an embedder), ask every question that has evidence, and measure.
 
     typos     the chance of each content word of the question to be misspelt (`evaluation.typos`)
     progress  is called with the number of questions done, and of all
@@ -122,6 +122,9 @@ def evaluate(
     if not 0 <= typos <= 1:
         raise InvalidArgumentError("typos", typos, "must be a chance, 0 to 1")
     data.fill(memory)
+    if memory.embedder is not None:
+        for namespace in memory.namespaces():
+            memory.namespace(namespace).embed_all()
     asked = list(answerable(data, memory))
     answers: dict[str, list[Answer]] = {name: [] for name in ("recollect", *peers)}
     for namespace, group in groupby(asked, key=lambda each: each.namespace):
@@ -142,6 +145,8 @@ def evaluate(
                 answers[name].append(Answer(each, question, tuple(ids), confidence, metrics, millis))
             progress(len(answers["recollect"]), len(asked))
     config = {"typos": typos, "seed": seed, "depth": DEPTH, "peers": list(peers)}
+    if memory.embedder is not None:
+        config["embedder"] = memory.embedder.name
     return Evaluation(data, answers, len(data.asked) - len(asked), config)
 
 

@@ -43,6 +43,7 @@ class Document(NamedTuple):
     offers    the kinds of answers that it has (`text.answers.Kind`)
     language  in which its words were read (`text.languages.CODES`)
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
+    text      the digest that its text's vectors are kept under; b"" where there is no text
     """
 
     id: str
@@ -59,6 +60,7 @@ class Document(NamedTuple):
     offers: int = 0
     language: int = 0
     standing: int = 0
+    text: bytes = b""
 
 
 def civil_of(day: date) -> int:
@@ -92,6 +94,7 @@ class Table:
     before: Ints
     after: Ints
     ids: list[str]
+    texts: list[bytes]
     first_due: int
     speakers: dict[str, int]
     _numbers: dict[str, int]
@@ -208,6 +211,7 @@ class Documents:
         self._tokens = 0
         self._first_due = NEVER
         self._ids: list[str] = []
+        self._texts: list[bytes] = []
         self._numbers: dict[str, int] = {}
         self._sessions: dict[tuple[str, str], list[tuple[Place, int]]] = {}
         self._session_of: dict[int, tuple[tuple[str, str], Place]] = {}
@@ -224,7 +228,7 @@ class Documents:
         copy = Documents()
         copy.__dict__.update(self.__dict__)
         copy._ids, copy._numbers, copy._session_of = list(self._ids), dict(self._numbers), dict(self._session_of)
-        copy._earlier = list(self._earlier)
+        copy._earlier, copy._texts = list(self._earlier), list(self._texts)
         copy._sessions = {session: list(turns) for session, turns in self._sessions.items()}
         copy._session_numbers, copy._speakers = dict(self._session_numbers), dict(self._speakers)
         for name in (*_COLUMNS, "_asks", "_alive"):
@@ -258,6 +262,7 @@ class Documents:
         self._earlier.append(self._numbers.get(document.id, NONE))
         self._numbers[document.id] = number
         self._ids.append(document.id)
+        self._texts.append(document.text)
         self._first_due = min(self._first_due, document.expires)
         self.count += 1
         self._live_count += 1
@@ -326,6 +331,7 @@ class Documents:
             before=self._before,
             after=self._after,
             ids=self._ids,
+            texts=self._texts,
             first_due=self._first_due,
             _numbers=self._numbers,
             _earlier=self._earlier,

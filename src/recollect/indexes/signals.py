@@ -16,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from recollect.indexes.dense import Dense
 from recollect.indexes.documents import NONE, Flags, Ints, Table, civil_of
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
 from recollect.indexes.vocabulary import LEAST_LETTERS, comparable
@@ -252,12 +253,16 @@ class Dates:
 SIGNALS: tuple[Signal, ...] = (Session(), Pairs(), Dates())
 
 
-def score(question: Question, view: WordView) -> Scores:
-    """The shares of every document, from all signals."""
+def score(question: Question, view: WordView, dense: Dense | None = None) -> Scores:
+    """The shares of every document, from all signals; `dense` is that of the vectors, where there are any."""
     words = view.score(question.asked, question.visible)
     relevant = (words.total() > 0) | Dates.exact(question, view)
+    if dense is not None:
+        relevant |= dense.admits
     if question.visible is not None:
         relevant &= question.visible
+    if dense is not None:
+        words.shares["dense"] = np.where(relevant, dense.shares, 0)
     for signal in SIGNALS:
         words.shares[signal.name] = np.where(relevant, signal.shares(question, view, words), 0)
     table = view.table

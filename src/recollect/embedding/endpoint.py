@@ -1,0 +1,223 @@
+"""Embeddings over HTTP: any server that speaks the wire format of OpenAI's `/v1/embeddings`.
+
+OpenAI itself, Ollama, vLLM, LM Studio and many others do. What the network does is expected: texts go in batches, each
+request has a timeout, and an answer that says "later" (429, 5xx, a connection that breaks) is asked for again a few
+times, after what the server names in Retry-After or else a growing pause. What comes back is read with suspicion.
+
+The key is sent to the server and appears nowhere else: in no message, no repr and no cause of an error. Redirects are
+not followed, so that the key goes to no other server.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from recollect.embedding.base import Floors, Given, check_floors
+from recollect.errors import (
+    EmbedderError,
+    EmbedderRefusedError,
+    EmbedderUnavailableError,
+    InvalidArgumentError,
+    MissingExtraError,
+)
+
+if TYPE_CHECKING:
+    import httpx
+
+#: Answers after which asking again may help, and those that are about the texts, not about us.
+LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+REFUSED = frozenset({400, 413, 422})
+#: The first pause in seconds, which doubles each time, and the longest, whatever the server asks for.
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
+
+
+class Endpoint:
+    """An `Embedder` behind a URL.
+
+    model        as the server calls it
+    url          up to and with the version: "https://api.openai.com/v1"
+    key          sent as a bearer token; None for servers that want none
+    provider     the first part of the embedder's name
+    dimensions   ask for vectors of this size, where the model can shorten them; None: its own size
+    batch_size   texts in a request
+    timeout_s    seconds that the server may be silent
+    retries      how often a request that failed for now is sent again
+    floors       of the model's cosines (`Floors`)
+    sleep        waits so many seconds; for tests
+    key_variable   the environment variable that holds the key, for the message that it is missing
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        url: str,
+        key: str | None = None,
+        provider: str = "endpoint",
+        dimensions: int | None = None,
+        batch_size: int = 128,
+        timeout_s: float = 30.0,
+        retries: int = 3,
+        floors: Floors = Floors(),  # noqa: B008 - a constant
+        sleep: Callable[[float], object] = time.sleep,
+        key_variable: str = "",
+    ) -> None:
+        if not isinstance(model, str) or not model:
+            raise InvalidArgumentError("model", model, "must be the name of a model")
+        parts = urlsplit(url) if isinstance(url, str) else None
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+            raise InvalidArgumentError("url", "...", "must be an http or https address")
+        if parts.username or parts.password or parts.query or parts.fragment:
+            raise InvalidArgumentError("url", "...", "must hold neither user, password, query nor fragment")
+        if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable() and " " not in key):
+            raise InvalidArgumentError("key", "...", "must be visible ASCII characters")
+        for name, value, least in (
+            ("batch_size", batch_size, 1),
+            ("retries", retries, 0),
+            ("dimensions", dimensions, 1),
+        ):
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise InvalidArgumentError(name, value, f"must be a whole number, {least} or more")
+        if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not 0 < timeout_s < 86_400:
+            raise InvalidArgumentError("timeout_s", timeout_s, "must be seconds, above 0")
+        self.name = f"{provider}/{model}"
+        self.floors = check_floors(floors)
+        self._model = model
+        self._url = url.rstrip("/") + "/embeddings"
+        self._key = key
+        self._key_variable = key_variable
+        self._dimensions = dimensions
+        self._batch_size = batch_size
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._sleep = sleep
+        self._client: httpx.Client | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def dimension(self) -> int | None:
+        return self._dimensions
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} at {self._url}>"
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[Given]:
+        if self._key is None and self._key_variable:
+            raise EmbedderUnavailableError(self.name, f"it needs a key: set {self._key_variable}")
+        out: list[Given] = []
+        for start in range(0, len(texts), self._batch_size):
+            batch = list(texts[start : start + self._batch_size])
+            out.extend(self._vectors(self._asked(self._body(batch, asking)), len(batch)))
+        return out
+
+    def close(self) -> None:
+        """Close the connections. Embedding again opens new ones."""
+        with self._turn:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _body(self, texts: list[str], asking: bool) -> dict[str, Any]:
+        """What is sent for a batch."""
+        body: dict[str, Any] = {"model": self._model, "input": texts}
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        return body
+
+    def _open(self) -> httpx.Client:
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtraError(f"the embedder {self.name}", "httpx", "embedding-http") from error
+        with self._turn:
+            if self._client is None:
+                headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+                self._client = httpx.Client(headers=headers, timeout=self._timeout_s, follow_redirects=False)
+            return self._client
+
+    def _asked(self, body: dict[str, Any]) -> Any:
+        """The JSON of the server's answer. Raises: EmbedderError and its kinds."""
+        client = self._open()
+        import httpx
+
+        pause_s = FIRST_PAUSE_S
+        for tries_left in range(self._retries, -1, -1):
+            wanted_s: float | None = None
+            try:
+                answer = client.post(self._url, json=body)
+            except httpx.TimeoutException:
+                detail = f"no answer within {self._timeout_s:g} s"
+            except httpx.HTTPError as error:
+                detail = f"no connection: {type(error).__name__} {self._scrubbed(str(error))}"
+            else:
+                if answer.is_success:
+                    return self._read(answer)
+                detail = f"status {answer.status_code}{self._said(answer)}"
+                if answer.status_code in REFUSED:
+                    raise EmbedderRefusedError(self.name, detail)
+                if answer.status_code not in LATER:
+                    raise EmbedderUnavailableError(self.name, detail)
+                wanted_s = _retry_after(answer.headers.get("Retry-After"))
+            if wanted_s is not None and wanted_s > LONGEST_PAUSE_S:
+                raise EmbedderError(self.name, f"{detail}; it asks to wait {wanted_s:.0f} s")
+            if tries_left:
+                self._sleep(min(pause_s if wanted_s is None else wanted_s, LONGEST_PAUSE_S))
+                pause_s *= 2
+        # The cause is left out: its traceback would hold the request.
+        raise EmbedderError(self.name, f"{detail}, {self._retries + 1} times") from None
+
+    def _read(self, answer: httpx.Response) -> Any:
+        try:
+            return answer.json()
+        except ValueError:
+            raise EmbedderError(self.name, "its answer is not JSON") from None
+
+    def _vectors(self, answer: Any, count: int) -> list[Given]:
+        """The vectors of an answer, in the order of the texts. Whether each is sound is for `embedded` to say."""
+        items = answer.get("data") if isinstance(answer, dict) else None
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise EmbedderError(self.name, 'its answer has no list "data" of objects')
+        if len(items) != count:
+            raise EmbedderError(self.name, f"it gave {len(items)} vectors for {count} texts")
+        out: list[Given] = [None] * count
+        places = [item.get("index", place) for place, item in enumerate(items)]
+        if not all(type(place) is int for place in places) or sorted(places) != list(range(count)):
+            raise EmbedderError(self.name, "the indexes in its answer are not those of the texts")
+        for place, item in zip(places, items, strict=True):
+            out[place] = item.get("embedding")
+        return out
+
+    def _said(self, answer: httpx.Response) -> str:
+        """What the server says is wrong, for a message. Of a refused key nothing: such answers repeat the key."""
+        if answer.status_code in (401, 403):
+            return " (the key is missing, wrong, or may not use this model)"
+        try:
+            said = answer.json()["error"]
+            said = said["message"] if isinstance(said, dict) else said
+        except (ValueError, LookupError, TypeError):
+            return ""
+        return f" ({self._scrubbed(said[:200])})" if isinstance(said, str) and said else ""
+
+    def _scrubbed(self, text: str) -> str:
+        return text.replace(self._key, "...") if self._key else text
+
+
+def _retry_after(value: str | None) -> float | None:
+    """The seconds that a Retry-After header asks for: a number, or a date. None where it says neither."""
+    if value is None:
+        return None
+    if value.strip().isascii() and value.strip().isdigit():
+        return float(value)
+    try:
+        when = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    if when.tzinfo is None:
+        when = when.replace(tzinfo=UTC)
+    return max(0.0, (when - datetime.now(UTC)).total_seconds())

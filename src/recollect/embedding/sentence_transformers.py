@@ -1,0 +1,71 @@
+"""Embeddings by a sentence-transformers model on this machine.
+
+The library and the model are loaded when the first text is embedded, which takes seconds. A folder with a model, or
+one that is in the cache already, needs no network (HF_HUB_OFFLINE=1 makes sure of it).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from recollect.embedding.base import Floats, Floors, check_floors
+from recollect.errors import EmbedderUnavailableError, MissingExtraError
+
+
+class SentenceTransformers:
+    """An `Embedder` that runs a model with sentence-transformers.
+
+    model       a name on the Hugging Face hub ("all-MiniLM-L6-v2"), or a folder
+    revision    of the model on the hub, and part of the embedder's name; None: whatever is newest or in the cache
+    device      "cpu", "cuda" ...; None: what the library chooses
+    floors      of the model's cosines (`Floors`)
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        device: str | None = None,
+        floors: Floors = Floors(),  # noqa: B008 - a constant
+    ) -> None:
+        self.name = f"sentence-transformers/{model}" + (f"@{revision}" if revision else "")
+        self.floors = check_floors(floors)
+        self._model = model
+        self._revision = revision
+        self._device = device
+        self._loaded: Any = None
+        self._dimension: int | None = None
+        self._turn = threading.Lock()
+
+    @property
+    def dimension(self) -> int | None:
+        return self._dimension
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
+        with self._turn:  # the library promises nothing about threads
+            model = self._load()
+            encode = model.encode_query if asking else model.encode_document
+            vectors: Floats = encode(list(texts), convert_to_numpy=True, show_progress_bar=False)
+            if len(texts):
+                self._dimension = vectors.shape[1]
+        return vectors
+
+    def _load(self) -> Any:
+        if self._loaded is None:
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError as error:
+                raise MissingExtraError(
+                    f"the embedder {self.name}", "sentence-transformers", "sentence-transformers"
+                ) from error
+            try:
+                self._loaded = SentenceTransformer(self._model, revision=self._revision, device=self._device)
+            except (OSError, ValueError) as error:
+                raise EmbedderUnavailableError(self.name, f"the model cannot be loaded: {error}") from error
+        return self._loaded
+
+    def __repr__(self) -> str:
+        return f"<SentenceTransformers {self.name!r}>"

@@ -1,0 +1,325 @@
+"""Vectors beside the records: who makes them, and what recall reads of them.
+
+No model is ever on the write path, inside a transaction, or inside a view of the store: texts are durable first, and
+`embed_all` follows, page by page, keeping what each batch gave before it asks for the next. So it can be killed at any
+moment and goes on where it was. At question time the question is embedded before the store is looked at; where that
+fails, the other signals answer and the hits say what happened.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from recollect.embedding.base import Embedder, Floats, embedded, floors_of
+from recollect.engine.indexing import digest_of, text_of
+from recollect.engine.scope import Scope
+from recollect.errors import (
+    EmbedderError,
+    EmbedderRefusedError,
+    EmbedderUnavailableError,
+    RecollectError,
+    StoreError,
+    UnsupportedError,
+)
+from recollect.indexes.dense import Dense, DenseIndex, Quantised, quantised
+from recollect.indexes.documents import Flags, Table
+from recollect.records.record import Record
+from recollect.stores.base import Head, Line, Store, View, expired
+from recollect.stores.vectors import Model, VectorStore
+
+#: (how many records have been looked at, of how many)
+Progress = Callable[[int, int], object]
+#: So many records are read at a time, and so many questions' vectors are kept.
+_PAGE = 500
+_QUESTIONS = 256
+#: After so many batches in a row of which nothing came, the embedder is given up.
+_GIVE_UP = 3
+
+
+class Asking(NamedTuple):
+    """A question as the dense signal has it: its vector, or why there is none.
+
+    note   what to tell with the hits; "" where all is well
+    """
+
+    keeper: VectorKeeper | None
+    model: Model | None = None
+    vector: Quantised | None = None
+    note: str = ""
+
+    def score(self, line: Line, table: Table, visible: Flags | None) -> tuple[Dense | None, str]:
+        """The dense signal of each document, and what to tell of it."""
+        if self.keeper is None or self.model is None or self.vector is None:
+            return None, self.note
+        return self.keeper.score(self.model, self.vector, line, table, visible)
+
+    def reached(self, line: Line) -> int | None:
+        """The seq up to which every text has a vector; None where there is no embedder, or it cannot be told."""
+        if self.keeper is not None and self.model is not None:
+            with suppress(StoreError):
+                return self.keeper.store.reached(self.model, line)[0]
+        return None
+
+
+#: Inside a batch no model is asked: the write lock is held, and everyone would wait for it.
+IN_BATCH = Asking(None, note="the dense signal is silent inside a batch, which holds the write lock")
+
+
+@dataclass
+class _Held:
+    index: DenseIndex
+    life: int  # of the file that they are from
+    seen: int = 0  # the number of the newest vector that it has
+    turn: threading.Lock = field(default_factory=threading.Lock)
+
+
+class VectorKeeper:
+    """The vectors of a store, by one embedder. Shared by all namespaces and scopes of one handle."""
+
+    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
+        self.embedder = embedder
+        self.store = store
+        self._floors = floors_of(embedder)
+        self._turn = threading.Lock()
+        self._held: dict[tuple[Line, Model], _Held] = {}
+        self._questions: dict[str, tuple[Model, Quantised]] = {}
+        #: Why texts have no vector, as the latest run found: (namespace, digest) -> reason.
+        self._failed: dict[tuple[str, bytes], str] = {}
+
+    def close(self) -> None:
+        """Close the file, and what the embedder holds open."""
+        self.store.close()
+        close = getattr(self.embedder, "close", None)
+        if callable(close):
+            close()
+
+    # Questions
+
+    def ask(self, question: str) -> Asking:
+        """Embed a question. Never raises for what an embedder does: the note tells."""
+        with self._turn:
+            kept = self._questions.get(question)
+        if kept is None:
+            try:
+                out = embedded(self.embedder, [question], asking=True)
+            except RecollectError as error:
+                return Asking(None, note=f"the dense signal is silent: {error}")
+            if 0 not in out.vectors:
+                reason = f"the question: {out.refused[0]}"
+                return Asking(None, note=f"the dense signal is silent: {EmbedderError(self.embedder.name, reason)}")
+            vector = quantised(out.vectors[0][None, :])[0]
+            kept = Model(self.embedder.name, len(vector)), vector
+            with self._turn:
+                self._questions[question] = kept
+                while len(self._questions) > _QUESTIONS:
+                    del self._questions[next(iter(self._questions))]
+        return Asking(self, *kept)
+
+    def score(
+        self, model: Model, asked: Quantised, line: Line, table: Table, visible: Flags | None
+    ) -> tuple[Dense | None, str]:
+        """The dense signal of each document of a table, and what to tell of it."""
+        with self._turn:
+            held = self._held.get((line, model))
+            if held is None or held.index.texts is not table.texts or held.life != self.store.life:
+                held = _Held(DenseIndex(table.texts, model.dimension), self.store.life)
+                self._held[line, model] = held
+        with held.turn:
+            try:
+                for number, vectors in self.store.newer(model, line.namespace, held.seen):
+                    held.index.add(vectors)
+                    held.seen = number
+            except StoreError as error:
+                return None, f"the dense signal is silent: {error}"
+            if not len(held.index):
+                return None, f"the dense signal is silent: {model.name} has made no vector yet: embed_all() does"
+            view = held.index.view(table)
+        return view.score(asked, table, visible, *self._floors), ""
+
+    # The worker
+
+    def embed_all(
+        self, store: Store, line: Line, scope: Scope, now: int, batch_size: int, progress: Progress | None
+    ) -> int:
+        """Embed the texts that have no vector yet; how many.
+
+        Raises: EmbedderError, MissingExtraError: the embedder cannot be used, or failed several times in a row. What
+        was embedded before stays.
+        """
+        model = self._model()
+        head, ids = self._to_look_at(store, line, scope, model)
+        run = _Run(self, model, line.namespace)
+        told = progress or (lambda done, total: None)
+        told(0, len(ids))
+        for start in range(0, len(ids), _PAGE):
+            run.look(list(self._texts(store, line, scope, now, ids[start : start + _PAGE])))
+            looked_at = min(start + _PAGE, len(ids))
+            while len(run.pending) >= batch_size or (run.pending and looked_at == len(ids)):
+                run.batch(batch_size)
+                told(looked_at - len(run.pending), len(ids))
+            told(looked_at - len(run.pending), len(ids))
+        if not scope.fixed and not run.failed:
+            self.store.reach(model, line, head.seq, head.root.hash)
+        return run.done
+
+    def _model(self) -> Model:
+        """The model, with its dimension: asked of it where it does not say."""
+        dimension = self.embedder.dimension
+        if dimension is None:
+            out = embedded(self.embedder, ["dimension"])
+            if 0 not in out.vectors:
+                raise EmbedderError(self.embedder.name, f"a trial text: {out.refused[0]}")
+            dimension = len(out.vectors[0])
+        return Model(self.embedder.name, dimension)
+
+    def _to_look_at(self, store: Store, line: Line, scope: Scope, model: Model) -> tuple[Head, list[str]]:
+        """The newest commit, and the records that may lack a vector at it."""
+        with store.read() as moment:
+            seq, root = self.store.reached(model, line)
+            head = moment.head(line)
+            then = next(moment.commits(line, seq - 1, 1), None) if seq and not scope.fixed else None
+            if then is not None and then.root.hash == root:
+                ids = moment.changed(line, seq)
+            else:  # never done, or with another history
+                ids = [record_id for record_id, _ in moment.versions(line)]
+        return head, sorted(ids)
+
+    @staticmethod
+    def _texts(store: Store, line: Line, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+        """The texts of the records that are live, with their digests. The view is closed before anyone is asked."""
+        with store.read() as moment:
+            records = [record for record in (_live(moment, line, each, now) for each in ids) if record is not None]
+        for record in records:
+            if scope.admits(record) and (digest := digest_of(record)):
+                yield digest, text_of(record)
+
+    def keep(self, model: Model, namespace: str, vectors: dict[bytes, Floats], failed: dict[bytes, str]) -> None:
+        """Store what a batch gave, and remember why the others have nothing."""
+        if vectors:
+            self.store.put(model, namespace, vectors)
+        with self._turn:
+            for digest in vectors:
+                self._failed.pop((namespace, digest), None)
+            self._failed.update({(namespace, digest): reason for digest, reason in failed.items()})
+
+    # Facts
+
+    def stats(self, moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
+        """How many texts there are to embed, and how many have a vector of this model."""
+        dimension = self.embedder.dimension
+        if dimension is None:  # without asking the model: that of the newest vectors under its name
+            named = [model for model, _ in self.store.models(line.namespace) if model.name == self.embedder.name]
+            dimension = named[-1].dimension if named else None
+        model = None if dimension is None else Model(self.embedder.name, dimension)
+        held = self.store.held(model, line.namespace) if model else set()
+        total = done = 0
+        failed = []
+        with self._turn:
+            reasons = dict(self._failed)
+        for record in moment.select(line, scope.filter, order="id", now=now):
+            digest = digest_of(record)
+            total += bool(digest)
+            done += digest in held
+            if (line.namespace, digest) in reasons and digest not in held:
+                failed.append({"id": record.id, "reason": reasons[line.namespace, digest]})
+        out: dict[str, Any] = {
+            "model": self.embedder.name,
+            "dimensions": dimension,
+            "total": total,
+            "embedded": done,
+            "coverage": round(100.0 * done / total, 2) if total else 100.0,
+            "failed": failed,
+        }
+        if not scope.fixed:  # these tell of the others too
+            out["watermark"] = self.store.reached(model, line)[0] if model else 0
+            out["models"] = [
+                {"model": each.name, "dimensions": each.dimension, "vectors": count}
+                for each, count in self.store.models(line.namespace)
+            ]
+        return out
+
+
+def no_embedder(moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
+    """What `VectorKeeper.stats` gives where there is no embedder."""
+    total = sum(bool(digest_of(record)) for record in moment.select(line, scope.filter, order="id", now=now))
+    return {
+        "model": None,
+        "dimensions": None,
+        "total": total,
+        "embedded": 0,
+        "coverage": 0.0 if total else 100.0,
+        "failed": [],
+        **({} if scope.fixed else {"watermark": 0, "models": []}),
+    }
+
+
+def needs_embedder() -> UnsupportedError:
+    """What calls that need an embedder raise where there is none."""
+    return UnsupportedError("embedding", "no embedder is set up: open(..., embedder=...), or LLM_EMBEDDING_MODEL")
+
+
+def _live(moment: View, line: Line, record_id: str, now: int) -> Record | None:
+    stored = moment.get(line, record_id)
+    record = None if stored is None else Record.load(stored.payload)
+    return None if record is None or expired(record, now) else record
+
+
+class _Run:
+    """One run of the worker: the texts that wait for their vectors, and what became of the others."""
+
+    def __init__(self, keeper: VectorKeeper, model: Model, namespace: str) -> None:
+        self._keeper = keeper
+        self._model = model
+        self._namespace = namespace
+        self._barren = 0  # batches in a row of which nothing came
+        self.pending: dict[bytes, str] = {}
+        self.failed: set[bytes] = set()
+        self.done = 0
+
+    def look(self, texts: list[tuple[bytes, str]]) -> None:
+        """Add those of the texts that have no vector."""
+        known = dict(texts)
+        for digest in self._keeper.store.absent(self._model, self._namespace, known):
+            if digest not in self.failed:
+                self.pending[digest] = known[digest]
+
+    def batch(self, size: int) -> None:
+        """Embed the first texts that wait, and store what they give. Raises: EmbedderError, MissingExtraError."""
+        digests = list(self.pending)[:size]
+        vectors: dict[bytes, Floats] = {}
+        failed: dict[bytes, str] = {}
+        error = self._embed(digests, vectors, failed)
+        self._keeper.keep(self._model, self._namespace, vectors, failed)
+        for digest in digests:
+            del self.pending[digest]
+        self.failed.update(failed)
+        self.done += len(vectors)
+        self._barren = 0 if vectors else self._barren + 1
+        if error is not None and self._barren >= _GIVE_UP:
+            raise error
+
+    def _embed(
+        self, digests: list[bytes], vectors: dict[bytes, Floats], failed: dict[bytes, str]
+    ) -> EmbedderError | None:
+        """Embed texts; where the embedder refuses them together, by halves, so that one bad text costs only itself."""
+        try:
+            out = embedded(
+                self._keeper.embedder, [self.pending[each] for each in digests], dimension=self._model.dimension
+            )
+        except EmbedderUnavailableError:
+            raise
+        except EmbedderError as error:
+            # What a local model raises is most often about a text, too.
+            if len(digests) > 1 and (isinstance(error, EmbedderRefusedError) or error.__cause__ is not None):
+                middle = len(digests) // 2
+                first = self._embed(digests[:middle], vectors, failed)
+                return self._embed(digests[middle:], vectors, failed) or first
+            failed.update(dict.fromkeys(digests, str(error.args[1])))
+            return error
+        vectors.update({digests[place]: vector for place, vector in out.vectors.items()})
+        failed.update({digests[place]: reason for place, reason in out.refused.items()})
+        return None

@@ -1,0 +1,87 @@
+"""A server on this machine that speaks the wire format of `/v1/embeddings`, its failures included.
+
+It gives what it is told to, in turn, and then goes on answering well; and it keeps what it was asked.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from recollect.embedding.hashed import hashed_vector
+
+
+class Answer(NamedTuple):
+    """What is sent: a status, a body (JSON is made of anything but bytes), headers."""
+
+    status: int = 200
+    body: Any = None
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Asked(NamedTuple):
+    """What was received."""
+
+    path: str
+    headers: dict[str, str]
+    body: Any
+
+
+#: Instead of an answer: the connection is closed, or nothing is said until the test is over.
+CLOSED, SILENT = "closed", "silent"
+#: From the texts to an answer.
+Script = Answer | str | Callable[[list[str]], Answer]
+
+
+def well(texts: list[str], size: int = 256) -> Answer:
+    """A good answer, out of order as the format allows."""
+    items = [
+        {"object": "embedding", "index": at, "embedding": hashed_vector(text)[:size]} for at, text in enumerate(texts)
+    ]
+    return Answer(200, {"object": "list", "data": items[::-1], "model": "m", "usage": {"total_tokens": 1}})
+
+
+class StubServer:
+    """The server; `url` is its address up to and with the version."""
+
+    def __init__(self) -> None:
+        self.asked: list[Asked] = []
+        self.script: list[Script] = []
+        self._over = threading.Event()
+        stub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                stub.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
+                wanted = stub.script.pop(0) if stub.script else well
+                if wanted == SILENT:
+                    stub._over.wait(30)
+                if isinstance(wanted, str):
+                    self.close_connection = True
+                    return
+                answer = wanted(body["input"]) if callable(wanted) else wanted
+                content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
+                self.send_response(answer.status)
+                for name, value in (*answer.headers, ("Content-Length", str(len(content)))):
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._over.set()
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()

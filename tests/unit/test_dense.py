@@ -1,0 +1,106 @@
+"""The dense index: exact cosines in integers, the same in any order and on every machine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.indexes.dense import COSINE_BITS, WEIGHT, DenseIndex, DenseView, quantised
+from recollect.indexes.documents import Document, Documents, Table
+from recollect.indexes.fixed import SHARE_BITS
+from recollect.vectors import cosine
+
+WHOLE = 1 << COSINE_BITS
+floats = st.floats(-(2.0**100), 2.0**100, width=32).filter(lambda each: each == 0.0 or abs(each) > 1e-30)
+rows = st.lists(st.lists(floats, min_size=5, max_size=5), min_size=1, max_size=20)
+
+
+def matrix(values: Any) -> Any:
+    return np.array(values, dtype=np.float32)
+
+
+def table(*digests: bytes) -> tuple[Documents, Table]:
+    documents = Documents()
+    for number, digest in enumerate(digests):
+        documents.add(Document(str(number), [], None, (0, 0, str(number)), False, 0, 2**63 - 1, text=digest))
+    return documents, documents.view()
+
+
+@given(rows)
+def test_a_cosine_is_that_of_the_vectors_within_the_rounding(vectors: list[list[float]]) -> None:
+    given_rows = matrix(vectors)
+    units = quantised(given_rows)
+    found = DenseView(units, np.arange(len(units))).cosines(units[0])
+    for each, row in zip(found, given_rows.tolist(), strict=True):
+        assert each / WHOLE == pytest.approx(cosine(given_rows[0].tolist(), row), abs=5e-4)
+
+
+@given(rows, st.randoms(use_true_random=False))
+def test_a_cosine_is_the_exact_sum_of_integer_products_whatever_stands_beside(
+    vectors: list[list[float]], random: Any
+) -> None:
+    units = quantised(matrix(vectors))
+    exact = [min(WHOLE, sum(int(a) * int(b) for a, b in zip(units[0], row, strict=True))) for row in units]
+    assert DenseView(units, np.arange(len(units))).cosines(units[0]).tolist() == exact
+    order = list(range(len(units)))
+    random.shuffle(order)
+    alone = [quantised(matrix([vectors[each]]))[0].tolist() for each in order]
+    assert alone == units[order].tolist()
+
+
+def test_large_blocks_give_what_small_ones_do() -> None:
+    units = quantised(np.random.default_rng(7).normal(size=(10_000, 64)).astype(np.float32))
+    found = DenseView(units, np.arange(len(units))).cosines(units[3])
+    assert found.tolist() == (units.astype(np.int64) @ units[3].astype(np.int64)).clip(None, WHOLE).tolist()
+
+
+def test_extreme_vectors_keep_their_direction() -> None:
+    vectors = matrix([[3e38, 3e38], [1e-45, 0.0], [0.0, 0.0], [1.0, 1e-38]])
+    assert quantised(vectors).tolist() == [[11585, 11585], [16384, 0], [0, 0], [16384, 0]]
+
+
+def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible() -> None:
+    documents, _ = table(b"a", b"b", b"c", b"", b"a")
+    documents.remove("4")
+    held = documents.view()
+    index = DenseIndex(held.texts, 2)
+    index.add({b"a": matrix([1, 0]), b"b": matrix([3, 4]), b"c": matrix([0, 1])})
+    asked = quantised(matrix([[1, 0]]))[0]
+    dense = index.view(held).score(asked, held, None, 0.2, 0.6)
+    expected = [WEIGHT / 100 * 0.8, WEIGHT / 100 * 0.4, 0.0, 0.0, 0.0]
+    assert (dense.shares / (1 << SHARE_BITS)).tolist() == pytest.approx(expected, abs=1e-4)
+    assert dense.admits.tolist() == [True, bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384), False, False, False]
+    visible = np.array([False, True, True, True, True])
+    scoped = index.view(held).score(asked, held, visible, 0.2, 0.5)
+    assert (scoped.shares > 0).tolist() == [False, True, False, False, False]
+    assert scoped.admits.tolist() == [False, True, False, False, False]
+
+
+def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
+    _, held = table(b"a", b"b")
+    index = DenseIndex(held.texts, 2)
+    index.add({b"a": matrix([0, 1]), b"b": matrix([-1, 0])})
+    dense = index.view(held).score(quantised(matrix([[1, 0]]))[0], held, None, 0.0, 0.0)
+    assert (dense.shares.tolist(), dense.admits.tolist()) == ([0, 0], [False, False])
+
+
+def test_a_view_stays_as_it_was_while_vectors_and_documents_arrive() -> None:
+    documents, first = table(b"a", b"b")
+    index = DenseIndex(first.texts, 2)
+    index.add({b"a": matrix([1, 0])})
+    asked = quantised(matrix([[1, 0]]))[0]
+    early = index.view(first)
+    before = early.cosines(asked).tolist()
+    for number in range(40):
+        documents.add(Document(f"n{number}", [], None, (0, 0, ""), False, 0, 2**63 - 1, text=b"b"))
+        index.add({b"b": matrix([1, number]), b"%d" % number: matrix([0, 1]), b"a": matrix([0, 1])})
+        later = documents.view()
+        assert len(index.view(later).cosines(asked)) == later.count
+    assert early.cosines(asked).tolist() == before == [WHOLE, -WHOLE]
+    now = index.view(first).cosines(asked).tolist()
+    assert now[0] == 0
+    assert now[1] == index.view(documents.view()).cosines(asked)[2] > 0
