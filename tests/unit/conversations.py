@@ -119,7 +119,7 @@ def answers(view: WordView, ids: Sequence[str] = IDS, visible: Sequence[str] | N
             scores.mass,
             [table.ids[number] for number in ranked(total, table)],
             {
-                record_id: (*(int(scores.shares[name][at]) for name in sorted(scores.shares)), scores.matches(at))
+                record_id: (*(int(scores.shares[name][at]) for name in sorted(scores.shares)), scores.matches([at])[0])
                 for record_id, at in numbers.items()
             },
             sum(int(share) for share in total) - sum(int(total[at]) for at in numbers.values()),  # of nobody: 0

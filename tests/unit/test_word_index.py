@@ -146,11 +146,11 @@ class TestFormulas:
         for each in held:
             at = view.table.number(each.id)
             assert int(scores.total()[at]) / UNIT == pytest.approx(expected[each.id], rel=1e-3, abs=1e-3)
-            for match in scores.matches(at):
+            for match in scores.matches([at])[0]:
                 assert set(match.lent_by) <= seen
             if each.id not in seen:
                 assert not scores.total()[at]
-                assert not scores.matches(at)
+                assert not scores.matches([at])[0]
 
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
     def test_to_see_everything_is_to_see_without_conditions(self, held: list[Document], more: set[str]) -> None:
@@ -167,7 +167,7 @@ class TestShares:
         total = scores.total()
         for each in held:
             at = view.table.number(each.id)
-            matches = scores.matches(at)
+            matches = scores.matches([at])[0]
             assert sum(match.share for match in matches) == total[at] <= UNIT
             assert sum(match.own for match in matches if not match.like) == scores.shares["words"][at]
             assert sum(match.own for match in matches if match.like) == scores.shares["trigram"][at]
@@ -187,7 +187,7 @@ class TestShares:
             turns = sorted((other for other in held if other.session == each.session), key=lambda other: other.place)
             at = turns.index(each)
             near = [*reversed(turns[max(0, at - 4) : at]), *turns[at + 1 : at + 5]] if each.session else []
-            for match in scores.matches(view.table.number(each.id)):
+            for match in scores.matches([view.table.number(each.id)])[0]:
                 term = by_word[match.word, match.like]
                 having = tuple(other.id for other in near if term in [held.term for held in other.terms])
                 assert match.lent_by == having
@@ -200,7 +200,7 @@ class TestShares:
         ]
         view = made_of(held).view()
         scores = view.score(asked(view, "lihgthouse Boat"))
-        first, second = scores.matches(view.table.number("b"))
+        first, second = scores.matches([view.table.number("b")])[0]
         assert (first.word, first.like, first.lent_by) == ("boat", "", ())
         assert (second.word, second.like, second.own, second.lent_by) == ("lihgthouse", "lighthouse", 0, ("a",))
 

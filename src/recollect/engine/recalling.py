@@ -6,6 +6,8 @@ every document an integer share; the score is their sum. A filter decides which 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
@@ -63,7 +65,7 @@ def recall(
     passed = int(np.count_nonzero(total))
     if narrowed is not None:
         total = total * words.table.mask(narrowed)
-    hits: list[Hit] = []
+    chosen: list[tuple[int, Record]] = []
     for number in ranked(total, words.table):
         stored = moment.get(line, words.table.ids[number])
         if stored is None:  # the index and the moment belong together, so the tables are not what they were
@@ -72,12 +74,12 @@ def recall(
             )
         record = Record.load(stored.payload)
         if where.matches(record):
-            hit = _hit(record, number, scores)
-            if hit.confidence < operation.min_confidence:
+            if operation.min_confidence and _confidence(int(total[number]), scores) < operation.min_confidence:
                 break  # all that follow score less
-            hits.append(hit)
-            if len(hits) == operation.k:
+            chosen.append((number, record))
+            if len(chosen) == operation.k:
                 break
+    hits = _hits(chosen, scores)
     standing = _standing(moment, line, words, scores, where, visible)
     plan = Plan(
         operation.question,
@@ -91,7 +93,7 @@ def recall(
     )
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
-    return Hits(tuple(hits), plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)
+    return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)
 
 
 def _standing(
@@ -107,14 +109,14 @@ def _standing(
         (int(number) for number in np.flatnonzero(marked)),
         key=lambda number: (-int(total[number]), -int(table.micros[number]), table.ids[number].encode("utf-8")),
     )
-    out: list[Hit] = []
+    chosen: list[tuple[int, Record]] = []
     for number in order:
         stored = moment.get(line, table.ids[number])
         if stored is not None and where.matches(record := Record.load(stored.payload)):
-            out.append(_hit(record, number, scores))
-            if len(out) == STANDING:
+            chosen.append((number, record))
+            if len(chosen) == STANDING:
                 break
-    return tuple(out)
+    return _hits(chosen, scores)
 
 
 def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags | None:
@@ -127,16 +129,19 @@ def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags |
     return words.table.mask(narrowed)
 
 
-def _hit(record: Record, number: int, scores: Scores) -> Hit:
-    shares = {name: int(column[number]) for name, column in scores.shares.items()}
-    whole = sum(shares.values())
-    words = tuple(
-        Word(match.word, match.like, match.share / _WHOLE, match.own / _WHOLE, match.lent_by)
-        for match in scores.matches(number)
-    )
-    return Hit(
-        record=record,
-        score=whole / _WHOLE,
-        confidence=logistic(whole, scores.mass * 2 // 5, *_CONFIDENCE),
-        why=Why({name: share / _WHOLE for name, share in shares.items() if share}, words),
-    )
+def _hits(chosen: Sequence[tuple[int, Record]], scores: Scores) -> tuple[Hit, ...]:
+    """Documents and their records as hits, explained."""
+    out = []
+    for (number, record), matches in zip(chosen, scores.matches([number for number, _ in chosen]), strict=True):
+        shares = {name: int(column[number]) for name, column in scores.shares.items()}
+        whole = sum(shares.values())
+        words = tuple(
+            Word(match.word, match.like, match.share / _WHOLE, match.own / _WHOLE, match.lent_by) for match in matches
+        )
+        why = Why({name: share / _WHOLE for name, share in shares.items() if share}, words)
+        out.append(Hit(record=record, score=whole / _WHOLE, confidence=_confidence(whole, scores), why=why))
+    return tuple(out)
+
+
+def _confidence(score: int, scores: Scores) -> float:
+    return logistic(score, scores.mass * 2 // 5, *_CONFIDENCE)

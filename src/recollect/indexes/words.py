@@ -131,37 +131,55 @@ class Scores:
         total: Ints = np.sum(list(self.shares.values()), axis=0, dtype=np.int64)
         return total
 
-    def matches(self, number: int) -> list[Match]:
-        """The words of the question that a document has or is lent, greatest share first."""
-        out = []
+    def matches(self, numbers: Sequence[int]) -> list[list[Match]]:
+        """For each document, the words of the question that it has or is lent, greatest share first."""
+        hits = np.array(numbers, dtype=np.int64)
+        around = self._around(hits)
+        out: list[list[Match]] = [[] for _ in numbers]
         for part in self._weighed:
-            at = int(np.searchsorted(part.numbers, number))
-            if at == len(part.numbers) or part.numbers[at] != number or not part.share[at]:
+            if not len(part.numbers):
                 continue
-            share, own, mass = int(part.share[at]), int(part.own[at]), int(part.mass[at])
-            if self.factor is not None:
-                share = share * int(self.factor[number]) >> BITS
-            lenders = self._lenders(part, number) if mass > own else ()
-            out.append(Match(part.asked.word, part.asked.like, share, share * own // mass, lenders))
-        out.sort(key=lambda match: (-match.share, match.word, match.like))
+            places, there = _places(part.numbers, hits)
+            lends = _has(part, around)
+            for at in np.flatnonzero(there & (part.share[places] != 0)).tolist():
+                place = places[at]
+                share, own, mass = int(part.share[place]), int(part.own[place]), int(part.mass[place])
+                if self.factor is not None:
+                    share = share * int(self.factor[hits[at]]) >> BITS
+                lenders = self._ids(around[lends[:, at], at]) if mass > own else ()
+                out[at].append(Match(part.asked.word, part.asked.like, share, share * own // mass, lenders))
+        for found in out:
+            found.sort(key=lambda match: (-match.share, match.word, match.like))
         return out
 
-    def _lenders(self, part: _Weighed, number: int) -> tuple[str, ...]:
-        """The ids of the turns around a document that have the term themselves, nearest before first."""
+    def _ids(self, numbers: Ints) -> tuple[str, ...]:
+        assert self._table is not None
+        return tuple(self._table.ids[number] for number in numbers.tolist())
+
+    def _around(self, hits: Ints) -> Ints:
+        """The turns around each document that may be seen, a row for each step, nearest before first; else NONE."""
         table = self._table
         assert table is not None
-        out = []
+        rows = []
         for links, steps in ((table.before, len(FROM_BEFORE)), (table.after, len(FROM_AFTER))):
-            at = number
+            at = hits
             for _ in range(steps):
-                at = int(links[at])
-                if at == NONE or at >= table.count:
-                    break
-                place = int(np.searchsorted(part.numbers, at))
-                has = place < len(part.numbers) and part.numbers[place] == at and part.own[place]
-                if has and (self._visible is None or self._visible[at]):
-                    out.append(table.ids[at])
-        return tuple(out)
+                at = np.where(at == NONE, NONE, links[at])
+                at = np.where(at >= table.count, NONE, at)
+                rows.append(at if self._visible is None else np.where(self._visible[at], at, NONE))
+        return np.stack(rows)
+
+
+def _places(numbers: Ints, wanted: Ints) -> tuple[Ints, Flags]:
+    """Where the wanted stand in rising numbers, of which there are some, and whether they do."""
+    places = np.minimum(numbers.searchsorted(wanted), len(numbers) - 1)
+    return places, numbers[places] == wanted
+
+
+def _has(part: _Weighed, wanted: Ints) -> Flags:
+    """Which documents have the term themselves."""
+    places, there = _places(part.numbers, wanted)
+    return there & (part.own[places] != 0)
 
 
 class WordView:
