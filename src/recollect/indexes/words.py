@@ -179,7 +179,8 @@ def _places(numbers: Ints, wanted: Ints) -> tuple[Ints, Flags]:
 def _has(part: _Weighed, wanted: Ints) -> Flags:
     """Which documents have the term themselves."""
     places, there = _places(part.numbers, wanted)
-    return there & (part.own[places] != 0)
+    found: Flags = there & (part.own[places] != 0)
+    return found
 
 
 class WordView:
