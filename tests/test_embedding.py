@@ -114,7 +114,7 @@ class TestRecall:
         hits = memory.recall("feline")
         assert [hit.record.id for hit in hits] == ["cat"]
         assert hits[0].why.shares == {"dense": hits[0].score}
-        assert hits[0].score == pytest.approx(0.3 * (1.0 - 0.2), abs=1e-3)
+        assert hits[0].score == pytest.approx(0.4 * (1.0 - 0.2), abs=1e-3)
         assert str(hits[0].why) == f"dense {hits[0].score:.3f}"
         assert hits.plan.notes == ()
 
@@ -284,7 +284,7 @@ class TestFailingAtQuestionTime:
         memory = open_(Supplied("mine/1", 2, {"kitten": [1.0, 0.0], "feline?": [1.0, 0.0]}))
         memory.remember("kitten", id="a")
         memory.embed_all()
-        assert memory.recall("feline?")[0].why.shares == {"dense": pytest.approx(0.24, abs=1e-3)}
+        assert memory.recall("feline?")[0].why.shares == {"dense": pytest.approx(0.32, abs=1e-3)}
         hits = memory.recall("kitten and others")
         assert [hit.record.id for hit in hits] == ["a"]
         assert "there is no vector for it" in hits.plan.notes[0]

@@ -21,8 +21,8 @@ from recollect.indexes.fixed import SHARE_BITS
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]
-#: What the signal counts for, in hundredths: a cosine of 1 above a floor of 0 adds 0.3 to a score.
-WEIGHT = 30
+#: What the signal counts for, in hundredths: a cosine of 1 above a floor of 0 adds 0.4 to a score.
+WEIGHT = 40
 #: A component of 1 is this, with 14 bits behind the point; a product of two has 28.
 _UNIT_BITS = 14
 COSINE_BITS = 2 * _UNIT_BITS

@@ -261,8 +261,6 @@ def score(question: Question, view: WordView, dense: Dense | None = None) -> Sco
         relevant |= dense.admits
     if question.visible is not None:
         relevant &= question.visible
-    if dense is not None:
-        words.shares["dense"] = np.where(relevant, dense.shares, 0)
     for signal in SIGNALS:
         words.shares[signal.name] = np.where(relevant, signal.shares(question, view, words), 0)
     table = view.table
@@ -278,4 +276,7 @@ def score(question: Question, view: WordView, dense: Dense | None = None) -> Sco
     for name, column in words.shares.items():
         words.shares[name] = column * factor >> BITS
     words.factor = factor
+    if dense is not None:
+        # A cosine has seen the whole text, its manner too: no factor is due to it.
+        words.shares["dense"] = np.where(relevant, dense.shares, 0)
     return words
