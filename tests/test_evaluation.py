@@ -189,12 +189,17 @@ class TestDataSets:
             assert told.time.isoformat() == "2024-04-01T08:30:00+00:00"
         assert found.summary()["overall"]["mrr"] == 1.0
 
-    @pytest.mark.parametrize("wrong", ["{", "[1]", '{"a": 1}'])
+    @pytest.mark.parametrize(
+        "wrong", ["{", "[1]", '{"a": 1}', '[{"qa": [1]}]', '[{"qa": [{"category": 1}]}]', "null", "[" * 100_000]
+    )
     def test_what_is_no_data_set_is_said_so(self, tmp_path: Path, wrong: str) -> None:
         path = tmp_path / "wrong.json"
         path.write_text(wrong)
         with pytest.raises(ImportFormatError):
             datasets.locomo(path)
+        if wrong != "[1]":
+            with pytest.raises(ImportFormatError):
+                datasets.memdaily(path)
 
 
 class TestRuns:

@@ -108,6 +108,20 @@ def test_scripts_without_spaces_and_mixed_texts_are_found(said: str, asked: str)
     assert memory.recall(asked)[0].record == wanted
 
 
+def test_likeness_does_not_depend_on_what_others_said_or_what_is_forgotten() -> None:
+    memory = memory_on(MemoryStore())
+    ana = memory.scoped(user="ana")
+    ana.remember("kitten schläft", language="de")
+    before = [(hit.record.id, hit.score) for hit in ana.recall("kiten")]
+    assert before
+    other = memory_on(MemoryStore())
+    other.remember("a kitten", language="en", user="bob", id="b")
+    other.scoped(user="ana").remember("kitten schläft", language="de")
+    assert [(hit.record.id, hit.score) for hit in other.scoped(user="ana").recall("kiten")] == before
+    other.forget("b")
+    assert [hit.record.content for hit in other.recall("kiten")] == ["kitten schläft"]
+
+
 def test_terms_are_a_pure_function_of_text_and_language() -> None:
     def of(language: str) -> Callable[[str], list[str]]:
         return lambda text: [term.term for term in terms(text, language)]

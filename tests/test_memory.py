@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
+import warnings
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -417,6 +418,15 @@ class TestReadingAndWriting:
         found = [hit.record.content for hit in memory.recall("ferry").standing]
         assert found == ["Svar altid på dansk", "I don't eat meat"]
         assert memory.update(wish.id, content="I eat anything").tags == ("food",)
+        again = memory.remember("Always answer in French.", id="rule")
+        assert memory.update("rule", content="Always answer in German.").tags == again.tags == ("standing:instruction",)
+        memory.update("rule", tags=["x"])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            kept = memory.remember("Always answer in German.", id="rule", tags=["x"])
+        assert kept.tags == ("x",)
+        taken = memory.remember("Always answer in German.", id="rule", tags=["x"], if_exists="update", importance=0.5)
+        assert taken.tags == ("x",)
 
     def test_hits_below_the_least_confidence_are_left_out(self, memory: recollect.Memory) -> None:
         memory.remember_all(["the ferry leaves at nine", "the ferry is green", "nine green bottles"])
@@ -441,6 +451,12 @@ class TestReadingAndWriting:
             assert hits[0].why.shares["date"] > 0
         with pytest.raises(InvalidArgumentError, match="reference"):
             memory.recall("x", reference=datetime(2026, 1, 1))
+        with pytest.raises(InvalidArgumentError, match="language"):
+            memory.recall("x", language="de!")
+        far = timezone(timedelta(hours=12))  # where it is the 5th already, and the 4th in UTC
+        here = memory_on(MemoryStore(), clock=lambda: datetime(2026, 5, 5, 8, tzinfo=far))
+        here.remember("we had soup")
+        assert here.recall("what did we eat today?")[0].why.shares["date"] > 0
 
     def test_what_is_told_together_keeps_its_order(self, memory: recollect.Memory) -> None:
         memory.remember_all([f"turn {number}" for number in range(8)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -16,12 +15,12 @@ from recollect.engine.writing import Intake
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name
+from recollect.operations import check_tag, check_text
 from recollect.records.record import utc_now
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
 from recollect.unicode import has_surrogate
 
-_TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 #: Names the default store, before the user's data folder.
 PATH_VARIABLE = "RECOLLECT_DB"
 
@@ -80,8 +79,8 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("timeout", timeout, "must be seconds, 0 to 86400")
     if isinstance(max_content_bytes, bool) or not isinstance(max_content_bytes, int) or max_content_bytes < 1:
         raise InvalidArgumentError("max_content_bytes", max_content_bytes, "must be a whole number, 1 or more")
-    if language is not None and (not isinstance(language, str) or not _TAG.fullmatch(language)):
-        raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
+    if language is not None:
+        check_tag(language)
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
     return Memory(Engine(store, clock or utc_now, Intake(max_content_bytes, language), model), Line(name))
@@ -94,6 +93,7 @@ def _embedder(wanted: Embedder | str | None) -> Embedder | None:
         return None if wanted == NO_EMBEDDER else embedder_from(wanted)
     if isinstance(wanted, type) or not isinstance(wanted, Embedder):
         raise InvalidArgumentError("embedder", wanted, "must be an Embedder, or PROVIDER/MODEL as text")
+    check_text("embedder.name", wanted.name)
     floors_of(wanted)  # checks them
     return wanted
 

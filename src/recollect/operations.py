@@ -27,6 +27,7 @@ IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
 #: The orders in which records can be found. Ties always end with the id.
 ORDERS = ("newest", "oldest", "importance", "position", "id")
+_TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _HASH = re.compile(r"[0-9a-f]{64}")
 #: A batch holds a remember_all, which holds remember operations.
 _MAX_DEPTH = 2
@@ -344,7 +345,7 @@ class Recall(Operation, name="recall"):
             except RecollectError as error:
                 raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
         if self.language is not None:
-            check_text("language", self.language)
+            check_tag(self.language)
         least = self.min_confidence
         if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
             raise InvalidArgumentError("min_confidence", least, "must be a number, 0 to 1")
@@ -389,6 +390,12 @@ class Stats(Operation, name="stats"):
 @dataclass(frozen=True, kw_only=True)
 class Namespaces(Operation, name="namespaces"):
     """The names of the store's namespaces. Gives a list."""
+
+
+def check_tag(language: object) -> None:
+    """Raises: InvalidArgumentError for what has not the form of a BCP 47 tag."""
+    if not isinstance(language, str) or not _TAG.fullmatch(language):
+        raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
 
 
 def check_text(name: str, value: object, *, blank: bool = False) -> None:

@@ -231,3 +231,29 @@ def test_wrong_arguments_are_refused_without_repeating_the_key(make: Make, optio
     with pytest.raises(InvalidArgumentError) as caught:
         make(**options)
     assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize("before", [150, 185, 195, 199])
+def test_a_key_that_the_server_repeats_is_scrubbed_wherever_the_message_is_cut(
+    make: Make, server: StubServer, before: int
+) -> None:
+    server.script = [Answer(400, {"error": {"message": "x" * before + KEY + "y" * 200}})]
+    told = str(failing(make()))
+    assert not any(KEY[:length] in told for length in range(6, len(KEY)))
+
+
+def test_a_question_is_not_asked_twice_since_someone_waits_for_it(
+    make: Make, server: StubServer, pauses: Pauses
+) -> None:
+    server.script = [Answer(429, {}, (("Retry-After", "9"),))]
+    with pytest.raises(EmbedderError):
+        embedded(make(), ["who?"], asking=True)
+    assert (len(server.asked), pauses) == (1, [])
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1", "http://h:99999/v1", "http://h:x/v1", "http://h\u2100/v1", "ftp://h", ""]
+)
+def test_an_address_that_is_none_is_refused(make: Make, url: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="url"):
+        make(url=url)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -102,7 +102,7 @@ def made_of(held: Iterable[Document]) -> WordIndex:
     return index
 
 
-def answers(view: WordView, ids: Sequence[str] = IDS, visible: Sequence[str] | None = None) -> dict[str, Any]:
+def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
     """All that a view says, by id: what has to be the same, to the bit, wherever the same is held."""
     out: dict[str, Any] = {}
     table = view.table
@@ -112,7 +112,7 @@ def answers(view: WordView, ids: Sequence[str] = IDS, visible: Sequence[str] | N
     out["mask"] = sorted(table.ids[at] for at, flag in enumerate(table.mask(ids)) if flag)
     for question in QUESTIONS:
         asked = asked_terms(view, [(term.term, term.word) for term in terms(question)])
-        scores = view.score(asked, None if visible is None else table.mask(visible))
+        scores = view.score(asked)
         total = scores.total()
         out[question] = (
             sorted(asked),
@@ -132,9 +132,7 @@ def answers(view: WordView, ids: Sequence[str] = IDS, visible: Sequence[str] | N
 LENT = {-4: 0.1, -3: 0.1, -2: 0.3, -1: 0.4, 1: 0.2, 2: 0.2, 3: 0.1, 4: 0.1}
 
 
-def reference_scores(
-    held: Sequence[Document], asked: Sequence[QueryTerm], sees: Callable[[Document], bool] = lambda each: True
-) -> tuple[dict[str, float], float]:
+def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tuple[dict[str, float], float]:
     """BM_i / U of each document, and U."""
     bags = {each.id: [term.term for term in each.terms] for each in held}
     sessions: dict[Any, list[Document]] = {}
@@ -147,8 +145,7 @@ def reference_scores(
                 if 0 <= place + step < len(turns):
                     donor = turns[place + step]
                     more = 0.6 if step == -1 and donor.asks else 0.0
-                    if sees(donor):
-                        around[turn.id].append((weight + more, donor))
+                    around[turn.id].append((weight + more, donor))
 
     def capped(donor: Document) -> float:
         return min(1.0, 12 / max(len(bags[donor.id]), 1))
@@ -170,5 +167,5 @@ def reference_scores(
             mass = float(bags[each.id].count(query.term))
             mass += sum(w * capped(donor) * bags[donor.id].count(query.term) for w, donor in around[each.id])
             score += query.weight / 65_536 * idf(query.term) * 2.5 * mass / (mass + pivot)
-        out[each.id] = score / whole if sees(each) and whole else 0.0
+        out[each.id] = score / whole if whole else 0.0
     return out, whole

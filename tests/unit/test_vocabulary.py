@@ -50,7 +50,9 @@ def test_similar_words_are_those_of_a_comparison_with_every_word(
     for each in data.draw(st.permutations(sorted(known))):
         vocabulary.add(each, each[:2])
         vocabulary.add(each, each[:2])
-    assert [tuple(each) for each in vocabulary.similar(word, used.__contains__)] == brute_force(known, word, used)
+    assert [tuple(each) for each in vocabulary.similar(word, lambda each, _: each in used)] == brute_force(
+        known, word, used
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,15 +63,23 @@ def test_only_words_of_four_letters_or_more_take_part(word: str, takes_part: boo
     assert comparable(word) is takes_part
     vocabulary = Vocabulary()
     vocabulary.add(word, word)
-    assert [each.word for each in vocabulary.similar(word, lambda each: True)] == [word] * takes_part
+    assert [each.word for each in vocabulary.similar(word, lambda each, stem: True)] == [word] * takes_part
 
 
 def test_likeness_is_the_dice_coefficient_of_trigrams() -> None:
     vocabulary = Vocabulary()
     vocabulary.add("lighthouse", "lighthous")
-    (found,) = vocabulary.similar("lihgthouse", lambda each: True)
+    (found,) = vocabulary.similar("lihgthouse", lambda each, stem: True)
     # #li lih ihg hgt gth tho hou ous use se# and #li lig igh ght hth tho hou ous use se#: six are shared.
     assert found == ("lighthouse", "lighthous", 65_536 * 12 // 20)
+
+
+@pytest.mark.parametrize("spoken", ["kitten", "kitt"])
+def test_a_word_has_a_stem_in_each_language_and_each_only_where_it_is_used(spoken: str) -> None:
+    vocabulary = Vocabulary()
+    vocabulary.add("kitten", "kitten")
+    vocabulary.add("kitten", "kitt")
+    assert [each.stem for each in vocabulary.similar("kiten", lambda _, stem: stem == spoken)] == [spoken]
 
 
 def test_likeness_counts_from_35_hundredths_on() -> None:
@@ -78,7 +88,7 @@ def test_likeness_counts_from_35_hundredths_on() -> None:
     vocabulary = Vocabulary()
     vocabulary.add(at_the_limit, "limit")
     vocabulary.add(below, "below")
-    assert [tuple(each) for each in vocabulary.similar(asked, lambda each: True)] == [
+    assert [tuple(each) for each in vocabulary.similar(asked, lambda each, stem: True)] == [
         (at_the_limit, "limit", 65_536 * 35 // 100)
     ]
 

@@ -135,28 +135,17 @@ class TestFormulas:
             assert found == pytest.approx(expected[each.id], rel=1e-3, abs=1e-3)
             assert (found > 0) == (expected[each.id] > 0)
 
-    @given(own.collections(), st.sampled_from(own.QUESTIONS), st.sets(st.sampled_from(own.IDS)))
-    def test_what_is_invisible_neither_scores_nor_lends(
-        self, held: list[Document], question: str, seen: set[str]
-    ) -> None:
-        view = made_of(held).view()
-        wanted = asked(view, question)
-        scores = view.score(wanted, view.table.mask(seen))
-        expected, _ = reference_scores(held, wanted, lambda each: each.id in seen)
-        for each in held:
-            at = view.table.number(each.id)
-            assert int(scores.total()[at]) / UNIT == pytest.approx(expected[each.id], rel=1e-3, abs=1e-3)
-            for match in scores.matches([at])[0]:
-                assert set(match.lent_by) <= seen
-            if each.id not in seen:
-                assert not scores.total()[at]
-                assert not scores.matches([at])[0]
+    @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
+    def test_to_see_some_is_to_see_an_index_of_those_alone(self, held: list[Document], seen: set[str]) -> None:
+        some = made_of(held).view().only(seen)
+        alone = made_of([each for each in held if each.id in seen]).view()
+        assert answers(some) == answers(alone)
+        assert some.table.session_lengths.sum() == alone.table.session_lengths.sum()
 
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
     def test_to_see_everything_is_to_see_without_conditions(self, held: list[Document], more: set[str]) -> None:
         view = made_of(held).view()
-        everyone = [each.id for each in held] + sorted(more)
-        assert answers(view, visible=everyone) == answers(view)
+        assert answers(view.only([*(each.id for each in held), *more])) == answers(view)
 
 
 class TestShares:

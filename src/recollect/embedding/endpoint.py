@@ -47,7 +47,7 @@ class Endpoint:
     dimensions   ask for vectors of this size, where the model can shorten them; None: its own size
     batch_size   texts in a request
     timeout_s    seconds that the server may be silent
-    retries      how often a request that failed for now is sent again
+    retries      how often a request that failed for now is sent again; a question's never is, as someone waits for it
     floors       of the model's cosines (`Floors`)
     sleep        waits so many seconds; for tests
     key_variable   the environment variable that holds the key, for the message that it is missing
@@ -70,8 +70,12 @@ class Endpoint:
     ) -> None:
         if not isinstance(model, str) or not model:
             raise InvalidArgumentError("model", model, "must be the name of a model")
-        parts = urlsplit(url) if isinstance(url, str) else None
-        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url) if isinstance(url, str) else None
+            sound = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # brackets that do not close, a port that is none
+            parts, sound = None, False
+        if parts is None or not sound:
             raise InvalidArgumentError("url", "...", "must be an http or https address")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise InvalidArgumentError("url", "...", "must hold neither user, password, query nor fragment")
@@ -113,7 +117,8 @@ class Endpoint:
         out: list[Given] = []
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
-            out.extend(self._vectors(self._asked(self._body(batch, asking)), len(batch)))
+            answer = self._asked(self._body(batch, asking), 0 if asking else self._retries)
+            out.extend(self._vectors(answer, len(batch)))
         return out
 
     def close(self) -> None:
@@ -141,13 +146,13 @@ class Endpoint:
                 self._client = httpx.Client(headers=headers, timeout=self._timeout_s, follow_redirects=False)
             return self._client
 
-    def _asked(self, body: dict[str, Any]) -> Any:
+    def _asked(self, body: dict[str, Any], retries: int) -> Any:
         """The JSON of the server's answer. Raises: EmbedderError and its kinds."""
         client = self._open()
         import httpx
 
         pause_s = FIRST_PAUSE_S
-        for tries_left in range(self._retries, -1, -1):
+        for tries_left in range(retries, -1, -1):
             wanted_s: float | None = None
             try:
                 answer = client.post(self._url, json=body)
@@ -170,7 +175,7 @@ class Endpoint:
                 self._sleep(min(pause_s if wanted_s is None else wanted_s, LONGEST_PAUSE_S))
                 pause_s *= 2
         # The cause is left out: its traceback would hold the request.
-        raise EmbedderError(self.name, f"{detail}, {self._retries + 1} times") from None
+        raise EmbedderError(self.name, f"{detail}, {retries + 1} times" if retries else detail) from None
 
     def _read(self, answer: httpx.Response) -> Any:
         try:
@@ -202,7 +207,7 @@ class Endpoint:
             said = said["message"] if isinstance(said, dict) else said
         except (ValueError, LookupError, TypeError):
             return ""
-        return f" ({self._scrubbed(said[:200])})" if isinstance(said, str) and said else ""
+        return f" ({self._scrubbed(said)[:200]})" if isinstance(said, str) and said else ""
 
     def _scrubbed(self, text: str) -> str:
         return text.replace(self._key, "...") if self._key else text

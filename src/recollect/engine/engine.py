@@ -107,11 +107,16 @@ class Engine:
                 actor, reason = operation.actor or actor, operation.reason or reason
             with self.writing(line, scope, actor, reason) as writing:
                 return writing.execute(operation)
-        now = microseconds(self.now())
+        clock = self.now()
+        now = microseconds(clock)
         if isinstance(operation, Grep):
             return self.grep(operation, line, scope, now)
+        if isinstance(operation, Recall) and operation.reference is None:
+            operation = replace(operation, reference=clock)  # with the clock's offset: "today" is the asker's day
         asking: Asking | None = None
         if isinstance(operation, Recall) and self.vectors is not None:
+            with self.store.read():  # a closed memory asks nobody
+                pass
             asking = self.vectors.ask(operation.question)  # a model may be slow: before anything is opened
         with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
             return self.read(operation, moment, line, scope, now, words, asking)
@@ -411,6 +416,8 @@ class Writing:
         if isinstance(operation, Grep):
             staged = [self.writer.live(each) or each for each in self.writer.touched]
             return self._engine.grep(operation, self._line, self._scope, now, staged)
+        if isinstance(operation, Recall) and operation.reference is None:
+            operation = replace(operation, reference=self._now)
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._engine.vectors is not None else None
         return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)

@@ -7,6 +7,7 @@ already reached is told to look again, since a newer moment exists.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -36,9 +37,13 @@ def text_of(record: Record) -> str:
 
 
 def digest_of(record: Record) -> bytes:
-    """What the vectors of a record's text are kept under; b"" where there is no text to embed."""
+    """What the vectors of a record's text are kept under; b"" where there is no text to embed.
+
+    It is of those, too, whom a scope can be about: else a scope could tell by a vector that another has said the same.
+    """
     text = text_of(record)
-    return text_digest(text) if text.strip() else b""
+    whose = [record.user, record.agent, record.conversation]
+    return text_digest(json.dumps([*whose, text])) if text.strip() else b""
 
 
 def document_of(record: Record) -> Document:

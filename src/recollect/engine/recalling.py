@@ -15,13 +15,11 @@ from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
-from recollect.indexes.documents import Flags
 from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
 from recollect.indexes.ranking import ranked
 from recollect.indexes.signals import read, score
 from recollect.indexes.words import Scores, WordView
 from recollect.operations import Recall
-from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
 
@@ -54,10 +52,12 @@ def recall(
     Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
     """
     words = words.at(now)
-    visible = _visible(moment, line, words, scope)
-    reference = operation.reference or to_moment(now)
-    question = read(operation.question, words, visible, reference.date(), operation.language or language)
-    dense, note = (None, "") if asking is None else asking.score(line, words.table, visible)
+    if scope.fixed:
+        # As if there were nothing else: neither a word, nor a length, nor a name of others has a part in it.
+        words = words.only(_seen_by(moment, line, scope))
+    assert operation.reference is not None, "the engine sets it"
+    question = read(operation.question, words, operation.reference.date(), operation.language or language)
+    dense, note = (None, "") if asking is None else asking.score(line, words.table)
     scores = score(question, words, dense)
     total = scores.total()
     where = AllOf.of(scope.filter, operation.where)
@@ -80,7 +80,7 @@ def recall(
             if len(chosen) == operation.k:
                 break
     hits = _hits(chosen, scores)
-    standing = _standing(moment, line, words, scores, where, visible)
+    standing = _standing(moment, line, words, scores, where)
     plan = Plan(
         operation.question,
         operation.k,
@@ -89,21 +89,17 @@ def recall(
         passed,
         narrowed is not None,
         (note,) if note else (),
-        None if asking is None else asking.reached(line),
+        None if asking is None or scope.fixed else asking.reached(moment, line),
     )
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
     return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)
 
 
-def _standing(
-    moment: View, line: Line, words: WordView, scores: Scores, where: Filter, visible: Flags | None
-) -> tuple[Hit, ...]:
+def _standing(moment: View, line: Line, words: WordView, scores: Scores, where: Filter) -> tuple[Hit, ...]:
     """The standing instructions and preferences: those that fit the question best, then the newest."""
     table = words.table
     marked = (table.standing[: table.count] != 0) & table.alive[: table.count]
-    if visible is not None:
-        marked &= visible
     total = scores.total()
     order = sorted(
         (int(number) for number in np.flatnonzero(marked)),
@@ -119,14 +115,9 @@ def _standing(
     return _hits(chosen, scores)
 
 
-def _visible(moment: View, line: Line, words: WordView, scope: Scope) -> Flags | None:
-    """Which documents the scope may see; None for all."""
-    if not scope.fixed:
-        return None
-    narrowed = moment.narrowed(line, scope.filter)
-    if narrowed is None:
-        narrowed = [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
-    return words.table.mask(narrowed)
+def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
+    """The ids of the records that a scope may see."""
+    return [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
 
 
 def _hits(chosen: Sequence[tuple[int, Record]], scores: Scores) -> tuple[Hit, ...]:

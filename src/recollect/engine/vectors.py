@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recollect.embedding.base import Embedder, Floats, embedded, floors_of
+from recollect.embedding.base import Embedder, Floats, Supplied, embedded, floors_of
 from recollect.engine.indexing import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (
@@ -26,7 +26,7 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.indexes.dense import Dense, DenseIndex, Quantised, quantised
-from recollect.indexes.documents import Flags, Table
+from recollect.indexes.documents import Table
 from recollect.records.record import Record
 from recollect.stores.base import Head, Line, Store, View, expired
 from recollect.stores.vectors import Model, VectorStore
@@ -51,17 +51,17 @@ class Asking(NamedTuple):
     vector: Quantised | None = None
     note: str = ""
 
-    def score(self, line: Line, table: Table, visible: Flags | None) -> tuple[Dense | None, str]:
+    def score(self, line: Line, table: Table) -> tuple[Dense | None, str]:
         """The dense signal of each document, and what to tell of it."""
         if self.keeper is None or self.model is None or self.vector is None:
             return None, self.note
-        return self.keeper.score(self.model, self.vector, line, table, visible)
+        return self.keeper.score(self.model, self.vector, line, table)
 
-    def reached(self, line: Line) -> int | None:
+    def reached(self, moment: View, line: Line) -> int | None:
         """The seq up to which every text has a vector; None where there is no embedder, or it cannot be told."""
         if self.keeper is not None and self.model is not None:
             with suppress(StoreError):
-                return self.keeper.store.reached(self.model, line)[0]
+                return self.keeper.reached(moment, line, self.model)
         return None
 
 
@@ -113,15 +113,15 @@ class VectorKeeper:
                 return Asking(None, note=f"the dense signal is silent: {EmbedderError(self.embedder.name, reason)}")
             vector = quantised(out.vectors[0][None, :])[0]
             kept = Model(self.embedder.name, len(vector)), vector
+            if isinstance(self.embedder, Supplied):  # which may be given another one
+                return Asking(self, *kept)
             with self._turn:
                 self._questions[question] = kept
                 while len(self._questions) > _QUESTIONS:
                     del self._questions[next(iter(self._questions))]
         return Asking(self, *kept)
 
-    def score(
-        self, model: Model, asked: Quantised, line: Line, table: Table, visible: Flags | None
-    ) -> tuple[Dense | None, str]:
+    def score(self, model: Model, asked: Quantised, line: Line, table: Table) -> tuple[Dense | None, str]:
         """The dense signal of each document of a table, and what to tell of it."""
         with self._turn:
             held = self._held.get((line, model))
@@ -138,7 +138,13 @@ class VectorKeeper:
             if not len(held.index):
                 return None, f"the dense signal is silent: {model.name} has made no vector yet: embed_all() does"
             view = held.index.view(table)
-        return view.score(asked, table, visible, *self._floors), ""
+        return view.score(asked, table, *self._floors), ""
+
+    def reached(self, moment: View, line: Line, model: Model) -> int:
+        """The seq up to which every text has a vector; 0 where that was in another history (a copy was put back)."""
+        seq, root = self.store.reached(model, line)
+        then = next(moment.commits(line, seq - 1, 1), None) if seq else None
+        return seq if then is not None and then.root.hash == root else 0
 
     # The worker
 
@@ -179,11 +185,12 @@ class VectorKeeper:
     def _to_look_at(self, store: Store, line: Line, scope: Scope, model: Model) -> tuple[Head, list[str]]:
         """The newest commit, and the records that may lack a vector at it."""
         with store.read() as moment:
-            seq, root = self.store.reached(model, line)
             head = moment.head(line)
-            then = next(moment.commits(line, seq - 1, 1), None) if seq and not scope.fixed else None
-            if then is not None and then.root.hash == root:
+            seq = 0 if scope.fixed else self.reached(moment, line, model)
+            if seq:
                 ids = moment.changed(line, seq)
+            elif scope.fixed:  # how many others there are is not told
+                ids = [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
             else:  # never done, or with another history
                 ids = [record_id for record_id, _ in moment.versions(line)]
         return head, sorted(ids)
@@ -235,7 +242,7 @@ class VectorKeeper:
             "failed": failed,
         }
         if not scope.fixed:  # these tell of the others too
-            out["watermark"] = self.store.reached(model, line)[0] if model else 0
+            out["watermark"] = self.reached(moment, line, model) if model else 0
             out["models"] = [
                 {"model": each.name, "dimensions": each.dimension, "vectors": count}
                 for each, count in self.store.models(line.namespace)

@@ -59,6 +59,7 @@ class Draft:
     """A record as it was asked for, checked, before it has its final id.
 
     given   the fields that the caller named; the others are defaults
+    earned  the marks among its tags that the caller did not give (`text.manner`)
     """
 
     record: Record
@@ -66,6 +67,14 @@ class Draft:
     own_id: bool
     expect: str | None
     if_exists: str
+    earned: frozenset[str] = frozenset()
+
+    def against(self, held: Record) -> Record:
+        """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
+        lost = self.earned - set(held.tags)
+        if not lost or held.content != self.record.content:
+            return self.record
+        return self.record.changed(tags=[tag for tag in self.record.tags if tag not in lost])
 
     @property
     def placed(self) -> bool:
@@ -89,15 +98,18 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     fields.setdefault("time", now)
     if intake.language is not None:
         fields.setdefault("language", intake.language)
-    fields["tags"] = _marked(operation.content, fields, fields.get("tags", ()))
+    told = fields.get("tags", ())
+    fields["tags"] = _marked(operation.content, fields, told)
+    earned = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else frozenset()
     record = Record(id=operation.id or "draft", content=operation.content, **fields)
     check_limits(record, intake)
-    return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists)
+    return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists, earned)
 
 
 def _marked(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
     """The tags with the marks of a standing instruction or preference, where a person states one."""
-    if not isinstance(content, str) or fields.get("role") in TOLD_BY_MACHINES or fields.get("kind") == "knowledge":
+    # What has a source is a document: what it instructs is not the wish of whoever told of it.
+    if not isinstance(content, str) or fields.get("role") in TOLD_BY_MACHINES or fields.get("source") is not None:
         return tags
     found = marks(content)
     # What is no list of tags is the record's to refuse.
@@ -113,7 +125,7 @@ def _remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
     if tags_given or held.content == record.content:
         return record
     kept = [tag for tag in record.tags if tag not in MARKS]
-    fields = {"role": record.role, "kind": record.kind}
+    fields = {"role": record.role, "source": record.source}
     return record.changed(tags=_marked(record.content, fields, kept))
 
 
@@ -246,7 +258,7 @@ class Writer:
         differing = self._differing(wanted, held)
         if not differing or wanted.if_exists == "keep":
             return Outcome(held, "unchanged", differing)
-        record = held.changed(**{name: getattr(wanted.record, name) for name in differing})
+        record = held.changed(**{name: getattr(wanted.against(held), name) for name in differing})
         self._put(record)
         return Outcome(record, "updated")
 
@@ -264,7 +276,7 @@ class Writer:
         if wanted.if_exists == "error":
             raise RecordExistsError(held.id, held.hash)
         names = {*wanted.given, "content", "media_type"}
-        record = self._placed(held.changed(**{name: getattr(wanted.record, name) for name in names}))
+        record = self._placed(held.changed(**{name: getattr(wanted.against(held), name) for name in names}))
         record = _remarked(held, record, tags_given="tags" in wanted.given)
         if record == held:
             return Outcome(held, "unchanged")
@@ -276,7 +288,7 @@ class Writer:
         return tuple(
             name
             for name in FIELD_NAMES
-            if name in wanted.given and name not in ("id", "content") and _differ(name, wanted.record, held)
+            if name in wanted.given and name not in ("id", "content") and _differ(name, wanted.against(held), held)
         )
 
     def _remember_expecting(self, wanted: Draft) -> Outcome:

@@ -11,6 +11,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -56,25 +57,22 @@ class DataSet:
     labels: dict[str, str] = field(default_factory=dict)
 
 
+@contextmanager
+def _reading(path: object) -> Iterator[None]:
+    """What is missing from a file, or is not what it should be, as our error."""
+    try:
+        yield
+    except ImportFormatError:
+        raise
+    except (LookupError, AttributeError, TypeError, ValueError, RecursionError) as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise ImportFormatError(str(path), "", f"does not have the shape of this data set ({reason})") from None
+
+
 def locomo(path: Path) -> DataSet:
     """LoCoMo's JSON file. Evidence is repaired as its readers do: every "D<session>:<turn>" in it counts."""
-    samples = _json(path)
-    asked = []
-    for sample in _list(path, samples):
-        conversation = sample.get("conversation", {})
-        speakers = tuple(str(conversation[key]) for key in ("speaker_a", "speaker_b") if key in conversation)
-        for question in sample.get("qa", ()):
-            found = [_DIALOGUE_ID.findall(str(each)) for each in question.get("evidence", ())]
-            evidence = dict.fromkeys(f"D{int(one)}:{int(two)}" for each in found for one, two in each)
-            asked.append(
-                Asked(
-                    str(sample["sample_id"]),
-                    str(question["question"]),
-                    str(question["category"]),
-                    tuple(evidence),
-                    speakers,
-                )
-            )
+    with _reading(path):
+        asked = list(_locomo_questions(_list(path, _json(path))))
     return DataSet(
         "locomo",
         lambda memory: import_path(memory, IMPORTERS["locomo"], path),
@@ -82,6 +80,22 @@ def locomo(path: Path) -> DataSet:
         {"1-4": ("1", "2", "3", "4")},
         LOCOMO_CATEGORIES,
     )
+
+
+def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[Asked]:
+    for sample in samples:
+        conversation = sample.get("conversation", {})
+        speakers = tuple(str(conversation[key]) for key in ("speaker_a", "speaker_b") if key in conversation)
+        for question in sample.get("qa", ()):
+            found = [_DIALOGUE_ID.findall(str(each)) for each in question.get("evidence", ())]
+            evidence = dict.fromkeys(f"D{int(one)}:{int(two)}" for each in found for one, two in each)
+            yield Asked(
+                str(sample["sample_id"]),
+                str(question["question"]),
+                str(question["category"]),
+                tuple(evidence),
+                speakers,
+            )
 
 
 def beam(path: Path) -> DataSet:
@@ -93,13 +107,14 @@ def beam(path: Path) -> DataSet:
     )
     if not chats:
         raise ImportFormatError(str(path), "", "is no folder of BEAM chats (each a folder with a chat.json)")
-    for chat in chats:
-        questions = chat / "probing_questions" / "probing_questions.json"
-        for category, each in _json(questions).items():
-            for question in each:
-                numbers = _numbers(question.get("source_chat_ids", ()))
-                evidence = tuple(str(number) for number in dict.fromkeys(numbers))
-                asked.append(Asked(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
+    with _reading(path):
+        for chat in chats:
+            questions = chat / "probing_questions" / "probing_questions.json"
+            for category, each in _json(questions).items():
+                for question in each:
+                    numbers = _numbers(question.get("source_chat_ids", ()))
+                    evidence = tuple(str(number) for number in dict.fromkeys(numbers))
+                    asked.append(Asked(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
     return DataSet("beam", lambda memory: import_path(memory, IMPORTERS["beam"], path), asked)
 
 
@@ -108,18 +123,19 @@ def memdaily(*paths: Path) -> DataSet:
     asked: list[Asked] = []
     told: list[tuple[str, list[dict[str, Any]]]] = []
     for path in paths:
-        for task in _list(path, _json(path)):
-            name = f"{path.stem}-{task['tid']}"
-            told.append((name, [_message(name, place, each) for place, each in enumerate(task["message_list"])]))
-            asked += [
-                Asked(
-                    name,
-                    str(each["question"]),
-                    path.stem,
-                    tuple(str(number) for number in _numbers(each["target_step_id"])),
-                )
-                for each in task["question_list"]
-            ]
+        with _reading(path):
+            for task in _list(path, _json(path)):
+                name = f"{path.stem}-{task['tid']}"
+                told.append((name, [_message(name, place, each) for place, each in enumerate(task["message_list"])]))
+                asked += [
+                    Asked(
+                        name,
+                        str(each["question"]),
+                        path.stem,
+                        tuple(str(number) for number in _numbers(each["target_step_id"])),
+                    )
+                    for each in task["question_list"]
+                ]
 
     def fill(memory: Memory) -> None:
         for name, messages in told:
@@ -161,7 +177,7 @@ def _numbers(value: Any) -> Iterator[int]:
 def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ImportFormatError(str(path), "", f"cannot be read as JSON ({error})") from None
 
 

@@ -79,16 +79,13 @@ class DenseView:
         out: Ints = np.minimum(found[self._rows], 1 << COSINE_BITS)  # rounding may lead a little past 1
         return out
 
-    def score(self, asked: Quantised, table: Table, visible: Flags | None, share: float, alone: float) -> Dense:
+    def score(self, asked: Quantised, table: Table, share: float, alone: float) -> Dense:
         """The signal of each document of a table.
 
-        visible       documents that may be seen; None for all
         share, alone  the floors above which a cosine counts, and from which it admits a document by itself
         """
         cosines = self.cosines(asked)
         seen = table.alive[: table.count] & (self._rows != NONE)
-        if visible is not None:
-            seen = seen & visible
         above = np.maximum(cosines - _fixed(share), 0)
         shares = np.where(seen, (above * WEIGHT << SHARE_BITS - COSINE_BITS) // 100, 0)
         return Dense(shares, seen & (cosines >= _fixed(alone)) & (above > 0))

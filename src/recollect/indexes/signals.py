@@ -20,7 +20,7 @@ from recollect.indexes.dense import Dense
 from recollect.indexes.documents import NONE, Flags, Ints, Table, civil_of
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
 from recollect.indexes.vocabulary import LEAST_LETTERS, comparable
-from recollect.indexes.words import Found, QueryTerm, Scores, WordView, asked_terms
+from recollect.indexes.words import QueryTerm, Scores, WordView, asked_terms
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
@@ -47,7 +47,6 @@ class Question:
     dates     the dates that it names
     speaker   the number of the one speaker whom it names first, or NONE
     wanted    the kinds of answers that it asks for
-    visible   the documents that may be seen; None for all
     """
 
     asked: tuple[QueryTerm, ...]
@@ -55,35 +54,34 @@ class Question:
     dates: Named
     speaker: int
     wanted: Kind
-    visible: Flags | None
 
 
-def read(text: str, view: WordView, visible: Flags | None, today: date, tag: str | None = None) -> Question:
+def read(text: str, view: WordView, today: date, tag: str | None = None) -> Question:
     """The question of a text, asked on a day, from which "yesterday" counts.
 
     tag  its language, as a BCP 47 tag; None: the one that it seems to be in, else that of most documents
     """
+    text = " ".join(text.split())
     dates = named(text, today)
     spoken = subject_of(text)
-    then = _in_spans(dates, view.table)
-    if (then if visible is None else then & visible).any():
+    if _in_spans(dates, view.table).any():
         # Where something was said at that time, "yesterday" tells the time and is no word to look for.
         for phrase in dates.relative:
             spoken = spoken.replace(phrase, " ")
-    speaker, misspelt = _speaker(text, view, visible)
-    wanted = [(term.term, term.word) for term in terms(spoken, _language(text, view, visible, tag))]
+    speaker, misspelt = _speaker(text, view)
+    wanted = [(term.term, term.word) for term in terms(spoken, _language(text, view, tag))]
     wanted = [each for each in wanted if each[1] not in misspelt] or wanted
-    asked = tuple(asked_terms(view, wanted, visible))
+    asked = tuple(asked_terms(view, wanted))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in wanted if term in kept)
-    return Question(asked, sequence, dates, speaker, asks_for(text), visible)
+    return Question(asked, sequence, dates, speaker, asks_for(text))
 
 
-def _language(text: str, view: WordView, visible: Flags | None, tag: str | None) -> str:
+def _language(text: str, view: WordView, tag: str | None) -> str:
     """In which language a question's words are read: one that documents are written in, where it is not told."""
     if known(tag):
         return language_of(text, tag)
-    counts = view.table.languages(visible)
+    counts = view.table.languages
     if np.count_nonzero(counts) == 1:
         return CODES[int(counts.argmax())]
     own = language_of(text)
@@ -100,21 +98,21 @@ def _in_spans(dates: Named, table: Table) -> Flags:
     return out & table.alive[: table.count]
 
 
-def _speaker(text: str, view: WordView, visible: Flags | None) -> tuple[int, set[str]]:
+def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     """The speaker whom a question names first, and the misspelt names in it.
 
     By name, by its first three letters, by a word that nobody uses and that is almost a name, or as "I" where there is
     a user.
     """
-    names = view.table.spoken_by(visible)
+    names = view.table.spoken_by
     misspelt: set[str] = set()
     for raw in _WORD.findall(text):
         plain = raw.partition("'")[0]
         word = folded(plain)
-        found = {number for number in view.speakers(stem(word), visible) if number in names}
+        found = {number for number in view.speakers(stem(word)) if number in names}
         if not found and len(plain) == 3 and plain[0].isupper():
             found = {number for number, name in names.items() if name[:3] == word}
-        if not found and comparable(word) and not view.known(stem(word), visible):
+        if not found and comparable(word) and not view.known(stem(word)):
             found = {number for number, name in names.items() if any(_almost(word, each) for each in name.split())}
             if found:
                 misspelt.add(word)
@@ -167,7 +165,7 @@ class Session:
         pivot = 3 * ONE // 10 + lengths * (9 * live * ONE // 10) // tokens
         sums = np.zeros(len(lengths) + 1, dtype=np.int64)
         for each in words.found:
-            numbers, counts = _seen(each, question.visible)
+            numbers, counts = each.numbers, each.counts
             inside = session[numbers] != NONE
             places = session[numbers][inside]
             mass = np.bincount(places, counts[inside], len(lengths)).astype(np.int64)
@@ -177,13 +175,6 @@ class Session:
             sums[: len(lengths)] += (saturated * SESSION // 100 << SHARE_BITS) // words.mass
         shares: Ints = sums[session]  # NONE takes the last, which is 0
         return shares
-
-
-def _seen(found: Found, visible: Flags | None) -> tuple[Ints, Ints]:
-    if visible is None:
-        return found.numbers, found.counts
-    seen = visible[found.numbers]
-    return found.numbers[seen], found.counts[seen]
 
 
 class Pairs:
@@ -243,8 +234,8 @@ class Dates:
         for first, last in dates.spans:
             if first == last:
                 out |= civil == civil_of(first)
-        if dates.months and dates.days:
-            fits = np.isin(civil >> 5 & 15, list(dates.months)) & np.isin(civil & 31, list(dates.days))
+        if dates.days:
+            fits = np.isin(civil & 511, [month << 5 | day for month, day in dates.days])
             out |= fits & np.isin(civil >> 9, list(dates.years)) if dates.years else fits
         return out & table.alive[: table.count]
 
@@ -255,12 +246,10 @@ SIGNALS: tuple[Signal, ...] = (Session(), Pairs(), Dates())
 
 def score(question: Question, view: WordView, dense: Dense | None = None) -> Scores:
     """The shares of every document, from all signals; `dense` is that of the vectors, where there are any."""
-    words = view.score(question.asked, question.visible)
+    words = view.score(question.asked)
     relevant = (words.total() > 0) | Dates.exact(question, view)
     if dense is not None:
         relevant |= dense.admits
-    if question.visible is not None:
-        relevant &= question.visible
     for signal in SIGNALS:
         words.shares[signal.name] = np.where(relevant, signal.shares(question, view, words), 0)
     table = view.table

@@ -38,26 +38,26 @@ class Vocabulary:
     """Folded words with their stems."""
 
     def __init__(self) -> None:
-        self._known: set[str] = set()
+        self._known: set[tuple[str, str]] = set()
         self._words: list[tuple[str, str, int]] = []  # word, stem, number of trigrams
         self._by_trigram: dict[str, list[int]] = {}
         self._adding = threading.Lock()  # an index and its forks share one vocabulary
 
     def add(self, word: str, stem: str) -> None:
-        """Add a word, once. Cost: O(length of the word)."""
-        if word in self._known or not comparable(word):
+        """Add a word with a stem, once: in another language it may have another. Cost: O(length of the word)."""
+        if (word, stem) in self._known or not comparable(word):
             return
         grams = trigrams(word)
         with self._adding:
-            self._known.add(word)
+            self._known.add((word, stem))
             self._words.append((word, stem, len(grams)))
             for gram in grams:
                 self._by_trigram.setdefault(gram, []).append(len(self._words) - 1)
 
-    def similar(self, word: str, in_use: Callable[[str], bool]) -> list[Similar]:
+    def similar(self, word: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
         """The best words, of `MOST_STEMS` different stems, that resemble `word`; most alike first, ties alphabetical.
 
-        in_use   whether a word has a document in the reader's view
+        in_use   whether a word has a document in the reader's view that gives it this stem
 
         Cost: in proportion to the words that share a trigram.
         """
@@ -72,10 +72,10 @@ class Vocabulary:
             candidate, stem, size = self._words[number]
             if 200 * common >= LEAST_DICE * (len(grams) + size):
                 alike.append(Similar(candidate, stem, 2 * common * ONE // (len(grams) + size)))
-        alike.sort(key=lambda item: (-item.dice, item.word))
+        alike.sort(key=lambda item: (-item.dice, item.word, item.stem))
         best: dict[str, Similar] = {}
         for item in alike:
-            if item.stem not in best and in_use(item.word):
+            if item.stem not in best and in_use(item.word, item.stem):
                 best[item.stem] = item
                 if len(best) == MOST_STEMS:
                     break

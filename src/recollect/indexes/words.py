@@ -45,6 +45,10 @@ _MOST_COUNT = (1 << 15) - 1
 _MOST_ASKED = 15
 
 
+def _known_word(word: str, stem: str) -> str:
+    return f"{_WORD}{word}={stem}"
+
+
 class QueryTerm(NamedTuple):
     """A term that is asked for.
 
@@ -122,7 +126,6 @@ class Scores:
     found: list[Found]
     _weighed: list[_Weighed] = field(default_factory=list)
     _table: Table | None = None
-    _visible: Flags | None = None
     #: What each document's manner and speaker multiply its shares by (16 bits); None before they are applied.
     factor: Ints | None = None
 
@@ -157,7 +160,7 @@ class Scores:
         return tuple(self._table.ids[number] for number in numbers.tolist())
 
     def _around(self, hits: Ints) -> Ints:
-        """The turns around each document that may be seen, a row for each step, nearest before first; else NONE."""
+        """The turns around each document, a row for each step, nearest before first; NONE where there is none."""
         table = self._table
         assert table is not None
         rows = []
@@ -166,7 +169,7 @@ class Scores:
             for _ in range(steps):
                 at = np.where(at == NONE, NONE, links[at])
                 at = np.where(at >= table.count, NONE, at)
-                rows.append(at if self._visible is None else np.where(self._visible[at], at, NONE))
+                rows.append(at)
         return np.stack(rows)
 
 
@@ -196,13 +199,18 @@ class WordView:
 
     def at(self, now: int) -> WordView:
         """The view without the records that are due at `now`."""
-        table = self.table.at(now)
+        return self._of(self.table.at(now))
+
+    def only(self, record_ids: Iterable[str]) -> WordView:
+        """The view of some records, as if there were no others. Cost: O(documents)."""
+        return self._of(self.table.only(self.table.mask(record_ids)))
+
+    def _of(self, table: Table) -> WordView:
         return self if table is self.table else WordView(table, self._postings, self._vocabulary, self._borrowed)
 
-    def known(self, term: str, visible: Flags | None = None) -> bool:
-        """Whether a live document has a term; of those that are visible."""
-        places = self.occurrences(term)
-        return len(places) > 0 if visible is None else bool(visible[places >> _PLACE_BITS].any())
+    def known(self, term: str) -> bool:
+        """Whether a live document has a term."""
+        return len(self.occurrences(term)) > 0
 
     def occurrences(self, term: str) -> Ints:
         """Where a term stands in live documents: number << 16 | position, rising. Cost: O(occurrences)."""
@@ -223,20 +231,18 @@ class WordView:
         counts = np.diff(starts, append=len(numbers))
         return numbers[starts], np.minimum(counts, _MOST_COUNT)
 
-    def speaks(self, term: str, visible: Flags | None = None) -> bool:
+    def speaks(self, term: str) -> bool:
         """Whether a term is part of a speaker's name."""
-        return self.known(_SPEAKER + term, visible)
+        return self.known(_SPEAKER + term)
 
-    def speakers(self, term: str, visible: Flags | None = None) -> set[int]:
+    def speakers(self, term: str) -> set[int]:
         """The speakers (numbers of `Table.speaker`) whose names have a term."""
         numbers = self.occurrences(_SPEAKER + term) >> _PLACE_BITS
-        if visible is not None:
-            numbers = numbers[visible[numbers]]
         return set(np.unique(self.table.speaker[numbers]).tolist())
 
-    def similar(self, word: str, visible: Flags | None = None) -> list[Similar]:
+    def similar(self, word: str) -> list[Similar]:
         """Known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda known: self.known(_WORD + known, visible))
+        return self._vocabulary.similar(word, lambda known, stem: self.known(_known_word(known, stem)))
 
     def idf(self, documents: int, occurrences: int) -> int:
         """The mean of two inverse frequencies, with 16 bits of fraction.
@@ -249,10 +255,8 @@ class WordView:
         by_token = log_ratio(tokens + occurrences + 1, occurrences + 1)
         return (by_document + by_token) // 2
 
-    def score(self, asked: Sequence[QueryTerm], visible: Flags | None = None) -> Scores:
+    def score(self, asked: Sequence[QueryTerm]) -> Scores:
         """The shares of every document for a question.
-
-        visible   documents that may be seen at all: others are neither scored nor lend their words
 
         Cost: in proportion to the postings of the terms, times the nine places of a context.
         """
@@ -266,18 +270,16 @@ class WordView:
         shares: dict[str, Ints] = {
             name: np.zeros(self.table.count, dtype=np.int64) for name in ("words", "trigram", "context")
         }
-        scores = Scores(shares, whole, found, _table=self.table, _visible=visible)
+        scores = Scores(shares, whole, found, _table=self.table)
         if not whole:
             return scores
         for (query, _, numbers, counts), weight in zip(found, weights, strict=True):
             if not len(numbers):
                 continue
-            own, mass = self._masses(numbers, counts, visible)
+            own, mass = self._masses(numbers, counts)
             reached = np.flatnonzero(mass)
-            if visible is not None:
-                reached = reached[visible[reached]]
             own, mass = own[reached], mass[reached]
-            saturated = weight * top * mass // (below * (mass + self._pivot(reached, visible)))
+            saturated = weight * top * mass // (below * (mass + self._pivot(reached)))
             share = (saturated << SHARE_BITS) // whole
             part_own = share * own // mass
             shares["trigram" if query.like else "words"][reached] += part_own
@@ -285,15 +287,12 @@ class WordView:
             scores._weighed.append(_Weighed(query, reached, own, mass, share))
         return scores
 
-    def _masses(self, numbers: Ints, counts: Ints, visible: Flags | None) -> tuple[Ints, Ints]:
+    def _masses(self, numbers: Ints, counts: Ints) -> tuple[Ints, Ints]:
         """For every document: its own mass of a term, and that with what its neighbours lend."""
         table = self.table
         own: Ints = np.zeros(table.count, dtype=np.int64)
         own[numbers] = counts << BITS
         mass = own.copy()
-        if visible is not None:
-            seen = visible[numbers]
-            numbers, counts = numbers[seen], counts[seen]
         lent = (counts * DONOR_CAP << BITS) // np.maximum(table.length[numbers], DONOR_CAP)
         asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
         # A turn lends forward what it gives to those it stands before, and backward likewise. The documents at one
@@ -312,7 +311,7 @@ class WordView:
                 mass[at] += amount * lending // 10
         return own, mass
 
-    def _pivot(self, numbers: Ints, visible: Flags | None) -> Ints:
+    def _pivot(self, numbers: Ints) -> Ints:
         """K of each document: how much mass is half of enough, by its length and what is lent to it."""
         table = self.table
         length = table.length[numbers] << BITS
@@ -328,8 +327,6 @@ class WordView:
                 lending: Ints = np.full(len(at), weight, dtype=np.int64)
                 if step == 0 and links is table.before:
                     lending += np.where(table.asks[at], AFTER_QUESTION, 0)
-                if visible is not None:
-                    lending *= visible[at]
                 length[places] += (np.minimum(table.length[at], DONOR_CAP) * lending << BITS) // 10
         return PIVOT_CONSTANT + length * PIVOT_SLOPE // 10_000
 
@@ -370,7 +367,7 @@ class WordIndex:
             for name in document.names:
                 self._posted(_SPEAKER + name, number).append(number, 0)
             for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
-                self._posted(_WORD + word, number).append(number, 0)
+                self._posted(_known_word(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)
 
     def _posted(self, term: str, number: int) -> _Postings:
@@ -391,22 +388,22 @@ class WordIndex:
         return WordView(self._documents.view(), self._postings, self._vocabulary, self._borrowed)
 
 
-def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]], visible: Flags | None = None) -> list[QueryTerm]:
+def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
     """The terms of a question: (term, word) pairs counted, and for each unknown word those that resemble it.
 
     The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of
     speakers are left out where other words remain: they stand in the turns of others, not in what they say themselves.
     """
-    wanted = [each for each in wanted if not view.speaks(stem(each[1]) if each[1] else each[0], visible)] or wanted
+    wanted = [each for each in wanted if not view.speaks(stem(each[1]) if each[1] else each[0])] or wanted
     counts = Counter(term for term, _ in wanted)
     words = dict(reversed(wanted))  # the first word of each term
     asked = {
         term: QueryTerm(term, words[term] or term, min(count, _MOST_ASKED) * ONE) for term, count in counts.items()
     }
     for term, word in list(dict.fromkeys(wanted)):
-        if not word or view.known(term, visible):
+        if not word or view.known(term):
             continue
-        for like in view.similar(word, visible):
+        for like in view.similar(word):
             known = asked.get(like.stem)
             if known is None or known.weight < like.dice:
                 asked[like.stem] = QueryTerm(like.stem, word, like.dice, like.word)

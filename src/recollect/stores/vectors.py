@@ -19,7 +19,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.errors import ClosedError, DamagedStoreError, NotAStoreError, ReadOnlyStoreError
+from recollect.errors import ClosedError, DamagedStoreError, NotAStoreError, ReadOnlyStoreError, StoreIOError
 from recollect.stores.base import Line
 from recollect.stores.sqlite_errors import translated
 
@@ -65,6 +65,7 @@ class VectorStore:
         self._read_only = read_only
         self._turn = threading.RLock()
         self._connection: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None  # device and number of the file that it is of
         self._closed = False
         #: Changes when vectors are taken away, so that whoever has read them begins anew.
         self.life = 0
@@ -204,14 +205,32 @@ class VectorStore:
                 return work(self._open())
 
     def _open(self) -> apsw.Connection:
+        """The connection to the file that is there now. Raises: StoreIOError."""
+        found = self._identity()
+        if self._connection is not None and found != self._file:
+            # Deleted, made, or made anew by another process: what was read from the former one no longer holds.
+            self._disconnect()
+            self.life += 1
         if self._connection is None:
-            try:
-                self._connection = self._opened(self._path)
-            except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.PermissionsError, OSError) as error:
-                if not self._read_only or os.path.exists(self._path):
-                    _log.warning("%s cannot be opened (%s); vectors are kept in memory", self._path, error)
-                self._connection = self._opened(":memory:")
+            if found is None and self._read_only and self._folder is not None:
+                self._connection = self._opened(":memory:")  # there is nothing to read yet
+            else:
+                try:
+                    self._connection = self._opened(self._path)
+                except OSError as error:
+                    raise StoreIOError(self._path, error.strerror or str(error)) from error
+            self._file = self._identity()
         return self._connection
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file is at the path; None for none, and in memory."""
+        if self._folder is None:
+            return None
+        try:
+            facts = os.stat(self._path)
+        except OSError:
+            return None
+        return facts.st_dev, facts.st_ino
 
     def _opened(self, path: str) -> apsw.Connection:
         if self._read_only and path != ":memory:":
@@ -233,6 +252,8 @@ class VectorStore:
         return connection
 
     def _is_ours(self, connection: apsw.Connection) -> bool:
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone() is None:
+            return False  # a process died making it
         return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": _LAYOUT}
 
     def _disconnect(self) -> None:

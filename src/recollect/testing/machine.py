@@ -200,6 +200,18 @@ def memory_machine(
             ]
             again.close()
 
+        @rule(question=texts, user=names)
+        def recall_within_a_scope(self, question: str, user: str) -> None:
+            """A scope is as if there were nothing else: not a word, a length or a name of others has a part in it."""
+            live = [record for record in self.model.values() if self._live(record.id) and record.user == user]
+            again = memory_on(MemoryStore(key=self.store.key), clock=TickingClock(self.clock.time))
+            again.remember_all(live)
+            got, wanted = self.memory.scoped(user=user).recall(question, 20), again.recall(question, 20)
+            assert [(hit.record, hit.score, hit.confidence, hit.why) for hit in got] == [
+                (hit.record, hit.score, hit.confidence, hit.why) for hit in wanted
+            ]
+            again.close()
+
         @rule(where=filters())
         def find(self, where: Filter) -> None:
             wanted = {each for each in self.model if self._live(each) and where.matches(self.model[each])}

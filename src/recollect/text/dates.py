@@ -25,7 +25,12 @@ _MAY = re.compile(
     r"(?:\b(?:in|on|of|during|since|until|before|after)|\d(?:st|nd|rd|th)?,?)\s+may\b|\bmay\s+\d", re.IGNORECASE
 )
 _YEAR = re.compile(r"\b((?:19|20)\d\d)\b")
-_DAY = re.compile(r"\b(\d{1,2})(?:st|nd|rd|th)?\b")
+_NAMES = "|".join(sorted(_NUMBER, key=len, reverse=True))
+#: "7 May", "the 7th of May"; "May 7", "May the 7th".
+_MONTH_DAY = re.compile(
+    rf"\b(\d{{1,2}})(?:st|nd|rd|th)?(?: of)? ({_NAMES})\b|\b({_NAMES})\.? (?:the )?(\d{{1,2}})(?:st|nd|rd|th)?\b",
+    re.IGNORECASE,
+)
 _ISO = re.compile(r"\b((?:19|20)\d\d)-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])\b")
 
 _WEEKDAYS = {
@@ -58,14 +63,15 @@ _RELATIVE = re.compile(
 class Named(NamedTuple):
     """The dates that a question names.
 
-    months, years, days  as the calendar has them; a day of the month means nothing without a month
+    months, years        as the calendar has them
+    days                 days with their months, as (month, day)
     spans                first and last day of each time that is told from the reference day
     relative             the phrases that told them
     """
 
     months: frozenset[int]
     years: frozenset[int]
-    days: frozenset[int]
+    days: frozenset[tuple[int, int]]
     spans: tuple[tuple[date, date], ...] = ()
     relative: tuple[str, ...] = ()
 
@@ -78,6 +84,7 @@ def named(question: str, reference: date) -> Named:
     >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
+    question = " ".join(question.split())
     spans, phrases = [], []
     for found in _RELATIVE.finditer(question):
         try:
@@ -94,13 +101,15 @@ def named(question: str, reference: date) -> Named:
     rest = _ISO.sub(" ", question)
     for phrase in phrases:
         rest = rest.replace(phrase, " ")
-    months = set()
-    for found in _MONTH.finditer(rest):
-        number = _NUMBER[found.group().lower()]
-        if number != 5 or _MAY.search(rest):
-            months.add(number)
+    may = _MAY.search(rest) is not None
+    numbers = (_NUMBER[found.lower()] for found in _MONTH.findall(rest))
+    months = {number for number in numbers if number != 5 or may}
     years = {int(found) for found in _YEAR.findall(rest)}
-    days = {int(found) for found in _DAY.findall(rest) if 1 <= int(found) <= 31}
+    days = set()
+    for before, name, other, after in _MONTH_DAY.findall(rest):
+        month, day = _NUMBER[(name or other).lower()], int(before or after)
+        if 1 <= day <= 31 and month in months:
+            days.add((month, day))
     return Named(frozenset(months), frozenset(years), frozenset(days), tuple(spans), tuple(phrases))
 
 

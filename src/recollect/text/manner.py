@@ -102,6 +102,7 @@ def marks(text: str) -> tuple[str, ...]:
     """
     if len(text) > _LONGEST:
         return ()
-    text = text.replace("\u2019", "'")
+    # On blank runs the rules would try every place against every other.
+    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.replace("\u2019", "'")))
     found = ((INSTRUCTION, _INSTRUCTION), (PREFERENCE, _PREFERENCE))
     return tuple(mark for mark, rule in found if rule.search(text))
