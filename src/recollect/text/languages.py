@@ -7,8 +7,10 @@ nothing of this: there n-grams stand for words.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
+from itertools import islice
 from typing import NamedTuple
 
 import Stemmer
@@ -111,16 +113,22 @@ def detected(words: Iterable[str]) -> str | None:
     >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
     ('de', None)
     """
-    first = [word for _, word in zip(range(_LOOKED_AT), words, strict=False)]
-    english = sum(word in STOP_WORDS for word in first)
-    if 4 * english >= len(first):  # as English has them; most texts end here
-        return ENGLISH if english >= _LEAST else None
-    counts = {code: sum(word in stop_words(code) for word in first) for code in _LANGUAGES}
-    best = max(counts, key=lambda code: (counts[code], code))
-    if (
-        len(stop_words(best).intersection(first)) < _LEAST
-        or counts[best] < _MARGIN * english
-        or 6 * counts[best] < len(first)
-    ):
-        return ENGLISH if english >= _LEAST else None
-    return best
+    first = list(islice(words, _LOOKED_AT))
+    counts = Counter(code for word in first for code in _spoken_in().get(word, ()))
+    english = counts.pop(ENGLISH, 0)
+    if 4 * english < len(first) and counts:  # English has them oftener than that
+        best = max(counts, key=lambda code: (counts[code], code))
+        several = len(stop_words(best).intersection(first)) >= _LEAST
+        if several and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
+            return best
+    return ENGLISH if english >= _LEAST else None
+
+
+@cache
+def _spoken_in() -> dict[str, tuple[str, ...]]:
+    """Function word -> the languages that have it."""
+    out: dict[str, tuple[str, ...]] = {}
+    for code, language in _languages().items():
+        for word in language.stop_words:
+            out[word] = (*out.get(word, ()), code)
+    return out

@@ -114,12 +114,13 @@ def terms(text: str, language: str = ENGLISH) -> Iterator[Term]:
     >>> [term.term for term in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
     """
+    dropped = stop_words(language)
     for run, unspaced in runs(text):
         if unspaced:
             for gram in ngrams(run):
                 yield Term(gram, "")
         else:
-            word = _content_word(run, stop_words(language))
+            word = _content_word(run, dropped)
             if word:
                 yield Term(stem(word, language), word)
 
