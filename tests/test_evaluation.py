@@ -252,6 +252,22 @@ class TestCommand:
         assert [json.loads(line)["recall@5"] for line in lines.read_text().splitlines()] == [1.0, 1.0, 1.0]
         assert plot.read_text().lstrip().startswith("<?xml")
 
+    def test_what_cannot_be_measured_or_written_is_told_before_the_work(self, talks: Path, write: Write) -> None:
+        silent = conversation("one", ("Ana", "Bob"), "I planted tomatoes.", qa=[])
+        self.run("eval", "locomo", str(write("silent.json", [silent])), code=1)
+        for option in ("--per-question", "--plot"):
+            self.run("eval", "locomo", str(talks), option, str(talks.parent / "missing" / "x.svg"), code=1)
+
+    def test_typing_errors_can_be_held_against_a_clean_run(self, talks: Path, tmp_path: Path) -> None:
+        clean, typed = tmp_path / "clean.jsonl", tmp_path / "typed.jsonl"
+        self.run("eval", "locomo", str(talks), "--per-question", str(clean))
+        self.run("eval", "locomo", str(talks), "--typos", "1", "--per-question", str(typed))
+        assert [each.question for each in differing(clean, typed)] == [
+            json.loads(one)["question"]
+            for one, other in zip(clean.read_text().splitlines(), typed.read_text().splitlines(), strict=True)
+            if json.loads(one)["recall@10"] != json.loads(other)["recall@10"]
+        ]
+
     def test_the_table_names_what_was_measured(self, talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "140")
         shown = self.run("eval", "locomo", str(talks), "--typos", "0.3")

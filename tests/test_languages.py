@@ -91,6 +91,14 @@ def test_the_language_of_most_records_serves_a_question_that_does_not_tell() -> 
     assert memory.recall("Haus")[0].why.words[0].like == ""
 
 
+def test_a_word_that_tells_no_language_is_tried_in_those_that_are_spoken() -> None:
+    memory = memory_on(MemoryStore())
+    train = memory.remember("Der Zug nach Hamburg fährt um neun", language="de")
+    memory.remember("hello world")
+    memory.remember("bonjour tout le monde")
+    assert [hit.record for hit in memory.recall("Züge")] == [train]
+
+
 @pytest.mark.parametrize(
     ("said", "asked"),
     [

@@ -163,6 +163,8 @@ def test_the_asking_share_is_that_of_the_content_words_in_questions(text: str, s
         "Whenever I mention a city, add its country.",
         "Reply in Danish.",
         "Going forward please keep it short",
+        "Keep your answers short.",
+        "Please don't use emojis",
     ],
 )
 def test_standing_instructions_are_recognised(text: str) -> None:
@@ -180,6 +182,10 @@ def test_standing_instructions_are_recognised(text: str) -> None:
         "Never been there.",
         "Always looking forward to it",
         "Never mind.",
+        "Never give up!",
+        "Never say never!",
+        "Please don't worry",
+        "When I ask him he hides",
         "Always use metric units. " * 100,  # a document
     ],
 )
@@ -300,6 +306,8 @@ def test_a_time_told_from_now_is_a_soft_preference_and_the_very_day_is_enough() 
     assert late > early > 0
     assert walk > 0  # it was that day
     assert not score(read("what did we eat last week?", view, asked), view).total()[2]
+    # Where no word leads anywhere, the time alone does.
+    assert score(read("last week?", view, asked), view).total().tolist()[:2] != [0, 0]
     # Where nothing was said at that time, the words are words.
     assert "yesterday" in {term.word for term in read("eat yesterday", view, date(2020, 1, 1)).asked}
     assert "yesterday" not in {term.word for term in read("eat yesterday", view, asked).asked}

@@ -126,6 +126,9 @@ def _measure(
     from recollect.evaluation.run import evaluate
     from recollect.opening import open as open_memory
 
+    for path in (per_question, plot):
+        if path is not None and not path.parent.is_dir():  # before an hour's work is done for nothing
+            raise StoreIOError(str(path), "its folder does not exist")
     peers = [name.strip() for name in compare.split(",") if name.strip()]
     with (
         open_memory(":memory:", embedder=settings.embedder or "none") as memory,

@@ -76,11 +76,12 @@ def reasons(hit: Hit) -> str:
     """Why, in a few words: each signal's part of the score, the words, and where they stand if not in the hit."""
     total = hit.score or 1.0
     shares = ((name, round(100 * share / total)) for name, share in hit.why.shares.items())
-    out = [" ".join(f"{name} {part}%" for name, part in shares if part) + ":"]
+    told = " ".join(f"{name} {part}%" for name, part in shares if part)
+    out = []
     for word in hit.why.words:
         shown = f"{word.word} as {word.like}" if word.like else word.word
         out.append(shown if word.own else f"{shown} (in {word.lent_by[0]})" if word.lent_by else shown)
-    return plain(" ".join([out[0], ", ".join(out[1:])]), 200)
+    return plain(": ".join(part for part in (told, ", ".join(out)) if part), 200)
 
 
 def show_hits(hits: Hits) -> None:

@@ -117,7 +117,7 @@ class Engine:
         if isinstance(operation, Recall) and self.vectors is not None:
             with self.store.read():  # a closed memory asks nobody
                 pass
-            asking = self.vectors.ask(operation.question)  # a model may be slow: before anything is opened
+            asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
         with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
             return self.read(operation, moment, line, scope, now, words, asking)
 

@@ -38,6 +38,7 @@ _PAGE = 500
 _QUESTIONS = 256
 #: After so many batches in a row of which nothing came, the embedder is given up.
 _GIVE_UP = 3
+_NO_VECTOR = "has made no vector yet: embed_all() does"
 
 
 class Asking(NamedTuple):
@@ -99,8 +100,17 @@ class VectorKeeper:
 
     # Questions
 
-    def ask(self, question: str) -> Asking:
-        """Embed a question. Never raises for what an embedder does: the note tells."""
+    def ask(self, question: str, line: Line) -> Asking:
+        """Embed a question. Never raises for what an embedder does: the note tells.
+
+        Where the namespace has no vector of this model there is nothing to compare, and the model is not asked.
+        """
+        try:
+            known = any(model.name == self.embedder.name for model, _ in self.store.models(line.namespace))
+        except StoreError as error:
+            return Asking(None, note=f"the dense signal is silent: {error}")
+        if not known:
+            return Asking(None, note=f"the dense signal is silent: {self.embedder.name} {_NO_VECTOR}")
         with self._turn:
             kept = self._questions.get(question)
         if kept is None:
@@ -136,7 +146,7 @@ class VectorKeeper:
             except StoreError as error:
                 return None, f"the dense signal is silent: {error}"
             if not len(held.index):
-                return None, f"the dense signal is silent: {model.name} has made no vector yet: embed_all() does"
+                return None, f"the dense signal is silent: {model.name} {_NO_VECTOR}"
             view = held.index.view(table)
         return view.score(asked, table, *self._floors), ""
 

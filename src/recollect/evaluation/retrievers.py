@@ -7,10 +7,10 @@ peers are optional (`pip install recollect[eval]`) and imported when they are as
 from __future__ import annotations
 
 import re
-import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,7 +58,7 @@ class Fts5:
 
     def __init__(self, records: Sequence[Record]) -> None:
         self._ids = [record.id for record in records]
-        self._database = sqlite3.connect(":memory:")
+        self._database = apsw.Connection(":memory:")
         self._database.execute("CREATE VIRTUAL TABLE turns USING fts5(text)")
         self._database.executemany("INSERT INTO turns (text) VALUES (?)", [(told(record),) for record in records])
 

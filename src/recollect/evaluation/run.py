@@ -45,7 +45,8 @@ class Answer:
     def to_json(self) -> dict[str, Any]:
         return {
             "namespace": self.asked.namespace,
-            "question": self.question,
+            "question": self.asked.text,
+            "typed": self.question,
             "category": self.asked.category,
             "evidence": list(self.asked.evidence),
             "ranking": list(self.ranking),
@@ -126,6 +127,8 @@ def evaluate(
         for namespace in memory.namespaces():
             memory.namespace(namespace).embed_all()
     asked = list(answerable(data, memory))
+    if not asked:
+        raise InvalidArgumentError("data", data.name, "has no question whose evidence is held")
     answers: dict[str, list[Answer]] = {name: [] for name in ("recollect", *peers)}
     for namespace, group in groupby(asked, key=lambda each: each.namespace):
         here = memory.namespace(namespace)

@@ -69,7 +69,10 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
         for phrase in dates.relative:
             spoken = spoken.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
-    wanted = [(term.term, term.word) for term in terms(spoken, _language(text, view, tag))]
+    language = _language(text, view, tag)
+    wanted = [(term.term, term.word) for term in terms(spoken, language)]
+    if not known(tag):
+        wanted = [(_known_stem(term, word, view), word) for term, word in wanted]
     wanted = [each for each in wanted if each[1] not in misspelt] or wanted
     asked = tuple(asked_terms(view, wanted))
     kept = {query.term for query in asked}
@@ -87,6 +90,15 @@ def _language(text: str, view: WordView, tag: str | None) -> str:
     own = language_of(text)
     spoken = CODES.index(own)
     return own if spoken < len(counts) and counts[spoken] else CODES[int(counts.argmax())] if len(counts) else own
+
+
+def _known_stem(term: str, word: str, view: WordView) -> str:
+    """The term of a word; where nobody uses it, that of a language in which the word is used, the commonest first."""
+    counts = view.table.languages
+    if not word or np.count_nonzero(counts) < 2 or view.known(term):
+        return term
+    spoken = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-int(counts[code]), code))
+    return next((other for code in spoken if view.known(other := stem(word, CODES[code]))), term)
 
 
 def _in_spans(dates: Named, table: Table) -> Flags:
@@ -250,6 +262,8 @@ def score(question: Question, view: WordView, dense: Dense | None = None) -> Sco
     relevant = (words.total() > 0) | Dates.exact(question, view)
     if dense is not None:
         relevant |= dense.admits
+    if not relevant.any():  # no word leads anywhere: what is of the time that is named may still be meant
+        relevant = (Dates().shares(question, view, words) > 0) & view.table.alive[: view.table.count]
     for signal in SIGNALS:
         words.shares[signal.name] = np.where(relevant, signal.shares(question, view, words), 0)
     table = view.table

@@ -36,7 +36,7 @@ _CLAUSE = r"(?:^|[.!?:;\n]\s*|,\s*(?:and|but|so)\s+)(?:please,?\s+|and\s+|also,?
 #: After "always" or "never", a verb in the imperative: no participle, and nothing that tells what was or is.
 _IMPERATIVE = (
     r"(?!(?:a|an|the|been|had|here|there|happy|glad|good|great|nice|fun|mind|again|once|really|thought|knew|seen|done"
-    r"|gone|heard|felt|got|met|loved|in|on|at|as|so|too|more|less|that|this|my|your|his|her|our|their|i|you|he|she|it"
+    r"|gone|heard|felt|got|met|loved|saw|say|give|forget|quit|stop|up|ready|worth|in|on|at|as|so|too|more|less|that|this|my|your|his|her|our|their|i|you|he|she|it"
     r"|we|they|was|were|is|are|am|has|have|did|does|would|could|a)\b)(?!\w+(?:ed|ing)\b)[a-z]"
 )
 _INSTRUCTION = re.compile(
@@ -48,7 +48,11 @@ _INSTRUCTION = re.compile(
     rf"|{_CLAUSE}remember that i\b"
     rf"|{_CLAUSE}(?:call|address) me\s+(?!back|when|if|later|at|on|tomorrow|today|a|the|crazy|old)[a-z]"
     rf"|{_CLAUSE}(?:respond|reply|answer|write|speak)(?:\s+to me)?\s+(?:only\s+|always\s+)?in\s+[a-z]"
-    r"|\bwhen(?:ever)? i ask\b|\bplease (?:always|never)\b|\bi(?:'d like| want| would like) you to (?:always|never)\b"
+    rf"|{_CLAUSE}keep (?:your |the |all |any )?(?:answers?|replies|responses?|it|things) "
+    r"(?:short|brief|concise|simple)\b"
+    r"|\bplease (?:do not|don't) (?!worry|hesitate|mind|forget|give|be\b|feel|apologi)[a-z]"
+    r"|\bwhen(?:ever)? i ask\b(?! (?:him|her|them)\b)|\bplease (?:always|never)\b"
+    r"|\bi(?:'d like| want| would like) you to (?:always|never)\b"
     r"|\byou (?:should|must) (?:always|never)\b|\bmake sure (?:to|you|that you) (?:always|never)\b",
     re.IGNORECASE | re.MULTILINE,
 )
