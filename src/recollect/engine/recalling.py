@@ -26,10 +26,10 @@ from recollect.stores.base import Line, View
 _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.
 STANDING = 10
-#: Confidence is 1 / (1 + exp(4.41 - 2.48 f)), where f is the score times the root of what the question weighs: the
+#: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
 #: memories.
-_CONFIDENCE = ("4.41", "2.48")
+_CONFIDENCE = ("4.42", "2.50")
 
 
 def recall(
