@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Longer texts are cut in tables; `recollect show` has them whole.
 _SHOWN = 300
+#: From so many columns on, an id of 36 characters is not broken.
+_ROOMY = 110
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -57,6 +59,12 @@ def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence
     console().print(out)
 
 
+def _whole(ids: Iterable[str]) -> dict[str, Any]:
+    """The column of ids: unbroken, so that they can be copied, where that leaves room for the text."""
+    widest = min(36, max(map(len, ids), default=0))
+    return {"overflow": "fold", "max_width": 36, "min_width": widest if console().width >= _ROOMY else None}
+
+
 def when(record: Record) -> str:
     return record.time.strftime("%Y-%m-%d %H:%M") if record.time else ""
 
@@ -90,7 +98,7 @@ def show_hits(hits: Hits) -> None:
         (
             ("score", {"justify": "right"}),
             ("sure", {"justify": "right"}),
-            ("id", {"overflow": "fold", "max_width": 36}),
+            ("id", _whole(hit.record.id for hit in hits)),
             ("when", {"no_wrap": True}),
             ("who", {}),
             ("what", {"ratio": 3, "overflow": "fold"}),
@@ -128,7 +136,7 @@ def show_records(records: Sequence[Record]) -> None:
     """Records as a table."""
     table(
         (
-            ("id", {"overflow": "fold", "max_width": 36}),
+            ("id", _whole(record.id for record in records)),
             ("kind", {}),
             ("when", {"no_wrap": True}),
             ("who", {}),
