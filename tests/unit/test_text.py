@@ -51,7 +51,6 @@ class TestEnglish:
             ("think thought thinking", "think"),
             ("child children kid kids", "child"),
             ("mouse mice", "mous"),
-            ("life lives", "life"),
             ("leave leaves left leaving", "leav"),  # of leaving people tell more than of leaves
             ("live lives lived", "live"),
             ("leave left", "leav"),
@@ -64,7 +63,7 @@ class TestEnglish:
 
     def test_every_irregular_form_has_the_stem_of_its_base(self) -> None:
         assert all(stem(form) == stem(base) for form, base in IRREGULAR.items() if IRREGULAR.get(base, base) == base)
-        assert len(IRREGULAR) == 214
+        assert len(IRREGULAR) == 210
 
     @pytest.mark.parametrize("apostrophe", ["'", "\u2019", "\u2018", "\u02bc", "\uff07"])
     def test_apostrophes_of_every_kind_are_one(self, apostrophe: str) -> None:
