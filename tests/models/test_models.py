@@ -13,6 +13,7 @@ from recollect.embedding.base import embedded
 from recollect.embedding.environment import embedder_from
 from recollect.embedding.model2vec import Model2Vec
 from recollect.embedding.sentence_transformers import SentenceTransformers
+from recollect.errors import EmbedderError
 from recollect.vectors import cosine
 
 # What the libraries warn of is not ours to mend.
@@ -63,7 +64,9 @@ def test_a_model_that_is_nowhere_is_told(folder: str, tmp_path: Path) -> None:
         memory.remember("a cat", id="a")
         hits = memory.recall("cat")
         assert [hit.record.id for hit in hits] == ["a"]
-        assert "cannot be loaded" in hits.plan.notes[0]
+        assert "has made no vector yet" in hits.plan.notes[0]  # there is nothing to compare, so it is not asked
+        with pytest.raises(EmbedderError, match="cannot be loaded"):
+            memory.embed_all()
 
 
 def test_a_static_model_embeds_what_its_table_says(tmp_path: Path) -> None:
