@@ -9,7 +9,9 @@ from typing import Any
 from hypothesis import strategies as st
 
 from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.kernels import SHARES, Kernels
 from recollect.indexes.ranking import ranked
+from recollect.indexes.scores import Scores, of_words
 from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
 
@@ -102,6 +104,29 @@ def made_of(held: Iterable[Document]) -> WordIndex:
     return index
 
 
+def places(scores: Scores) -> dict[int, int]:
+    """Document number -> its place in the scores."""
+    return {number: place for place, number in enumerate(scores.numbers.tolist())}
+
+
+def total_of(scores: Scores, number: int) -> int:
+    """The score of a document, 0 where the question does not reach it."""
+    place = places(scores).get(number)
+    return 0 if place is None else int(scores.totals[place])
+
+
+def share_of(scores: Scores, number: int, name: str) -> int:
+    """The share of a signal in a document's score."""
+    place = places(scores).get(number)
+    return 0 if place is None else int(scores.shares[place, SHARES.index(name)])
+
+
+def order_of(scores: Scores, kernels: Kernels | None = None) -> list[int]:
+    """The documents that a question reaches, best first."""
+    order = ranked(kernels or scores.asked.kernels, scores.numbers, scores.totals, scores.asked.view.table)
+    return [int(scores.numbers[place]) for place in order]
+
+
 def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
     """All that a view says, by id: what has to be the same, to the bit, wherever the same is held."""
     out: dict[str, Any] = {}
@@ -109,20 +134,22 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
     numbers = {record_id: table.number(record_id) for record_id in ids if table.number(record_id) >= 0}
     out["held"] = sorted(numbers)
     out["count"] = (table.live_count, table.tokens)
-    out["mask"] = sorted(table.ids[at] for at, flag in enumerate(table.mask(ids)) if flag)
+    out["mask"] = sorted(table.id(at) for at, flag in enumerate(table.mask(ids)) if flag)
     for question in QUESTIONS:
         asked = asked_terms(view, [(term.term, term.word) for term in terms(question)])
-        scores = view.score(asked)
-        total = scores.total()
+        scores = of_words(view, asked)
+        reached = places(scores)
+        by_id = {record_id: reached[at] for record_id, at in numbers.items() if at in reached}
+        matches = scores.matches(list(by_id.values()))
         out[question] = (
             sorted(asked),
             scores.mass,
-            [table.ids[number] for number in ranked(total, table)],
+            [table.id(number) for number in order_of(scores)],
             {
-                record_id: (*(int(scores.shares[name][at]) for name in sorted(scores.shares)), scores.matches([at])[0])
-                for record_id, at in numbers.items()
+                record_id: (tuple(scores.shares[place].tolist()), found)
+                for (record_id, place), found in zip(by_id.items(), matches, strict=True)
             },
-            sum(int(share) for share in total) - sum(int(total[at]) for at in numbers.values()),  # of nobody: 0
+            len(reached) - len(by_id),  # of nobody: 0
         )
     return out
 

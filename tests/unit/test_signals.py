@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from recollect.engine.indexing import document_of
+from recollect.engine.encoding import document_of
 from recollect.indexes.documents import NONE
 from recollect.indexes.fixed import SHARE_BITS
 from recollect.indexes.signals import read, score

@@ -9,6 +9,7 @@ from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of, reference_scores
 
 from recollect.indexes.documents import NEVER, NONE, Document, Documents
+from recollect.indexes.scores import of_words
 from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
 
@@ -20,7 +21,7 @@ def asked(view: WordView, question: str) -> list[QueryTerm]:
 
 
 def score(view: WordView, question: str, record_id: str) -> float:
-    return int(view.score(asked(view, question)).total()[view.table.number(record_id)]) / UNIT
+    return own.total_of(of_words(view, asked(view, question)), view.table.number(record_id)) / UNIT
 
 
 class TestFormulas:
@@ -95,17 +96,17 @@ class TestFormulas:
         order = [table.number("z")]
         while table.after[order[-1]] != NONE:
             order.append(int(table.after[order[-1]]))
-        assert [table.ids[at] for at in order] == ["z", "x", "y"]
+        assert [table.id(int(at)) for at in order] == ["z", "x", "y"]
 
     def test_inverse_frequencies_are_mixed(self) -> None:
         held = [document(f"r{at}", "tea") for at in range(3)] + [document("b", "boat boat boat")]
         view = made_of(held).view()
-        scores = view.score([QueryTerm("tea", "tea", 65_536), QueryTerm("boat", "boat", 65_536)])
+        scores = of_words(view, [QueryTerm("tea", "tea", 65_536), QueryTerm("boat", "boat", 65_536)])
         # N = 4, T = 6; tea: df 3, cf 3; boat: df 1, cf 3.
         tea, boat = (0.35667494 + 0.91629073) / 2, (1.20397280 + 0.91629073) / 2
         assert scores.mass == pytest.approx(2.5 * (tea + boat) * 65_536, rel=1e-4)
         expected = boat / (tea + boat) * 3 / (3 + 0.6 + 0.0225 * 3)
-        assert int(scores.total()[view.table.number("b")]) / UNIT == pytest.approx(expected, rel=1e-4)
+        assert own.total_of(scores, view.table.number("b")) / UNIT == pytest.approx(expected, rel=1e-4)
 
     def test_a_word_that_nobody_said_weighs_in_the_whole(self) -> None:
         view = made_of([document("a", "tea"), document("b", "red boat")]).view()
@@ -119,19 +120,19 @@ class TestFormulas:
 
     def test_an_empty_index_and_an_empty_question_score_nothing(self) -> None:
         empty = WordIndex().view()
-        assert list(empty.score(asked(empty, "tea boat")).total()) == []
+        assert not len(of_words(empty, asked(empty, "tea boat")).numbers)
         view = made_of([document("a", "tea")]).view()
-        assert list(view.score([]).total()) == [0]
+        assert not len(of_words(view, []).numbers)
 
     @given(own.collections(), st.sampled_from(own.QUESTIONS))
     def test_scores_are_those_of_the_formulas_in_floating_point(self, held: list[Document], question: str) -> None:
         view = made_of(held).view()
         wanted = asked(view, question)
-        scores = view.score(wanted)
+        scores = of_words(view, wanted)
         expected, whole = reference_scores(held, wanted)
         assert scores.mass / 65_536 == pytest.approx(whole, rel=1e-3, abs=1e-3)
         for each in held:
-            found = int(scores.total()[view.table.number(each.id)]) / UNIT
+            found = own.total_of(scores, view.table.number(each.id)) / UNIT
             assert found == pytest.approx(expected[each.id], rel=1e-3, abs=1e-3)
             assert (found > 0) == (expected[each.id] > 0)
 
@@ -152,15 +153,13 @@ class TestShares:
     @given(own.collections(), st.sampled_from(own.QUESTIONS))
     def test_shares_sum_to_the_score_exactly(self, held: list[Document], question: str) -> None:
         view = made_of(held).view()
-        scores = view.score(asked(view, question))
-        total = scores.total()
-        for each in held:
-            at = view.table.number(each.id)
-            matches = scores.matches([at])[0]
-            assert sum(match.share for match in matches) == total[at] <= UNIT
-            assert sum(match.own for match in matches if not match.like) == scores.shares["words"][at]
-            assert sum(match.own for match in matches if match.like) == scores.shares["trigram"][at]
-            assert sum(match.share - match.own for match in matches) == scores.shares["context"][at]
+        scores = of_words(view, asked(view, question))
+        for number, place in own.places(scores).items():
+            matches = scores.matches([place])[0]
+            assert sum(match.share for match in matches) == scores.totals[place] <= UNIT
+            assert sum(match.own for match in matches if not match.like) == own.share_of(scores, number, "words")
+            assert sum(match.own for match in matches if match.like) == own.share_of(scores, number, "trigram")
+            assert sum(match.share - match.own for match in matches) == own.share_of(scores, number, "context")
             assert all(0 <= match.own <= match.share for match in matches)
             assert [match.share for match in matches] == sorted((match.share for match in matches), reverse=True)
 
@@ -170,13 +169,15 @@ class TestShares:
     ) -> None:
         view = made_of(held).view()
         wanted = asked(view, question)
-        scores = view.score(wanted)
+        scores = of_words(view, wanted)
         by_word = {(query.word, query.like): query.term for query in wanted}
+        reached = own.places(scores)
         for each in held:
             turns = sorted((other for other in held if other.session == each.session), key=lambda other: other.place)
             at = turns.index(each)
             near = [*reversed(turns[max(0, at - 4) : at]), *turns[at + 1 : at + 5]] if each.session else []
-            for match in scores.matches([view.table.number(each.id)])[0]:
+            place = reached.get(view.table.number(each.id))
+            for match in scores.matches([place])[0] if place is not None else ():
                 term = by_word[match.word, match.like]
                 having = tuple(other.id for other in near if term in [held.term for held in other.terms])
                 assert match.lent_by == having
@@ -188,8 +189,8 @@ class TestShares:
             document("b", "red boats", session="s", position=1),
         ]
         view = made_of(held).view()
-        scores = view.score(asked(view, "lihgthouse Boat"))
-        first, second = scores.matches([view.table.number("b")])[0]
+        scores = of_words(view, asked(view, "lihgthouse Boat"))
+        first, second = scores.matches([own.places(scores)[view.table.number("b")]])[0]
         assert (first.word, first.like, first.lent_by) == ("boat", "", ())
         assert (second.word, second.like, second.own, second.lent_by) == ("lihgthouse", "lighthouse", 0, ("a",))
 
@@ -256,10 +257,10 @@ class TestDerived:
         index.apply((), [document(f"o{at}", "tea") for at in range(3)])
         fork.apply((), [document(f"f{at}", "boat") for at in range(5)])
         view = fork.view()
-        assert [view.table.ids[at] for at in view.postings("tea")[0]] == ["a"]
+        assert [view.table.id(int(at)) for at in view.postings("tea")[0]] == ["a"]
         fork.apply((), [document("more", "tea")])
-        assert [fork.view().table.ids[at] for at in fork.view().postings("tea")[0]] == ["a", "more"]
-        assert [index.view().table.ids[at] for at in index.view().postings("tea")[0]] == ["a", "o0", "o1", "o2"]
+        assert [fork.view().table.id(int(at)) for at in fork.view().postings("tea")[0]] == ["a", "more"]
+        assert [index.view().table.id(int(at)) for at in index.view().postings("tea")[0]] == ["a", "o0", "o1", "o2"]
 
     def test_a_fork_of_a_fork_does_not_see_it_either(self) -> None:
         index = made_of([document("a", "tea")])
@@ -267,10 +268,10 @@ class TestDerived:
         index.apply((), [document(f"o{at}", "tea") for at in range(3)])
         first.apply((), [document(f"f{at}", "boat") for at in range(5)])
         second = first.fork()
-        assert [second.view().table.ids[at] for at in second.view().postings("tea")[0]] == ["a"]
+        assert [second.view().table.id(int(at)) for at in second.view().postings("tea")[0]] == ["a"]
         second.apply((), [document("more", "tea")])
-        assert [second.view().table.ids[at] for at in second.view().postings("tea")[0]] == ["a", "more"]
-        assert [first.view().table.ids[at] for at in first.view().postings("tea")[0]] == ["a"]
+        assert [second.view().table.id(int(at)) for at in second.view().postings("tea")[0]] == ["a", "more"]
+        assert [first.view().table.id(int(at)) for at in first.view().postings("tea")[0]] == ["a"]
 
     def test_a_word_form_that_is_gone_stands_in_for_nothing(self) -> None:
         """Though another form of its stem is still there."""
@@ -343,7 +344,7 @@ class TestNumbers:
         for view, then in views:
             numbers = {each: view.table.number(each) for each in own.IDS}
             assert {each for each, number in numbers.items() if number != NONE} == then
-            assert all(view.table.ids[number] == each for each, number in numbers.items() if number != NONE)
+            assert all(view.table.id(int(number)) == each for each, number in numbers.items() if number != NONE)
             assert view.table.live_count == len(then)
 
     def test_to_remove_what_is_not_there_changes_nothing(self) -> None:

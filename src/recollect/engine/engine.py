@@ -57,8 +57,11 @@ from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
 from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
 from recollect.stores.fulltext import FullText, Told
+from recollect.stores.segments import SegmentFiles
 from recollect.stores.vectors import VectorStore
 
+#: Indexes together take at most so much memory; those that were not asked for the longest are let go first.
+INDEX_BYTES = 2**31
 #: Bulk writes commit once for so many items.
 BULK = 1000
 WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Clear, Batch)
@@ -74,15 +77,15 @@ class Engine:
         self.clock = clock
         self.intake = intake
         self.feed = Feed()
-        self.keeper = IndexKeeper()
         facts = store.facts()
-        folder = None if store.path == ":memory:" or facts.get("read_only") else store.path + ".index"
-        self._fulltext = FullText(folder, str(facts["uuid"]))
+        uuid, read_only = str(facts["uuid"]), bool(facts.get("read_only"))
+        folder = None if store.path == ":memory:" else store.path + ".index"
+        files = None if folder is None else SegmentFiles(folder, uuid, read_only=read_only)
+        self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=INDEX_BYTES)
+        self._fulltext = FullText(None if read_only else folder, uuid)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
-            folder = None if store.path == ":memory:" else store.path + ".index"
-            kept = VectorStore(folder, str(facts["uuid"]), read_only=bool(facts.get("read_only")))
-            self.vectors = VectorKeeper(embedder, kept)
+            self.vectors = VectorKeeper(embedder, VectorStore(folder, uuid, read_only=read_only))
 
     def now(self) -> datetime:
         """The clock's time. Raises: InvalidArgumentError where it is naive."""
@@ -341,6 +344,7 @@ class Engine:
         try:
             self.feed.close()
         finally:
+            self.keeper.close()
             self.store.close()
             self._fulltext.close()
             if self.vectors is not None:

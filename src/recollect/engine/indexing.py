@@ -1,76 +1,41 @@
 """Keeping indexes in step with the ledger.
 
-There is one index for each line, made when it is first asked for and caught up by seq: a reader that finds newer
-commits applies just what they touched. Views of it are immutable; a reader whose moment is older than the index has
-already reached is told to look again, since a newer moment exists.
+There is one index for each line, made or loaded when it is first asked for and caught up by seq: a reader that finds
+newer commits applies just what they touched. Views of it are immutable; a reader whose moment is older than the index
+has already reached is told to look again, since a newer moment exists.
+
+A worker in the background merges what came since into a new segment, keeps it in a file, and lets the index go on from
+it. Indexes that were not asked for the longest are let go where all together take more memory than they may.
 """
 
 from __future__ import annotations
 
-import json
+import logging
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from queue import SimpleQueue
+from typing import NamedTuple
 
-from recollect.embedding.base import text_digest
-from recollect.indexes.documents import NEVER, Document, civil_of
-from recollect.indexes.fixed import ONE
+from recollect.engine.encoding import document_of, rules
+from recollect.errors import RecollectError
+from recollect.indexes.merging import merged
 from recollect.indexes.merkle import EMPTY
+from recollect.indexes.segments import Builder
 from recollect.indexes.words import WordIndex, WordView
-from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Line, View
-from recollect.text.answers import offered
-from recollect.text.languages import CODES
-from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
-from recollect.text.words import ends_with_question, language_of, terms
+from recollect.stores.base import Line, Store, View
+from recollect.stores.segments import Made, SegmentFiles
 
-
-def text_of(record: Record) -> str:
-    """What is embedded of a record: its text and what an attached picture shows, after the name of its speaker.
-
-    The name makes a vector that of what this person said, which questions about people are nearer to.
-    """
-    caption = record.metadata.get("caption")
-    text = f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
-    return f"{record.speaker}: {text}" if record.speaker and text.strip() else text
-
-
-def digest_of(record: Record) -> bytes:
-    """What the vectors of a record's text are kept under; b"" where there is no text to embed.
-
-    It is of those, too, whom a scope can be about: else a scope could tell by a vector that another has said the same.
-    """
-    text = text_of(record)
-    whose = [record.user, record.agent, record.conversation]
-    return text_digest(json.dumps([*whose, text])) if text.strip() else b""
-
-
-def document_of(record: Record) -> Document:
-    """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`)."""
-    caption = record.metadata.get("caption")
-    language = language_of(record.text, record.language)
-    words = list(terms(record.text, language))
-    if isinstance(caption, str):
-        words.extend(terms(caption, language))
-    micros = -(2**63) if record.time is None else microseconds(record.time)
-    return Document(
-        id=record.id,
-        terms=words,
-        session=None if record.conversation is None else (record.conversation, record.session or ""),
-        place=(-1 if record.position is None else record.position, micros, record.id),
-        asks=ends_with_question(record.text),
-        micros=micros,
-        expires=NEVER if record.expires is None else microseconds(record.expires),
-        speaker=record.speaker or ("\0" + record.role if record.role else ""),
-        names=tuple(term.term for term in terms(record.speaker or "")),
-        weight=int(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags) * ONE),
-        civil=0 if record.time is None else civil_of(record.time.date()),
-        offers=offered(record.text),
-        language=CODES.index(language),
-        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags),
-        text=digest_of(record),
-    )
+_log = logging.getLogger("recollect")
+#: A smaller index is made anew as fast as it is loaded.
+KEPT_FROM = 1000
+#: What came since is merged into the segment when it is so many documents, and such a part of it.
+MERGED_FROM, MERGED_PART = 1000, 8
+#: A document that is not in a segment takes about so much memory.
+_TAIL_BYTES = 1500
+#: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
+_LAG = 20
 
 
 @dataclass
@@ -79,38 +44,185 @@ class _Kept:
     seq: int = 0
     root: bytes = EMPTY
     view: WordView | None = None
+    merging: bool = False
+    turn: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def nbytes(self) -> int:
+        segment = self.index.segment
+        held, nbytes = (0, 0) if segment is None else (segment.count, segment.nbytes)
+        return nbytes + (self.index.documents.count - held) * _TAIL_BYTES
+
+
+class _Task(NamedTuple):
+    line: Line
+    kept: _Kept
 
 
 class IndexKeeper:
-    """The indexes of a store."""
+    """The indexes of a store.
 
-    def __init__(self) -> None:
-        self._kept: dict[Line, _Kept] = {}
+    files    where segments are kept; None keeps none
+    digests  whether documents carry the digests that vectors are kept under
+    budget_bytes  how much memory all indexes together may take; at least one is held
+    """
+
+    def __init__(self, store: Store, files: SegmentFiles | None, *, digests: bool, budget_bytes: int) -> None:
+        self._store = store
+        self._files = files
+        self._digests = digests
+        self._rules = rules(digests)
+        self._budget_bytes = budget_bytes
+        self._kept: dict[Line, _Kept] = {}  # the one that was asked for last comes last
         self._turn = threading.Lock()
+        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+        self._closed = False
 
     def view(self, moment: View, line: Line) -> WordView | None:
         """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
 
-        Cost: in proportion to the commits since the index was last asked for; at first, to what is held.
+        Cost: in proportion to the commits since the index was last asked for; at first, to what is held, unless a file
+        has it.
         """
         head = moment.head(line)
-        seq = head.seq
-        with self._turn:
-            kept = self._kept.setdefault(line, _Kept())
-            if seq < kept.seq:
+        kept = self._of(line)
+        with kept.turn:
+            if head.seq < kept.seq:
                 return None
-            if seq == kept.seq and head.root.hash != kept.root:
-                kept = self._kept[line] = _Kept()  # another history: the file was put back from a copy
-            if seq > kept.seq:
-                try:
-                    self._catch_up(kept, moment, line)
-                except BaseException:
-                    del self._kept[line]  # half caught up is no index: the next reader starts anew
-                    raise
-                kept.seq, kept.root, kept.view = seq, head.root.hash, None
+            if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
+                return kept.view
+            try:
+                self._bring_up(kept, moment, line)
+            except BaseException:
+                self._let_go(line, kept)  # half caught up is no index: the next reader starts anew
+                raise
             if kept.view is None:
                 kept.view = kept.index.view()
-            return kept.view
+            view = kept.view
+        self._keep_within_budget()
+        return view
+
+    def _of(self, line: Line) -> _Kept:
+        with self._turn:
+            kept = self._kept.pop(line, None) or _Kept()
+            self._kept[line] = kept
+            return kept
+
+    def _let_go(self, line: Line, kept: _Kept) -> None:
+        with self._turn:
+            if self._kept.get(line) is kept:
+                del self._kept[line]
+
+    def _bring_up(self, kept: _Kept, moment: View, line: Line) -> None:
+        head = moment.head(line)
+        if kept.seq == head.seq and kept.root != head.root.hash:
+            kept.seq = 0  # another history: the file was put back from a copy
+        if kept.seq == 0 and head.seq:
+            self._begin(kept, moment, line)
+        if head.seq > kept.seq:
+            apply_changed(kept.index, moment, line, moment.changed(line, kept.seq), digests=self._digests)
+            kept.view = None
+        kept.seq, kept.root = head.seq, head.root.hash
+        self._merge_where_due(kept, line)
+
+    def _begin(self, kept: _Kept, moment: View, line: Line) -> None:
+        """From the segment that was kept, or from the records."""
+        kept.view = None
+        head = moment.head(line)
+        found = self._files.read(line, self._rules) if self._files is not None else None
+        if found is not None:
+            segment, about = found
+            then = next(moment.commits(line, about.seq - 1, 1), None)
+            if then is not None and then.root.hash.hex() == about.root:
+                kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, then.root.hash
+                return
+            _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
+        builder = Builder()
+        for _, stored in moment.versions(line):
+            builder.add(document_of(Record.load(stored.payload), digests=self._digests))
+        kept.index, kept.seq, kept.root = WordIndex(builder.segment()), head.seq, head.root.hash
+        if len(builder) >= KEPT_FROM and self._files is not None:
+            self._give(line, kept)
+
+    def _merge_where_due(self, kept: _Kept, line: Line) -> None:
+        index = kept.index
+        held = 0 if index.segment is None else index.segment.count
+        came = index.documents.count - held
+        died = index.documents.count - index.documents.live_count
+        if max(came, died) >= max(MERGED_FROM, held // MERGED_PART):
+            self._give(line, kept)
+
+    # The worker
+
+    def _give(self, line: Line, kept: _Kept) -> None:
+        """Let the worker merge an index and keep it in a file."""
+        with self._turn:
+            if kept.merging or self._closed:
+                return
+            kept.merging = True
+            if self._worker is None:
+                self._worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
+                self._worker.start()
+        self._tasks.put(_Task(line, kept))
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None:
+            try:
+                self._merge(*task)
+            except RecollectError as error:  # the store is closed, or cannot be read now: another time
+                _log.warning("an index could not be merged, which changes no answer: %s", error)
+            except MemoryError:
+                _log.warning("there is not enough memory to merge an index, which changes no answer")
+            finally:
+                task.kept.merging = False
+
+    def _merge(self, line: Line, kept: _Kept) -> None:
+        with kept.turn:
+            index, seq, root = kept.index, kept.seq, kept.root
+            view = index.view()
+        segment = index.segment
+        if segment is None or index.documents.count != segment.count or view.table.live_count != segment.count:
+            segment = merged(view)
+        if self._files is not None and segment.count >= KEPT_FROM:
+            self._files.write(line, segment, Made(self._rules, seq, root.hex()))
+        if segment is index.segment:
+            return
+        successor = WordIndex(segment)
+        # Caught up outside the lock while much is missing, so that no reader waits for it.
+        while True:
+            with self._store.read() as moment:
+                head = moment.head(line)
+                if head.seq < seq or self._closed:
+                    return
+                apply_changed(successor, moment, line, moment.changed(line, seq), digests=self._digests)
+                lag, seq, root = head.seq - seq, head.seq, head.root.hash
+            if lag <= _LAG:
+                break
+        with kept.turn:
+            if kept.index is index and kept.seq <= seq:
+                kept.index, kept.seq, kept.root, kept.view = successor, seq, root, None
+
+    def close(self) -> None:
+        """Let the worker end what it is doing."""
+        with self._turn:
+            self._closed = True
+            worker = self._worker
+        if worker is not None:
+            self._tasks.put(None)
+            worker.join()
+        with self._turn:
+            self._kept.clear()
+
+    # What is held
+
+    def _keep_within_budget(self) -> None:
+        with self._turn:
+            held = sum(each.nbytes for each in self._kept.values())
+            for line in list(self._kept)[:-1]:
+                if held <= self._budget_bytes:
+                    return
+                held -= self._kept.pop(line).nbytes
 
     def drop(self, line: Line) -> None:
         """Let the index of a line be made anew."""
@@ -120,23 +232,14 @@ class IndexKeeper:
     def fork(self, moment: View, line: Line) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
         self.view(moment, line)
-        with self._turn:
-            return self._kept[line].index.fork()
-
-    @staticmethod
-    def _catch_up(kept: _Kept, moment: View, line: Line) -> None:
-        if kept.seq == 0:
-            records = (Record.load(stored.payload) for _, stored in moment.versions(line))
-            # In the order of their places, so that turns are appended and not put between others.
-            documents = sorted(map(document_of, records), key=lambda document: (document.place, document.id))
-            kept.index.apply((), documents)
-        else:
-            apply_changed(kept.index, moment, line, moment.changed(line, kept.seq))
+        kept = self._of(line)
+        with kept.turn:
+            return kept.index.fork()
 
 
-def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str]) -> None:
+def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str], *, digests: bool = True) -> None:
     """Bring the records of some ids up to the moment: take each out, and put in what it is now."""
     changed = list(changed)
     stored = (moment.get(line, record_id) for record_id in changed)
-    documents = [document_of(Record.load(version.payload)) for version in stored if version is not None]
+    documents = [document_of(Record.load(each.payload), digests=digests) for each in stored if each is not None]
     index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))

@@ -16,9 +16,11 @@ from recollect.engine.vectors import Asking
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
+from recollect.indexes.kernels import SHARES
 from recollect.indexes.ranking import ranked
+from recollect.indexes.scores import Scores
 from recollect.indexes.signals import read, score
-from recollect.indexes.words import Scores, WordView
+from recollect.indexes.words import WordView
 from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
@@ -59,24 +61,18 @@ def recall(
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
     dense, note = (None, "") if asking is None else asking.score(line, words.table)
     scores = score(question, words, dense)
-    total = scores.total()
     where = AllOf.of(scope.filter, operation.where)
     narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
-    passed = int(np.count_nonzero(total))
+    totals = scores.totals
     if narrowed is not None:
-        total = total * words.table.mask(narrowed)
+        totals = totals * words.table.mask(narrowed)[scores.numbers]
     chosen: list[tuple[int, Record]] = []
-    for number in ranked(total, words.table):
-        stored = moment.get(line, words.table.ids[number])
-        if stored is None:  # the index and the moment belong together, so the tables are not what they were
-            raise DamagedStoreError(
-                f"namespace {line.namespace!r}", f"record {words.table.ids[number]!r} cannot be found"
-            )
-        record = Record.load(stored.payload)
+    for place in ranked(scores.asked.kernels, scores.numbers, totals, words.table):
+        record = _record(moment, line, words.table.id(int(scores.numbers[place])))
         if where.matches(record):
-            if operation.min_confidence and _confidence(int(total[number]), scores) < operation.min_confidence:
+            if operation.min_confidence and _confidence(int(totals[place]), scores) < operation.min_confidence:
                 break  # all that follow score less
-            chosen.append((number, record))
+            chosen.append((place, record))
             if len(chosen) == operation.k:
                 break
     hits = _hits(chosen, scores)
@@ -86,30 +82,42 @@ def recall(
         operation.k,
         question.asked,
         scores.mass * 2 / 5 / ONE,
-        passed,
+        int(np.count_nonzero(scores.totals)),
         narrowed is not None,
         (note,) if note else (),
         None if asking is None or scope.fixed else asking.reached(moment, line),
+        scores.asked.kernels.name,
     )
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
     return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)
 
 
+def _record(moment: View, line: Line, record_id: str) -> Record:
+    stored = moment.get(line, record_id)
+    if stored is None:  # the index and the moment belong together, so the tables are not what they were
+        raise DamagedStoreError(f"namespace {line.namespace!r}", f"record {record_id!r} cannot be found")
+    return Record.load(stored.payload)
+
+
 def _standing(moment: View, line: Line, words: WordView, scores: Scores, where: Filter) -> tuple[Hit, ...]:
     """The standing instructions and preferences: those that fit the question best, then the newest."""
     table = words.table
-    marked = (table.standing[: table.count] != 0) & table.alive[: table.count]
-    total = scores.total()
+    marked = table.governing
+    if not marked:
+        return ()
+    places = np.flatnonzero(np.isin(scores.numbers, marked)).tolist()
+    reached = {int(scores.numbers[place]): place for place in places}
+    totals = {number: int(scores.totals[place]) for number, place in reached.items()}
     order = sorted(
-        (int(number) for number in np.flatnonzero(marked)),
-        key=lambda number: (-int(total[number]), -int(table.micros[number]), table.ids[number].encode("utf-8")),
+        marked,
+        key=lambda number: (-totals.get(number, 0), -int(table.micros[number]), table.id(number).encode("utf-8")),
     )
-    chosen: list[tuple[int, Record]] = []
+    chosen: list[tuple[int | None, Record]] = []
     for number in order:
-        stored = moment.get(line, table.ids[number])
-        if stored is not None and where.matches(record := Record.load(stored.payload)):
-            chosen.append((number, record))
+        record = _record(moment, line, table.id(number))
+        if where.matches(record):
+            chosen.append((reached.get(number), record))
             if len(chosen) == STANDING:
                 break
     return _hits(chosen, scores)
@@ -120,16 +128,18 @@ def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
     return [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
 
 
-def _hits(chosen: Sequence[tuple[int, Record]], scores: Scores) -> tuple[Hit, ...]:
-    """Documents and their records as hits, explained."""
+def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
+    """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
+    places = [place for place, _ in chosen if place is not None]
+    found = iter(zip(scores.shares[places].tolist(), scores.matches(places), strict=True))
     out = []
-    for (number, record), matches in zip(chosen, scores.matches([number for number, _ in chosen]), strict=True):
-        shares = {name: int(column[number]) for name, column in scores.shares.items()}
-        whole = sum(shares.values())
+    for place, record in chosen:
+        shares, matches = next(found) if place is not None else ([], [])
+        whole = sum(shares)
         words = tuple(
             Word(match.word, match.like, match.share / _WHOLE, match.own / _WHOLE, match.lent_by) for match in matches
         )
-        why = Why({name: share / _WHOLE for name, share in shares.items() if share}, words)
+        why = Why({name: share / _WHOLE for name, share in zip(SHARES, shares, strict=False) if share}, words)
         out.append(Hit(record=record, score=whole / _WHOLE, confidence=_confidence(whole, scores), why=why))
     return tuple(out)
 

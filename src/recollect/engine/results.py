@@ -137,6 +137,7 @@ class Plan:
     narrowed  whether an index of the store preselected records for the filter
     notes     what kept a signal from acting, in words
     vectors   the seq up to which every text has a vector; None where no embedder answered
+    kernels   what walked the postings, "numpy" or "numba"; they give the same bits
     """
 
     question: str
@@ -147,6 +148,7 @@ class Plan:
     narrowed: bool
     notes: tuple[str, ...] = ()
     vectors: int | None = None
+    kernels: str = "numpy"
 
 
 @dataclass(frozen=True, slots=True)

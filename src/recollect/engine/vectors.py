@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.embedding.base import Embedder, Floats, Supplied, embedded, floors_of
-from recollect.engine.indexing import digest_of, text_of
+from recollect.engine.encoding import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (
     EmbedderError,
@@ -135,8 +135,8 @@ class VectorKeeper:
         """The dense signal of each document of a table, and what to tell of it."""
         with self._turn:
             held = self._held.get((line, model))
-            if held is None or held.index.texts is not table.texts or held.life != self.store.life:
-                held = _Held(DenseIndex(table.texts, model.dimension), self.store.life)
+            if held is None or held.index.rows is not table.rows or held.life != self.store.life:
+                held = _Held(DenseIndex(table.rows, model.dimension), self.store.life)
                 self._held[line, model] = held
         with held.turn:
             try:

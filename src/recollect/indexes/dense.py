@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import NONE, Flags, Ints, Table
+from recollect.indexes.documents import NONE, Flags, Ints, Rows, Table
 from recollect.indexes.fixed import SHARE_BITS
 
 Floats = NDArray[np.float32]
@@ -98,11 +98,11 @@ def _fixed(cosine: float) -> int:
 class DenseIndex:
     """The vectors of a table's documents as they are gathered: one writer, any number of views.
 
-    texts   the table's column of text digests, which only grows. It tells which table this index belongs to.
+    rows   of the table, with the digests of the texts; they only grow. They tell which table this index belongs to.
     """
 
-    def __init__(self, texts: list[bytes], dimension: int) -> None:
-        self.texts = texts
+    def __init__(self, rows: Rows, dimension: int) -> None:
+        self.rows = rows
         self._matrix: Quantised = np.zeros((16, dimension), dtype=np.int16)
         self._used = 0
         self._row_of: dict[bytes, int] = {}
@@ -131,7 +131,7 @@ class DenseIndex:
         while len(self._rows) < table.count:
             self._rows = np.concatenate([self._rows, np.full_like(self._rows, NONE)])
         for number in range(self._seen, table.count):
-            digest = self.texts[number]
+            digest = self.rows.text(number)
             row = self._row_of.get(digest, NONE)
             self._rows[number] = row
             if row == NONE and digest:

@@ -2,29 +2,33 @@
 
 Numbers are given in order of arrival and never again: a record that changes gets a new number and its old one dies.
 Columns only grow at their end, so a view that remembers how many documents there were sees the same table for ever.
-What must change in the middle (a death, a turn put between two others) is done on copies, and views keep the old ones.
+What must change in the middle (a death, a turn put between two others, a count) is done on copies, and views keep the
+old ones. A table may begin with the documents of a segment, whose columns are then its own first part.
 
 Turns of a session are linked to the turn before and after; that is all that context needs.
 """
 
 from __future__ import annotations
 
+import heapq
 from bisect import bisect_left, insort
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.fixed import ONE
 from recollect.text.words import Term, folded
 
 Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Place = tuple[int, int, str]
+Session = tuple[str, str]
 NEVER = 2**63 - 1
 NONE = -1
 
@@ -48,7 +52,7 @@ class Document(NamedTuple):
 
     id: str
     terms: list[Term]
-    session: tuple[str, str] | None
+    session: Session | None
     place: Place
     asks: bool
     micros: int
@@ -72,39 +76,193 @@ def civil_of(day: date) -> int:
     return day.year << 9 | day.month << 5 | day.day
 
 
+#: The columns and how each is kept. `before` and `after` are document numbers, NONE where there is none.
+COLUMNS: dict[str, DTypeLike] = {
+    "length": np.int32,
+    "micros": np.int64,
+    "expires": np.int64,
+    "position": np.int64,
+    "session": np.int32,
+    "speaker": np.int32,
+    "weight": np.int32,
+    "civil": np.int32,
+    "offers": np.int8,
+    "language": np.int8,
+    "standing": np.int8,
+    "asks": np.bool_,
+    "alive": np.bool_,
+    "before": np.int32,
+    "after": np.int32,
+}
+#: Those that change in the middle.
+_CHANGING = ("alive", "before", "after")
+#: Columns grow by a quarter and at least so much.
+_LEAST_ROOM = 1024
+
+
+class _All(Protocol):
+    def all(self) -> list[str]: ...
+
+
+class First(Protocol):
+    """The documents that a table begins with, which lie in a segment."""
+
+    @property
+    def ids(self) -> _All: ...
+
+    count: int
+    columns: dict[str, NDArray[Any]]
+    speakers: list[tuple[str, tuple[str, ...]]]
+    session_count: int
+
+    def id(self, number: int) -> str: ...
+    def number(self, record_id: str) -> int: ...
+    def text(self, number: int) -> bytes: ...
+    def session(self, session: Session) -> int: ...
+    def session_key(self, number: int) -> Session: ...
+
+
+class Counts:
+    """Numbers that are counted up and down by index, and given out as they are at a moment."""
+
+    def __init__(self, values: Ints | None = None) -> None:
+        self._values: Ints = np.zeros(8, dtype=np.int64) if values is None else values
+        self._shared = values is not None
+
+    def add(self, index: int, amount: int) -> None:
+        if index >= len(self._values):
+            grown = np.zeros(index + index // 4 + 8, dtype=np.int64)
+            grown[: len(self._values)] = self._values
+            self._values, self._shared = grown, False
+        elif self._shared:
+            self._values, self._shared = self._values.copy(), False
+        self._values[index] += amount
+
+    def view(self) -> Ints:
+        self._shared = True
+        return self._values
+
+
+class Rows:
+    """What belongs to each document beside the columns: its record's id, and the digest of its text."""
+
+    def __init__(self, first: First | None = None) -> None:
+        self._first = first
+        self._ids: list[str] = []
+        self._texts: list[bytes] = []
+
+    def fork(self) -> Rows:
+        copy = Rows(self._first)
+        copy._ids, copy._texts = list(self._ids), list(self._texts)
+        return copy
+
+    def append(self, record_id: str, text: bytes) -> None:
+        self._ids.append(record_id)
+        self._texts.append(text)
+
+    def id(self, number: int) -> str:
+        """The id of a document's record."""
+        if self._first is None:
+            return self._ids[number]
+        count = self._first.count
+        return self._first.id(number) if number < count else self._ids[number - count]
+
+    def all(self, count: int) -> tuple[list[str], list[bytes]]:
+        """The ids and digests of the documents before a number."""
+        first = self._first
+        if first is None:
+            return self._ids[:count], self._texts[:count]
+        rest = count - first.count
+        texts = [first.text(number) for number in range(first.count)]
+        return first.ids.all() + self._ids[:rest], texts + self._texts[:rest]
+
+    def text(self, number: int) -> bytes:
+        """The digest that the vectors of a document's text are kept under."""
+        if self._first is None:
+            return self._texts[number]
+        count = self._first.count
+        return self._first.text(number) if number < count else self._texts[number - count]
+
+
+class Speakers:
+    """Who speaks: names and roles by number, and the terms of the names. Only ever added to."""
+
+    def __init__(self, known: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
+        self.number: dict[str, int] = {}
+        self.known: list[tuple[str, tuple[str, ...]]] = []
+        self.folded: list[str] = []  # "" for a role
+        self.by_term: dict[str, list[int]] = {}
+        for name, terms in known:
+            self.add(name, terms)
+
+    def fork(self) -> Speakers:
+        return Speakers(self.known)
+
+    def add(self, name: str, terms: tuple[str, ...]) -> int:
+        """The number of a speaker, given where there is none yet."""
+        number = self.number.get(name)
+        if number is None:
+            number = len(self.known)
+            self.known.append((name, terms))
+            self.folded.append("" if name.startswith("\0") else folded(name))
+            for term in terms:
+                self.by_term.setdefault(term, []).append(number)
+            self.number[name] = number
+        return number
+
+
 @dataclass(frozen=True)
 class Table:
-    """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view."""
+    """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view.
+
+    session_lengths  the number of tokens of each session's live documents, by its number
+    languages        how many live documents were read in each language, by its number
+    spoken           how many live documents each speaker has, by the speaker's number
+    sessions         gives the sessions by their numbers, later ones too
+    """
 
     count: int
     live_count: int
     tokens: int
-    length: Ints
-    asks: Flags
+    length: Numbers
     micros: Ints
     expires: Ints
-    session: Ints
-    speaker: Ints
-    weight: Ints
-    civil: Ints
-    offers: Ints
-    language: Ints
-    standing: Ints
+    position: Ints
+    session: Numbers
+    speaker: Numbers
+    weight: Numbers
+    civil: Numbers
+    offers: NDArray[np.int8]
+    language: NDArray[np.int8]
+    standing: NDArray[np.int8]
+    asks: Flags
     alive: Flags
-    before: Ints
-    after: Ints
-    ids: list[str]
-    texts: list[bytes]
+    before: Numbers
+    after: Numbers
+    rows: Rows
     first_due: int
-    speakers: dict[str, int]
+    speakers: Speakers
+    session_lengths: Ints
+    languages: Ints
+    spoken: Ints
+    sessions: Callable[[], list[Session]]
+    _governing: tuple[list[int], int]
     _numbers: dict[str, int]
-    _earlier: list[int]
+    _earlier: dict[int, int]
+    _first: First | None
+    _at: list[tuple[int, Table]] = field(default_factory=list)
+
+    def id(self, number: int) -> str:
+        """The id of a document's record."""
+        return self.rows.id(number)
 
     def number(self, record_id: str) -> int:
         """The document of a live record, or NONE."""
         number = self._numbers.get(record_id, NONE)
         while number >= self.count:  # given after this view
-            number = self._earlier[number]
+            number = self._earlier.get(number, NONE)
+        if number == NONE and self._first is not None:
+            number = self._first.number(record_id)
         return number if number != NONE and self.alive[number] else NONE
 
     def mask(self, record_ids: Iterable[str]) -> Flags:
@@ -114,9 +272,22 @@ class Table:
         out[[number for number in numbers if number != NONE]] = True
         return out
 
+    @property
+    def governing(self) -> list[int]:
+        """The live documents that have a mark of `text.manner.MARKS`, in rising order."""
+        numbers, count = self._governing
+        return [number for number in numbers[:count] if self.alive[number]]
+
     def at(self, now: int) -> Table:
-        """The table without the records that are due at `now`."""
-        return self if now < self.first_due else self.only(self.expires[: self.count] > now)
+        """The table without the records that are due at `now`. The latest is kept for the next who asks."""
+        if now < self.first_due:
+            return self
+        for since, table in self._at:
+            if since <= now < table.first_due:
+                return table
+        table = self.only(self.expires[: self.count] > now)
+        self._at[:] = [(now, table)]
+        return table
 
     def only(self, kept: Flags) -> Table:
         """The table of some of its documents, as if there were no others: turns are linked past those between them.
@@ -130,34 +301,43 @@ class Table:
         return replace(
             self,
             live_count=int(np.count_nonzero(live)),
-            tokens=int(self.length[: self.count][live].sum()),
+            tokens=int(self.length[: self.count][live].sum(dtype=np.int64)),
             alive=alive,
             before=_past(self.before, lost),
             after=_past(self.after, lost),
             first_due=int(self.expires[: self.count][live].min(initial=NEVER)),
+            session_lengths=counted(self.session, live, len(self.session_lengths), self.length),
+            languages=counted(self.language, live, len(self.languages)),
+            spoken=counted(self.speaker, live, len(self.spoken)),
+            _at=[],
         )
 
-    @cached_property
-    def languages(self) -> Ints:
-        """How many live documents were read in each language, by its number."""
-        return np.bincount(self.language[: self.count][self.alive[: self.count]])
+    def speaks(self, term: str) -> list[int]:
+        """The speakers of live documents whose names have a term."""
+        return [number for number in self.speakers.by_term.get(term, ()) if self.says_something(number)]
+
+    def says_something(self, speaker: int) -> bool:
+        """Whether a live document has this speaker."""
+        return speaker < len(self.spoken) and bool(self.spoken[speaker])
 
     @cached_property
     def spoken_by(self) -> dict[int, str]:
-        """The names of those who speak in live documents, folded, by number."""
-        names = {number: name for name, number in self.speakers.copy().items() if not name.startswith("\0")}
-        live = np.unique(self.speaker[: self.count][self.alive[: self.count]])
-        return {number: folded(names[number]) for number in map(int, live) if number in names}
-
-    @cached_property
-    def session_lengths(self) -> Ints:
-        """The number of tokens in each session, by its number; 0 for one that has no live document."""
-        numbers = np.flatnonzero(self.alive[: self.count] & (self.session[: self.count] != NONE))
-        sessions = int(self.session[: self.count].max(initial=NONE)) + 1  # those of dead documents too
-        return np.bincount(self.session[numbers], self.length[numbers], sessions).astype(np.int64)
+        """The names of those who speak in live documents, folded, by number. Cost: O(speakers)."""
+        names = self.speakers.folded
+        return {number: names[number] for number in np.flatnonzero(self.spoken).tolist() if names[number]}
 
 
-def _past(links: Ints, lost: Flags) -> Ints:
+def counted(column: NDArray[Any], live: Flags, size: int, amounts: NDArray[Any] | None = None) -> Ints:
+    """How many live documents (or how much of something they have) there are for each value of a column."""
+    values = column[: len(live)][live]
+    known = values >= 0
+    if amounts is None:
+        return np.bincount(values[known], minlength=size).astype(np.int64)
+    # As floats the sums are exact: whole numbers far below 2^53.
+    return np.bincount(values[known], amounts[: len(live)][live][known], size).astype(np.int64)
+
+
+def _past(links: Numbers, lost: Flags) -> Numbers:
     """Links that lead past what is lost. Cost: O(links), times the logarithm of the longest run of lost turns."""
     out = links.copy()
     own = out[: len(lost)]
@@ -169,188 +349,232 @@ def _past(links: Ints, lost: Flags) -> Ints:
         own[leap] = own[own[leap]]
 
 
-def _unlink(number: int, before: Ints, after: Ints, count: int) -> None:
-    left, right = int(before[number]), int(after[number])
-    if left != NONE:
-        after[left] = right
-    if right != NONE and right < count:
-        before[right] = left
-
-
-_COLUMNS = (
-    "_length",
-    "_micros",
-    "_expires",
-    "_session",
-    "_speaker",
-    "_weight",
-    "_civil",
-    "_offers",
-    "_language",
-    "_standing",
-    "_before",
-    "_after",
-)
-
-
 class Documents:
-    """The table as it is built: one writer, any number of views."""
+    """The table as it is built: one writer, any number of views.
 
-    _length: Ints
-    _micros: Ints
-    _expires: Ints
-    _session: Ints
-    _speaker: Ints
-    _weight: Ints
-    _civil: Ints
-    _offers: Ints
-    _language: Ints
-    _standing: Ints
-    _before: Ints
-    _after: Ints
+    first   the documents that it begins with, all of them live
+    """
 
-    def __init__(self) -> None:
-        self.count = 0
-        self._live_count = 0
-        self._tokens = 0
-        self._first_due = NEVER
-        self._ids: list[str] = []
-        self._texts: list[bytes] = []
+    def __init__(self, first: First | None = None) -> None:
+        self.count = self.live_count = 0 if first is None else first.count
+        self._first = first
+        self._columns: dict[str, NDArray[Any]] = {}
+        self.rows = Rows(first)
+        self.speakers = Speakers(() if first is None else first.speakers)
         self._numbers: dict[str, int] = {}
-        self._sessions: dict[tuple[str, str], list[tuple[Place, int]]] = {}
-        self._session_of: dict[int, tuple[tuple[str, str], Place]] = {}
-        self._earlier: list[int] = []  # document -> the one that its record had before
-        self._session_numbers: dict[tuple[str, str], int] = {}
-        self._speakers: dict[str, int] = {}
-        for name in _COLUMNS:
-            setattr(self, name, np.zeros(16, dtype=np.int64))
-        self._asks, self._alive = np.zeros(16, dtype=np.bool_), np.zeros(16, dtype=np.bool_)
-        self._shared = False  # whether a view holds the columns that deaths and insertions change
+        self._earlier: dict[int, int] = {}  # document -> the one that its record had before
+        self._session_numbers: dict[Session, int] = {}
+        self._session_count = 0
+        # Session -> its last live document, and (where it was needed) all of its turns in order.
+        self._last: dict[int, int] = {}
+        self._turns: dict[int, list[tuple[Place, int]]] = {}
+        self._governing: list[int] = []
+        self._due: list[tuple[int, int]] = []  # a heap of (expires, document); the dead are dropped when they come up
+        self._tokens = 0
+        self._session_lengths, self._languages, self._spoken = Counts(), Counts(), Counts()
+        self._shared = False  # whether a view holds the columns that change in the middle
+        if first is None:
+            for name, kind in COLUMNS.items():
+                self._columns[name] = np.zeros(16, dtype=kind)
+        else:
+            self._begin_with(first)
+
+    def _begin_with(self, first: First) -> None:
+        self._columns = dict(first.columns)
+        self._shared = True
+        self._session_count = first.session_count
+        live = self._columns["alive"]
+        length, session = self._columns["length"], self._columns["session"]
+        self._tokens = int(length.sum(dtype=np.int64))
+        self._session_lengths = Counts(counted(session, live, first.session_count, length))
+        self._languages = Counts(counted(self._columns["language"], live, 0))
+        self._spoken = Counts(counted(self._columns["speaker"], live, len(first.speakers)))
+        self._governing = np.flatnonzero(self._columns["standing"]).tolist()
+        ends = np.flatnonzero((session != NONE) & (self._columns["after"] == NONE))
+        self._last = dict(zip(session[ends].tolist(), ends.tolist(), strict=True))
+        due = np.flatnonzero(self._columns["expires"] != NEVER)
+        self._due = sorted(zip(self._columns["expires"][due].tolist(), due.tolist(), strict=True))
 
     def fork(self) -> Documents:
-        """A copy that can go its own way."""
+        """A copy that can go its own way. Cost: one copy of the columns, and of what came after the segment."""
         copy = Documents()
         copy.__dict__.update(self.__dict__)
-        copy._ids, copy._numbers, copy._session_of = list(self._ids), dict(self._numbers), dict(self._session_of)
-        copy._earlier, copy._texts = list(self._earlier), list(self._texts)
-        copy._sessions = {session: list(turns) for session, turns in self._sessions.items()}
-        copy._session_numbers, copy._speakers = dict(self._session_numbers), dict(self._speakers)
-        for name in (*_COLUMNS, "_asks", "_alive"):
-            setattr(copy, name, getattr(self, name).copy())
+        copy._columns = {name: column.copy() for name, column in self._columns.items()}
+        copy.rows, copy.speakers = self.rows.fork(), self.speakers.fork()
+        copy._numbers, copy._earlier = dict(self._numbers), dict(self._earlier)
+        copy._session_numbers, copy._last = dict(self._session_numbers), dict(self._last)
+        copy._turns = {session: list(turns) for session, turns in self._turns.items()}
+        copy._governing, copy._due = list(self._governing), list(self._due)
+        for name in ("_session_lengths", "_languages", "_spoken"):
+            setattr(copy, name, Counts(getattr(self, name).view()))
         copy._shared = False
         return copy
 
     def add(self, document: Document) -> int:
         """Give a document its number. The record's former document must have been removed."""
         number = self.count
-        if number == len(self._length):
+        if number == len(self._columns["length"]):
             self._grow()
-        self._length[number] = len(document.terms)
-        self._asks[number] = document.asks
-        self._micros[number] = document.micros
-        self._weight[number] = document.weight
-        self._civil[number] = document.civil
-        self._offers[number] = document.offers
-        self._language[number] = document.language
-        self._standing[number] = document.standing
-        self._speaker[number] = NONE
-        if document.speaker:
-            self._speaker[number] = self._speakers.setdefault(document.speaker, len(self._speakers))
-        self._session[number] = NONE
-        if document.session is not None:
-            numbers = self._session_numbers
-            self._session[number] = numbers.setdefault(document.session, len(numbers))
-        self._expires[number] = document.expires
-        self._alive[number] = True
-        self._before[number] = self._after[number] = NONE
-        self._earlier.append(self._numbers.get(document.id, NONE))
+        session = NONE if document.session is None else self._session_number(document.session)
+        speaker = self.speakers.add(document.speaker, document.names) if document.speaker else NONE
+        length = len(document.terms)
+        values = (
+            length,
+            document.micros,
+            document.expires,
+            document.place[0],
+            session,
+            speaker,
+            document.weight,
+            document.civil,
+            document.offers,
+            document.language,
+            document.standing,
+            document.asks,
+            True,
+            NONE,
+            NONE,
+        )
+        for column, value in zip(self._columns.values(), values, strict=True):
+            column[number] = value
+        earlier = self._numbers.get(document.id, NONE)
+        if earlier != NONE:
+            self._earlier[number] = earlier
         self._numbers[document.id] = number
-        self._ids.append(document.id)
-        self._texts.append(document.text)
-        self._first_due = min(self._first_due, document.expires)
+        self.rows.append(document.id, document.text)
         self.count += 1
-        self._live_count += 1
-        self._tokens += len(document.terms)
-        if document.session is not None:
-            self._link(number, document.session, document.place)
+        self.live_count += 1
+        self._tokens += length
+        self._languages.add(document.language, 1)
+        if document.standing:
+            self._governing.append(number)
+        if document.expires != NEVER:
+            heapq.heappush(self._due, (document.expires, number))
+        if speaker != NONE:
+            self._spoken.add(speaker, 1)
+        if session != NONE:
+            self._session_lengths.add(session, length)
+            self._link(number, session, document.place)
         return number
 
-    def _link(self, number: int, session: tuple[str, str], place: Place) -> None:
-        turns = self._sessions.setdefault(session, [])
-        self._session_of[number] = (session, place)
-        if not turns or turns[-1][0] < place:
-            if turns:
+    def _session_number(self, session: Session) -> int:
+        number = self._session_numbers.get(session, NONE)
+        if number == NONE and self._first is not None:
+            number = self._first.session(session)
+        if number == NONE:
+            number, self._session_count = self._session_count, self._session_count + 1
+        self._session_numbers[session] = number
+        return number
+
+    def _place(self, number: int) -> Place:
+        columns = self._columns
+        return int(columns["position"][number]), int(columns["micros"][number]), self.rows.id(number)
+
+    def _link(self, number: int, session: int, place: Place) -> None:
+        last = self._last.get(session, NONE)
+        before, after = self._columns["before"], self._columns["after"]
+        if last == NONE or self._place(last) < place:
+            if last != NONE:
                 # In place: a view that does not know the new number takes the link for the end of the session.
-                self._after[turns[-1][1]] = number
-                self._before[number] = turns[-1][1]
-            turns.append((place, number))
+                after[last], before[number] = number, last
+            self._last[session] = number
+            if session in self._turns:
+                self._turns[session].append((place, number))
             return
         self._own()
+        before, after = self._columns["before"], self._columns["after"]
+        turns = self._turns_of(session, last)
         insort(turns, (place, number))
         at = bisect_left(turns, (place, number))
         if at > 0:
             left = turns[at - 1][1]
-            self._after[left], self._before[number] = number, left
-        if at + 1 < len(turns):
-            right = turns[at + 1][1]
-            self._before[right], self._after[number] = number, right
+            after[left], before[number] = number, left
+        right = turns[at + 1][1]
+        before[right], after[number] = number, right
+
+    def _turns_of(self, session: int, last: int) -> list[tuple[Place, int]]:
+        """The turns of a session in order: gathered once, when one is put between others."""
+        turns = self._turns.get(session)
+        if turns is None:
+            turns = self._turns[session] = []
+            while last != NONE:
+                turns.append((self._place(last), last))
+                last = int(self._columns["before"][last])
+            turns.reverse()
+        return turns
 
     def remove(self, record_id: str) -> None:
         """Let the record have no document. One that has none is passed over."""
         number = self._numbers.get(record_id, NONE)
-        if number == NONE or not self._alive[number]:
+        if number == NONE and self._first is not None:
+            number = self._first.number(record_id)
+        if number == NONE or not self._columns["alive"][number]:
             return
         self._own()
-        self._alive[number] = False
-        self._live_count -= 1
-        self._tokens -= int(self._length[number])
-        if number in self._session_of:
-            session, place = self._session_of.pop(number)
-            turns = self._sessions[session]
-            del turns[bisect_left(turns, (place, number))]
-            if not turns:
-                del self._sessions[session]
-            _unlink(number, self._before, self._after, self.count)
+        columns = self._columns
+        columns["alive"][number] = False
+        length, session, speaker = (int(columns[name][number]) for name in ("length", "session", "speaker"))
+        self.live_count -= 1
+        self._tokens -= length
+        self._languages.add(int(columns["language"][number]), -1)
+        if speaker != NONE:
+            self._spoken.add(speaker, -1)
+        if session == NONE:
+            return
+        self._session_lengths.add(session, -length)
+        if session in self._turns:
+            turns = self._turns[session]
+            del turns[bisect_left(turns, (self._place(number), number))]
+        left, right = int(columns["before"][number]), int(columns["after"][number])
+        if left != NONE:
+            columns["after"][left] = right
+        if right != NONE:
+            columns["before"][right] = left
+        else:
+            self._last[session] = left
 
     def view(self) -> Table:
         """The table of this moment."""
         self._shared = True
+        alive = self._columns["alive"]
+        while self._due and not alive[self._due[0][1]]:
+            heapq.heappop(self._due)
         return Table(
             count=self.count,
-            live_count=self._live_count,
+            live_count=self.live_count,
             tokens=self._tokens,
-            length=self._length,
-            asks=self._asks,
-            micros=self._micros,
-            expires=self._expires,
-            session=self._session,
-            speaker=self._speaker,
-            weight=self._weight,
-            civil=self._civil,
-            offers=self._offers,
-            language=self._language,
-            standing=self._standing,
-            speakers=self._speakers,
-            alive=self._alive,
-            before=self._before,
-            after=self._after,
-            ids=self._ids,
-            texts=self._texts,
-            first_due=self._first_due,
+            **self._columns,  # type: ignore[arg-type]
+            rows=self.rows,
+            first_due=self._due[0][0] if self._due else NEVER,
+            speakers=self.speakers,
+            session_lengths=self._session_lengths.view(),
+            languages=self._languages.view(),
+            spoken=self._spoken.view(),
+            sessions=self.session_keys,
+            _governing=(self._governing, len(self._governing)),
             _numbers=self._numbers,
             _earlier=self._earlier,
+            _first=self._first,
         )
+
+    def session_keys(self) -> list[Session]:
+        """The sessions by their numbers."""
+        count = 0 if self._first is None else self._first.session_count
+        keys = [] if self._first is None else [self._first.session_key(number) for number in range(count)]
+        # A copy of the dict, as it may grow meanwhile.
+        return keys + [session for session, number in self._session_numbers.copy().items() if number >= count]
 
     def _own(self) -> None:
         """Before a change in the middle: leave the columns that it touches to the views that hold them."""
         if self._shared:
-            self._alive, self._before, self._after = self._alive.copy(), self._before.copy(), self._after.copy()
+            for name in _CHANGING:
+                self._columns[name] = self._columns[name].copy()
             self._shared = False
 
     def _grow(self) -> None:
-        def doubled(column: NDArray[Any]) -> NDArray[Any]:
-            return np.concatenate([column, np.zeros_like(column)])
-
-        for name in (*_COLUMNS, "_asks", "_alive"):
-            setattr(self, name, doubled(getattr(self, name)))
+        size = self.count + max(self.count // 4, _LEAST_ROOM)
+        for name, column in self._columns.items():
+            grown = np.zeros(size, dtype=column.dtype)
+            grown[: self.count] = column[: self.count]
+            self._columns[name] = grown
         self._shared = False

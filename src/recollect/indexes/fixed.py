@@ -1,11 +1,13 @@
 """Fixed-point arithmetic for scores: integers, so that sums agree in any order and on every machine.
 
-Logarithms and exponentials come from `decimal`, whose results are correctly rounded by specification (General Decimal
-Arithmetic, ln and exp), and not from the platform's libm, whose last bits differ between platforms.
+Logarithms and exponentials are correctly rounded, so they do not depend on the platform's libm, whose last bits differ:
+what libm gives is taken only where no error it may have could change the rounding, else `decimal` decides, whose
+results are correctly rounded by specification (General Decimal Arithmetic, ln and exp).
 """
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
@@ -14,6 +16,8 @@ BITS = 16
 ONE = 1 << BITS
 #: Shares of a score have 30.
 SHARE_BITS = 30
+#: So far from a tie the rounding of a logarithm is certain: libm's errors are some 2^-48, times 2^16.
+_SAFE = 2.0**-20
 _CONTEXT = Context(prec=24, rounding=ROUND_HALF_EVEN)
 
 
@@ -24,6 +28,10 @@ def log_ratio(above: int, below: int) -> int:
     >>> log_ratio(1, 1), round(log_ratio(10, 1) / ONE, 4)
     (0, 2.3026)
     """
+    rough = (math.log(above) - math.log(below)) * ONE
+    # Logarithms of whole numbers below 2^64 are below 45, so an error in the last places is far below this distance.
+    if above < 1 << 64 and below < 1 << 64 and abs(abs(rough) % 1 - 0.5) > _SAFE:
+        return round(rough)
     ratio = _CONTEXT.divide(Decimal(above), Decimal(below))
     # Every step in our own context: operators would use the caller's, which may have any precision.
     return int(_CONTEXT.to_integral_value(_CONTEXT.multiply(_CONTEXT.ln(ratio), Decimal(ONE))))

@@ -8,29 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from recollect.indexes.documents import Ints, Table
+from recollect.indexes.kernels import Kernels
 
-_FIRST_STEP = 64
+_FIRST_STEP = 32
 
 
-def ranked(scores: Ints, table: Table) -> Iterator[int]:
-    """Document numbers with a score above 0, best first."""
-    numbers = np.flatnonzero(scores)
-    values = scores[numbers]
-    step = _FIRST_STEP
-    while len(numbers):
-        if len(numbers) > step:
-            # All that tie with the last of the step belong to it.
-            least = -np.partition(-values, step - 1)[step - 1]
-            best = values >= least
-        else:
-            best = np.ones(len(numbers), dtype=np.bool_)
-        chosen = numbers[best]
-        yield from sorted(
-            (int(number) for number in chosen),
-            key=lambda number: (-int(scores[number]), -int(table.micros[number]), table.ids[number].encode("utf-8")),
+def ranked(kernels: Kernels, numbers: Ints, totals: Ints, table: Table) -> Iterator[int]:
+    """The places in `numbers` whose total is above 0, best first."""
+    micros = table.micros[numbers]
+    given, step = 0, _FIRST_STEP
+    while True:
+        places = kernels.best(totals, micros, step)
+        order = sorted(
+            places.tolist(),
+            key=lambda at: (-int(totals[at]), -int(micros[at]), table.id(int(numbers[at])).encode("utf-8")),
         )
-        numbers, values = numbers[~best], values[~best]
-        step *= 4
+        yield from order[given:]
+        # Those of a step come first in the next, in the same order.
+        if len(order) < step or len(order) == len(totals):
+            return
+        given, step = len(order), max(step, len(order)) * 4

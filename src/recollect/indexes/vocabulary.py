@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from recollect.indexes.fixed import ONE
-from recollect.text.words import trigrams
+from recollect.indexes.segments import Segment, comparable, trigram_keys
 
-#: Shorter words share too little with others for likeness to mean anything.
-LEAST_LETTERS = 4
 #: At most so many stems stand in for an unknown word, and only from this Dice coefficient on (in hundredths).
 MOST_STEMS = 3
 LEAST_DICE = 35
@@ -29,25 +27,21 @@ class Similar(NamedTuple):
     dice: int
 
 
-def comparable(word: str) -> bool:
-    """Whether a word takes part: letters only, and at least `LEAST_LETTERS` of them."""
-    return len(word) >= LEAST_LETTERS and word.isalpha()
-
-
 class Vocabulary:
-    """Folded words with their stems."""
+    """Folded words with their stems: those of a segment, and those that came later."""
 
-    def __init__(self) -> None:
+    def __init__(self, segment: Segment | None = None) -> None:
+        self._segment = segment
         self._known: set[tuple[str, str]] = set()
         self._words: list[tuple[str, str, int]] = []  # word, stem, number of trigrams
-        self._by_trigram: dict[str, list[int]] = {}
+        self._by_trigram: dict[int, list[int]] = {}
         self._adding = threading.Lock()  # an index and its forks share one vocabulary
 
     def add(self, word: str, stem: str) -> None:
         """Add a word with a stem, once: in another language it may have another. Cost: O(length of the word)."""
         if (word, stem) in self._known or not comparable(word):
             return
-        grams = trigrams(word)
+        grams = trigram_keys(word)
         with self._adding:
             self._known.add((word, stem))
             self._words.append((word, stem, len(grams)))
@@ -63,15 +57,10 @@ class Vocabulary:
         """
         if not comparable(word):
             return []
-        grams = trigrams(word)
-        shared: Counter[int] = Counter()
-        for gram in grams:
-            shared.update(self._by_trigram.get(gram, ()))
+        grams = trigram_keys(word)
         alike = []
-        for number, common in shared.items():
-            candidate, stem, size = self._words[number]
-            if 200 * common >= LEAST_DICE * (len(grams) + size):
-                alike.append(Similar(candidate, stem, 2 * common * ONE // (len(grams) + size)))
+        for candidate, stem, size, common in self._alike(grams):
+            alike.append(Similar(candidate, stem, 2 * common * ONE // (len(grams) + size)))
         alike.sort(key=lambda item: (-item.dice, item.word, item.stem))
         best: dict[str, Similar] = {}
         for item in alike:
@@ -80,3 +69,14 @@ class Vocabulary:
                 if len(best) == MOST_STEMS:
                     break
         return list(best.values())
+
+    def _alike(self, grams: list[int]) -> Iterator[tuple[str, str, int, int]]:
+        if self._segment is not None:
+            yield from self._segment.alike(grams, LEAST_DICE)
+        shared: Counter[int] = Counter()
+        for gram in grams:
+            shared.update(self._by_trigram.get(gram, ()))
+        for number, common in shared.items():
+            candidate, stem, size = self._words[number]
+            if 200 * common >= LEAST_DICE * (len(grams) + size):
+                yield candidate, stem, size, common

@@ -1,52 +1,28 @@
-"""The word index: BM25 with conversation context, in integers.
+"""The word index: which documents have which words, and where.
 
-For each term there are postings (document, position). A document's mass of a term is its own count plus what the turns
-around it lend: their counts at decaying weight, where a long turn lends no more than a short one would. The mass is
-saturated against the document's length, both in absolute tokens, and weighted by how rare the term is among documents
-and among tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's
-postings: context is applied while a term's postings are walked.
-
-Everything is fixed-point integer arithmetic (`indexes.fixed`), so a score is the exact sum of its shares and does not
-depend on the order of adding. docs/architecture.md has the formulas.
+A term's postings are its occurrences, document number and position. Most lie in a segment, whose arrays never change;
+what came since is the tail, whose columns grow at their end. A view is what both were at one moment, less the documents
+that are dead there: immutable, and a pure function of the records that it holds.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.documents import NONE, Document, Documents, Flags, Ints, Table
-from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
-from recollect.indexes.vocabulary import Similar, Vocabulary, comparable
+from recollect.indexes.documents import NONE, Document, Documents, Ints, Table
+from recollect.indexes.fixed import ONE, log_ratio
+from recollect.indexes.kernels import Postings
+from recollect.indexes.numpy_kernels import live, run_lengths
+from recollect.indexes.segments import LAST_PLACE, PLACE_BITS, Segment, comparable, form
+from recollect.indexes.vocabulary import Similar, Vocabulary
 from recollect.text.words import stem
 
-#: What the turns around lend, in tenths, nearest first; the turn right before lends more where it asked a question.
-FROM_BEFORE = (4, 3, 1, 1)
-FROM_AFTER = (2, 2, 1, 1)
-AFTER_QUESTION = 6
-#: A turn lends at most about so many tokens.
-DONOR_CAP = 12
-#: K = 1.5 (0.4 + 0.6 length / 40), as 0.6 + 0.0225 length.
-PIVOT_CONSTANT, PIVOT_SLOPE = 6 * ONE // 10, 225
-#: The saturated mass is at most k1 + 1 = 2.5, as a fraction.
-TOP = (5, 2)
-#: Before a term that is a speaker's name: no word begins so.
-_SPEAKER = "@"
-#: Before a term that is a word as it was written, stem and all: which words a view knows.
-_WORD = "="
-_PLACE_BITS = 16
-#: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
-_LAST_PLACE = (1 << _PLACE_BITS) - 3
-_MOST_COUNT = (1 << 15) - 1
 _MOST_ASKED = 15
-
-
-def _known_word(word: str, stem: str) -> str:
-    return f"{_WORD}{word}={stem}"
+_NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
 class QueryTerm(NamedTuple):
@@ -63,22 +39,8 @@ class QueryTerm(NamedTuple):
     like: str = ""
 
 
-class Match(NamedTuple):
-    """A word of the question in a hit.
-
-    share   of the score, with SHARE_BITS of fraction
-    own     the part of it that the record's own text has; the rest comes from the turns in `lent_by`
-    """
-
-    word: str
-    like: str
-    share: int
-    own: int
-    lent_by: tuple[str, ...]
-
-
-class _Postings:
-    """Occurrences of a term, document number and position packed in one rising column that grows at its end."""
+class _Tail:
+    """Occurrences of a term in one rising column that grows at its end."""
 
     __slots__ = ("column", "count")
 
@@ -89,111 +51,34 @@ class _Postings:
     def append(self, number: int, position: int) -> None:
         if self.count == len(self.column):
             self.column = np.concatenate([self.column, np.zeros_like(self.column)])
-        self.column[self.count] = number << _PLACE_BITS | min(position, _LAST_PLACE)
+        self.column[self.count] = number << PLACE_BITS | min(position, LAST_PLACE)
         self.count += 1
 
-
-class Found(NamedTuple):
-    """A term of a question with what the index has of it: its idf (16 bits), documents (rising) and counts."""
-
-    asked: QueryTerm
-    idf: int
-    numbers: Ints
-    counts: Ints
-
-
-@dataclass
-class _Weighed:
-    """One term's part in the scores: the documents that it reaches, and their mass."""
-
-    asked: QueryTerm
-    numbers: Ints  # rising
-    own: Ints
-    mass: Ints
-    share: Ints
-
-
-@dataclass
-class Scores:
-    """What the words of a question give to each document.
-
-    shares   signal -> one number for each document, with SHARE_BITS of fraction; the score is their sum
-    mass     of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction
-    """
-
-    shares: dict[str, Ints]
-    mass: int
-    found: list[Found]
-    _weighed: list[_Weighed] = field(default_factory=list)
-    _table: Table | None = None
-    #: What each document's manner and speaker multiply its shares by (16 bits); None before they are applied.
-    factor: Ints | None = None
-
-    def total(self) -> Ints:
-        """The score of each document, with SHARE_BITS of fraction."""
-        total: Ints = np.sum(list(self.shares.values()), axis=0, dtype=np.int64)
-        return total
-
-    def matches(self, numbers: Sequence[int]) -> list[list[Match]]:
-        """For each document, the words of the question that it has or is lent, greatest share first."""
-        hits = np.array(numbers, dtype=np.int64)
-        around = self._around(hits)
-        out: list[list[Match]] = [[] for _ in numbers]
-        for part in self._weighed:
-            if not len(part.numbers):
-                continue
-            places, there = _places(part.numbers, hits)
-            lends = _has(part, around)
-            for at in np.flatnonzero(there & (part.share[places] != 0)).tolist():
-                place = places[at]
-                share, own, mass = int(part.share[place]), int(part.own[place]), int(part.mass[place])
-                if self.factor is not None:
-                    share = share * int(self.factor[hits[at]]) >> BITS
-                lenders = self._ids(around[lends[:, at], at]) if mass > own else ()
-                out[at].append(Match(part.asked.word, part.asked.like, share, share * own // mass, lenders))
-        for found in out:
-            found.sort(key=lambda match: (-match.share, match.word, match.like))
-        return out
-
-    def _ids(self, numbers: Ints) -> tuple[str, ...]:
-        assert self._table is not None
-        return tuple(self._table.ids[number] for number in numbers.tolist())
-
-    def _around(self, hits: Ints) -> Ints:
-        """The turns around each document, a row for each step, nearest before first; NONE where there is none."""
-        table = self._table
-        assert table is not None
-        rows = []
-        for links, steps in ((table.before, len(FROM_BEFORE)), (table.after, len(FROM_AFTER))):
-            at = hits
-            for _ in range(steps):
-                at = np.where(at == NONE, NONE, links[at])
-                at = np.where(at >= table.count, NONE, at)
-                rows.append(at)
-        return np.stack(rows)
-
-
-def _places(numbers: Ints, wanted: Ints) -> tuple[Ints, Flags]:
-    """Where the wanted stand in rising numbers, of which there are some, and whether they do."""
-    places = np.minimum(numbers.searchsorted(wanted), len(numbers) - 1)
-    return places, numbers[places] == wanted
-
-
-def _has(part: _Weighed, wanted: Ints) -> Flags:
-    """Which documents have the term themselves."""
-    places, there = _places(part.numbers, wanted)
-    found: Flags = there & (part.own[places] != 0)
-    return found
+    def until(self, number: int) -> Ints:
+        """The occurrences in documents before a number."""
+        column, count = self.column, self.count  # in this order another thread may append meanwhile
+        held = column[: min(count, len(column))]
+        return (
+            held
+            if not len(held) or held[-1] >> PLACE_BITS < number
+            else held[: held.searchsorted(number << PLACE_BITS)]
+        )
 
 
 class WordView:
-    """The index of one moment: immutable, and a pure function of the records that it holds."""
+    """The index of one moment."""
 
     def __init__(
-        self, table: Table, postings: dict[str, _Postings], vocabulary: Vocabulary, borrowed: Mapping[str, int]
+        self,
+        table: Table,
+        segment: Segment | None,
+        tails: dict[str, _Tail],
+        vocabulary: Vocabulary,
+        borrowed: Mapping[str, int],
     ) -> None:
         self.table = table
-        self._postings = postings
+        self.segment = segment
+        self._tails = tails
         self._vocabulary = vocabulary
         self._borrowed = borrowed
 
@@ -206,43 +91,108 @@ class WordView:
         return self._of(self.table.only(self.table.mask(record_ids)))
 
     def _of(self, table: Table) -> WordView:
-        return self if table is self.table else WordView(table, self._postings, self._vocabulary, self._borrowed)
+        if table is self.table:
+            return self
+        return WordView(table, self.segment, self._tails, self._vocabulary, self._borrowed)
+
+    # Where terms occur
+
+    def _base(self, term: str) -> int:
+        """The number of a term in the segment, or NONE."""
+        return NONE if self.segment is None else self.segment.terms.find(term)
+
+    def _tail(self, term: str) -> Ints:
+        tail = self._tails.get(term)
+        if tail is None:
+            return _NOTHING
+        return tail.until(min(self.table.count, self._borrowed.get(term, self.table.count)))
+
+    def _parts(self, term: str) -> tuple[Ints, Ints]:
+        """The occurrences in the segment and in the tail, those of dead documents too."""
+        number = self._base(term)
+        if number == NONE:
+            return _NOTHING, self._tail(term)
+        assert self.segment is not None
+        begin, end = self.segment.span(number)
+        return self.segment.occurrences[begin:end], self._tail(term)
 
     def known(self, term: str) -> bool:
         """Whether a live document has a term."""
-        return len(self.occurrences(term)) > 0
+        alive = self.table.alive
+        # A few at a time, as the first is mostly live.
+        return any(
+            alive[part[at : at + 64] >> PLACE_BITS].any()
+            for part in self._parts(term)
+            for at in range(0, len(part), 64)
+        )
 
     def occurrences(self, term: str) -> Ints:
         """Where a term stands in live documents: number << 16 | position, rising. Cost: O(occurrences)."""
-        end = min(self.table.count, self._borrowed.get(term, self.table.count))
-        held = self._postings.get(term)
-        if held is None:
-            return np.zeros(0, dtype=np.int64)
-        column, count = held.column, held.count
-        packed = column[: min(count, len(column))]
-        packed = packed[: int(np.searchsorted(packed, end << _PLACE_BITS))]
-        live: Ints = packed[self.table.alive[packed >> _PLACE_BITS]]
-        return live
+        return live(np.concatenate(self._parts(term)), self.table)
 
     def postings(self, term: str) -> tuple[Ints, Ints]:
         """Live documents (rising) and counts of a term. Cost: O(occurrences)."""
-        numbers = self.occurrences(term) >> _PLACE_BITS
-        starts = np.flatnonzero(np.diff(numbers, prepend=NONE))
-        counts = np.diff(starts, append=len(numbers))
-        return numbers[starts], np.minimum(counts, _MOST_COUNT)
+        return run_lengths(self.occurrences(term))
+
+    def gathered(self, terms: Sequence[str]) -> tuple[Postings, Ints | None]:
+        """The postings of terms, for the kernels; and how many documents have each and how often, where it is known.
+
+        It is known where all documents are live and nothing is in the tail. Cost: O(log terms) each, and O(tail).
+        """
+        spans = np.zeros((len(terms), 4), dtype=np.int64)
+        tails: list[Ints] = []
+        counts: Ints | None = np.zeros((len(terms), 2), dtype=np.int64)
+        if self.table.live_count != self.table.count:
+            counts = None
+        begin = 0
+        for place, term in enumerate(terms):
+            number, tail = self._base(term), self._tail(term)
+            if number != NONE:
+                assert self.segment is not None
+                spans[place, :2] = self.segment.span(number)
+                if counts is not None:
+                    counts[place] = self.segment.frequencies[number], self.segment.totals[number]
+            if len(tail):
+                spans[place, 2:] = begin, begin + len(tail)
+                begin += len(tail)
+                tails.append(tail)
+                counts = None
+        base = _NOTHING if self.segment is None else self.segment.occurrences
+        tail = tails[0] if len(tails) == 1 else np.concatenate(tails) if tails else _NOTHING
+        return Postings(base, tail, spans), counts
+
+    def all_occurrences(self) -> tuple[list[str], Ints, Ints]:
+        """Every term, and every occurrence (of dead documents too) with the place of its term among them."""
+        names: list[str] = []
+        terms, occurrences = [_NOTHING], [_NOTHING]
+        if self.segment is not None:
+            names = self.segment.terms.all()
+            terms.append(np.repeat(np.arange(len(names), dtype=np.int64), np.diff(self.segment.offsets)))
+            occurrences.append(self.segment.occurrences)
+        place = {name: at for at, name in enumerate(names)}
+        for term in list(self._tails):
+            tail = self._tail(term)
+            if len(tail):
+                if term not in place:
+                    place[term] = len(names)
+                    names.append(term)
+                terms.append(np.full(len(tail), place[term], dtype=np.int64))
+                occurrences.append(tail)
+        return names, np.concatenate(terms), np.concatenate(occurrences)
+
+    # Words and names
 
     def speaks(self, term: str) -> bool:
         """Whether a term is part of a speaker's name."""
-        return self.known(_SPEAKER + term)
+        return bool(self.table.speaks(term))
 
     def speakers(self, term: str) -> set[int]:
         """The speakers (numbers of `Table.speaker`) whose names have a term."""
-        numbers = self.occurrences(_SPEAKER + term) >> _PLACE_BITS
-        return set(np.unique(self.table.speaker[numbers]).tolist())
+        return set(self.table.speaks(term))
 
     def similar(self, word: str) -> list[Similar]:
         """Known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda known, stem: self.known(_known_word(known, stem)))
+        return self._vocabulary.similar(word, lambda known, stem: self.known(form(known, stem)))
 
     def idf(self, documents: int, occurrences: int) -> int:
         """The mean of two inverse frequencies, with 16 bits of fraction.
@@ -250,107 +200,37 @@ class WordView:
         ln(1 + (N - df + 1/2) / (df + 1/2)) over documents and ln(1 + T / (cf + 1)) over tokens. The second keeps
         telling words apart where messages are so long that each holds most words.
         """
-        live, tokens = self.table.live_count, self.table.tokens
-        by_document = log_ratio(2 * live + 2, 2 * documents + 1)
+        count, tokens = self.table.live_count, self.table.tokens
+        by_document = log_ratio(2 * count + 2, 2 * documents + 1)
         by_token = log_ratio(tokens + occurrences + 1, occurrences + 1)
         return (by_document + by_token) // 2
 
-    def score(self, asked: Sequence[QueryTerm]) -> Scores:
-        """The shares of every document for a question.
-
-        Cost: in proportion to the postings of the terms, times the nine places of a context.
-        """
-        found = []
-        for query in asked:
-            numbers, counts = self.postings(query.term)
-            found.append(Found(query, self.idf(len(numbers), int(counts.sum())), numbers, counts))
-        weights = [each.asked.weight * each.idf >> BITS for each in found]
-        top, below = TOP
-        whole = sum(top * weight // below for weight in weights)
-        shares: dict[str, Ints] = {
-            name: np.zeros(self.table.count, dtype=np.int64) for name in ("words", "trigram", "context")
-        }
-        scores = Scores(shares, whole, found, _table=self.table)
-        if not whole:
-            return scores
-        for (query, _, numbers, counts), weight in zip(found, weights, strict=True):
-            if not len(numbers):
-                continue
-            own, mass = self._masses(numbers, counts)
-            reached = np.flatnonzero(mass)
-            own, mass = own[reached], mass[reached]
-            saturated = weight * top * mass // (below * (mass + self._pivot(reached)))
-            share = (saturated << SHARE_BITS) // whole
-            part_own = share * own // mass
-            shares["trigram" if query.like else "words"][reached] += part_own
-            shares["context"][reached] += share - part_own
-            scores._weighed.append(_Weighed(query, reached, own, mass, share))
-        return scores
-
-    def _masses(self, numbers: Ints, counts: Ints) -> tuple[Ints, Ints]:
-        """For every document: its own mass of a term, and that with what its neighbours lend."""
-        table = self.table
-        own: Ints = np.zeros(table.count, dtype=np.int64)
-        own[numbers] = counts << BITS
-        mass = own.copy()
-        lent = (counts * DONOR_CAP << BITS) // np.maximum(table.length[numbers], DONOR_CAP)
-        asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
-        # A turn lends forward what it gives to those it stands before, and backward likewise. The documents at one
-        # distance are all different, so adding by index loses nothing.
-        for links, tenths in ((table.after, FROM_BEFORE), (table.before, FROM_AFTER)):
-            at = numbers
-            amount = lent
-            for step, weight in enumerate(tenths):
-                at = links[at]
-                there = (at != NONE) & (at < table.count)
-                at, amount = at[there], amount[there]
-                if not len(at):
-                    break
-                extra = asked if step == 0 and links is table.after else 0
-                lending = weight + (extra[there] if isinstance(extra, np.ndarray) else 0)
-                mass[at] += amount * lending // 10
-        return own, mass
-
-    def _pivot(self, numbers: Ints) -> Ints:
-        """K of each document: how much mass is half of enough, by its length and what is lent to it."""
-        table = self.table
-        length = table.length[numbers] << BITS
-        for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
-            at = numbers
-            places = np.arange(len(numbers))
-            for step, weight in enumerate(tenths):
-                at = links[at]
-                there = (at != NONE) & (at < table.count)
-                at, places = at[there], places[there]
-                if not len(at):
-                    break
-                lending: Ints = np.full(len(at), weight, dtype=np.int64)
-                if step == 0 and links is table.before:
-                    lending += np.where(table.asks[at], AFTER_QUESTION, 0)
-                length[places] += (np.minimum(table.length[at], DONOR_CAP) * lending << BITS) // 10
-        return PIVOT_CONSTANT + length * PIVOT_SLOPE // 10_000
-
 
 class WordIndex:
-    """The index as it is built: one writer, any number of views."""
+    """The index as it is built: one writer, any number of views.
 
-    def __init__(self) -> None:
-        self._documents = Documents()
-        self._postings: dict[str, _Postings] = {}
-        self._vocabulary = Vocabulary()
-        # Terms whose postings belong to the index that this one was forked from -> the first document not ours there.
+    segment   what it begins with
+    """
+
+    def __init__(self, segment: Segment | None = None) -> None:
+        self.segment = segment
+        self.documents = Documents(segment)
+        self._tails: dict[str, _Tail] = {}
+        self._vocabulary = Vocabulary(segment)
+        # Terms whose tails belong to the index that this one was forked from -> the first document not ours there.
         self._borrowed: dict[str, int] = {}
 
     def fork(self) -> WordIndex:
         """A copy that can go its own way: for a batch that wants to find what it has not yet committed.
 
-        Cost: O(number of records and terms); postings are copied only when they grow.
+        Cost: one copy of the columns, and of what is not in the segment; tails are copied only when they grow.
         """
         copy = WordIndex()
-        copy._documents = self._documents.fork()
-        copy._postings = dict(self._postings)
+        copy.segment = self.segment
+        copy.documents = self.documents.fork()
+        copy._tails = dict(self._tails)
         copy._vocabulary = self._vocabulary  # only ever grows, and words without documents are passed over
-        copy._borrowed = dict.fromkeys(self._postings, self._documents.count) | self._borrowed
+        copy._borrowed = dict.fromkeys(self._tails, self.documents.count) | self._borrowed
         return copy
 
     def apply(self, removed: Iterable[str], added: Iterable[Document]) -> None:
@@ -359,33 +239,29 @@ class WordIndex:
         Cost: in proportion to the terms added, and one copy of three columns where something is removed.
         """
         for record_id in removed:
-            self._documents.remove(record_id)
+            self.documents.remove(record_id)
         for document in added:
-            number = self._documents.add(document)
+            number = self.documents.add(document)
             for position, (term, _) in enumerate(document.terms):
-                self._posted(term, number).append(number, position)
-            for name in document.names:
-                self._posted(_SPEAKER + name, number).append(number, 0)
+                self._tail(term, number).append(number, position)
             for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
-                self._posted(_known_word(word, term), number).append(number, 0)
+                self._tail(form(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)
 
-    def _posted(self, term: str, number: int) -> _Postings:
-        """The postings of a term, ready for `number` to be appended."""
-        postings = self._postings.get(term)
-        if postings is None:
-            postings = self._postings[term] = _Postings()
+    def _tail(self, term: str, number: int) -> _Tail:
+        """The tail of a term, ready for `number` to be appended."""
+        tail = self._tails.get(term)
+        if tail is None:
+            tail = self._tails[term] = _Tail()
         elif term in self._borrowed:
-            column = postings.column[: postings.count]
             # What the other index appended since the fork is not ours.
-            ours = int(np.searchsorted(column, self._borrowed[term] << _PLACE_BITS))
-            postings = self._postings[term] = _Postings(column[:ours].copy())
+            tail = self._tails[term] = _Tail(tail.until(self._borrowed[term]).copy())
             del self._borrowed[term]
-        return postings
+        return tail
 
     def view(self) -> WordView:
         """The index of this moment."""
-        return WordView(self._documents.view(), self._postings, self._vocabulary, self._borrowed)
+        return WordView(self.documents.view(), self.segment, self._tails, self._vocabulary, self._borrowed)
 
 
 def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:

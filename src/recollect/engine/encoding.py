@@ -1,0 +1,76 @@
+"""From records to documents: what indexes see of a record, and by which rules."""
+
+from __future__ import annotations
+
+import json
+
+import Stemmer
+
+from recollect.embedding.base import text_digest
+from recollect.indexes.documents import NEVER, Document, civil_of
+from recollect.indexes.fixed import ONE
+from recollect.records.codec import microseconds
+from recollect.records.record import Record
+from recollect.text.answers import offered
+from recollect.text.languages import CODES
+from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
+from recollect.text.words import ends_with_question, language_of, terms
+
+#: Changes whenever a record may give another document, or documents another segment: those that were kept by other
+#: rules are made anew. tests/unit/test_encoding.py notices where it was forgotten.
+_LAYOUT = 1
+
+
+def rules(digests: bool) -> str:
+    """What decides which segment given records have."""
+    return f"{_LAYOUT} snowball-{Stemmer.version()}{' digests' if digests else ''}"
+
+
+def text_of(record: Record) -> str:
+    """What is embedded of a record: its text and what an attached picture shows, after the name of its speaker.
+
+    The name makes a vector that of what this person said, which questions about people are nearer to.
+    """
+    caption = record.metadata.get("caption")
+    text = f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
+    return f"{record.speaker}: {text}" if record.speaker and text.strip() else text
+
+
+def digest_of(record: Record) -> bytes:
+    """What the vectors of a record's text are kept under; b"" where there is no text to embed.
+
+    It is of those, too, whom a scope can be about: else a scope could tell by a vector that another has said the same.
+    """
+    text = text_of(record)
+    whose = [record.user, record.agent, record.conversation]
+    return text_digest(json.dumps([*whose, text])) if text.strip() else b""
+
+
+def document_of(record: Record, *, digests: bool = True) -> Document:
+    """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`).
+
+    digests  whether it may be asked for its vectors
+    """
+    caption = record.metadata.get("caption")
+    language = language_of(record.text, record.language)
+    words = list(terms(record.text, language))
+    if isinstance(caption, str):
+        words.extend(terms(caption, language))
+    micros = -(2**63) if record.time is None else microseconds(record.time)
+    return Document(
+        id=record.id,
+        terms=words,
+        session=None if record.conversation is None else (record.conversation, record.session or ""),
+        place=(-1 if record.position is None else record.position, micros, record.id),
+        asks=ends_with_question(record.text),
+        micros=micros,
+        expires=NEVER if record.expires is None else microseconds(record.expires),
+        speaker=record.speaker or ("\0" + record.role if record.role else ""),
+        names=tuple(term.term for term in terms(record.speaker or "")),
+        weight=int(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags) * ONE),
+        civil=0 if record.time is None else civil_of(record.time.date()),
+        offers=offered(record.text),
+        language=CODES.index(language),
+        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags),
+        text=digest_of(record) if digests else b"",
+    )

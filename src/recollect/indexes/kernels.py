@@ -1,0 +1,152 @@
+"""What scoring does with postings: the same functions twice, in NumPy and compiled, which give the same bits.
+
+The NumPy form is always there. The compiled one costs seconds to load, or more where nothing of it is cached, and pays
+for that only once much has been scored: so it is loaded in the background when as much work was done as loading costs,
+and NumPy serves until it is ready. RECOLLECT_KERNELS=numpy or =numba settles it beforehand.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from typing import NamedTuple, Protocol
+
+from recollect.indexes.documents import Flags, Ints, Numbers, Table
+
+_log = logging.getLogger("recollect")
+#: Occurrences that NumPy walks in about the time that loading the compiled kernels takes.
+_REPAID = 20_000_000
+#: What a question costs NumPy beside its occurrences, counted in such.
+_QUESTION = 20_000
+
+#: The columns of what `Kernels.reach` gives.
+WORDS, TRIGRAM, CONTEXT, SESSION, PAIR, DATE, DENSE = range(7)
+SHARES = ("words", "trigram", "context", "session", "pair", "date", "dense")
+
+
+class Postings(NamedTuple):
+    """Where the terms of a question occur: `number << 16 | position`, rising within each term.
+
+    base, tail  columns of occurrences
+    spans       a row for each term: where it begins and ends in `base`, and in `tail`
+    """
+
+    base: Ints
+    tail: Ints
+    spans: Ints
+
+
+class Weights(NamedTuple):
+    """What the terms of a question weigh, with 16 bits of fraction.
+
+    terms     of each term, in documents
+    sessions  of each term, in sessions
+    like      whether the term stands in for an unknown word
+    whole     of the question: what the shares are parts of
+    pairs     a row for each pair of terms that may stand near each other: the terms, and the share
+    live      sessions that have tokens, and how many tokens those have
+    """
+
+    terms: Ints
+    sessions: Ints
+    like: Flags
+    whole: int
+    pairs: Ints
+    live: tuple[int, int]
+
+
+class Reached(NamedTuple):
+    """Documents that a question reaches, and the shares (columns as in `SHARES`) of each."""
+
+    numbers: Ints
+    shares: Ints
+
+
+class Matched(NamedTuple):
+    """How some documents have the terms of a question: a row for each term, a column for each document.
+
+    own, mass  its own mass, and with what is lent, with 16 bits of fraction
+    pivot      of each document: how much mass is half of enough
+    around     the turns around each, a row for each step, nearest before first; NONE where there is none
+    lends      whether the turn around has the term itself: term, step, document
+    """
+
+    own: Ints
+    mass: Ints
+    pivot: Ints
+    around: Ints
+    lends: Flags
+
+
+class Kernels(Protocol):
+    """The functions that walk postings."""
+
+    name: str
+
+    def tally(self, postings: Postings, table: Table) -> Ints:
+        """A row for each term: how many live documents have it, how often, and in how many sessions."""
+        ...
+
+    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        """The documents that have a share of a term, and those of `forced`, each once; shares before any factor."""
+        ...
+
+    def weigh(self, reached: Reached, table: Table, speaker: int, kinds: tuple[int, ...]) -> tuple[Ints, Ints]:
+        """Multiply the shares by what each document's manner, speaker and kinds of answers count for, in place.
+
+        What each was multiplied by (16 bits of fraction), and the sums.
+        """
+        ...
+
+    def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
+        """How these documents have the terms."""
+        ...
+
+    def best(self, totals: Ints, micros: Ints, wanted: int) -> Ints:
+        """The places of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
+        ...
+
+
+class _Choice:
+    """Which kernels serve."""
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._done = 0
+        self._loading: threading.Thread | None = None
+        self._compiled: Kernels | None = None
+        self.failure = ""
+
+    def serving(self, occurrences: int) -> Kernels:
+        """The kernels for a question that walks so many occurrences."""
+        if self._compiled is not None:
+            return self._compiled
+        wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
+        if wanted == "numba" and not self.failure:
+            self._load()
+            if self._compiled is not None:
+                return self._compiled
+        elif wanted != "numpy":
+            self._done += occurrences + _QUESTION
+            if self._done > _REPAID and self._loading is None:
+                with self._turn:
+                    if self._loading is None:
+                        self._loading = threading.Thread(target=self._load, name="recollect-kernels", daemon=True)
+                        self._loading.start()
+        from recollect.indexes import numpy_kernels
+
+        return numpy_kernels.KERNELS
+
+    def _load(self) -> None:
+        try:
+            from recollect.indexes import numba_kernels
+
+            self._compiled = numba_kernels.loaded()
+        except Exception as error:  # noqa: BLE001 - whatever a compiler may say, NumPy gives the same
+            self.failure = f"the compiled kernels cannot be loaded ({type(error).__name__}: {error}); NumPy serves"
+            _log.warning("%s", self.failure)
+
+
+_CHOICE = _Choice()
+serving = _CHOICE.serving

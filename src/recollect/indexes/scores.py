@@ -1,0 +1,163 @@
+"""Scores: what a question gives to each document that it reaches, and why.
+
+BM25 with conversation context, in integers. A document's mass of a term is its own count plus what the turns around it
+lend: their counts at decaying weight, where a long turn lends no more than a short one would. The mass is saturated
+against the document's length, both in absolute tokens, and weighted by how rare the term is among documents and among
+tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's postings:
+context is applied while a term's postings are walked.
+
+Everything is fixed-point integer arithmetic (`indexes.fixed`), so a score is the exact sum of its shares and does not
+depend on the order of adding. docs/architecture.md has the formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from recollect.indexes.documents import Ints, Numbers
+from recollect.indexes.fixed import BITS, SHARE_BITS, log_ratio
+from recollect.indexes.kernels import SHARES, Kernels, Postings, Reached, Weights, serving
+from recollect.indexes.numpy_kernels import share_of
+from recollect.indexes.recipe import PAIR_SHARE, TOP
+from recollect.indexes.words import QueryTerm, WordView
+
+
+class Match(NamedTuple):
+    """A word of the question in a hit.
+
+    share   of the score, with SHARE_BITS of fraction
+    own     the part of it that the record's own text has; the rest comes from the turns in `lent_by`
+    """
+
+    word: str
+    like: str
+    share: int
+    own: int
+    lent_by: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question's terms, weighed in a view: what the kernels need.
+
+    mass   of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction
+    """
+
+    view: WordView
+    terms: tuple[QueryTerm, ...]
+    postings: Postings
+    weights: Weights
+    mass: int
+    kernels: Kernels
+
+    def reach(self, forced: Numbers) -> Reached:
+        """What the question reaches, and the documents of `forced`, each once; shares before any factor."""
+        if not self.mass:
+            numbers = np.unique(forced).astype(np.int64)
+            return Reached(numbers, np.zeros((len(numbers), len(SHARES)), dtype=np.int64))
+        return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
+
+
+def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True) -> Asked:
+    """Weigh terms in a view.
+
+    sequence  the terms in their order, as they were asked
+    beside    whether the signals beside the words count: sessions and pairs
+    """
+    postings, counts = view.gathered([each.term for each in terms])
+    kernels = serving(int((postings.spans[:, 1::2] - postings.spans[:, 0::2]).sum()))
+    lengths = view.table.session_lengths
+    sessions = int(np.count_nonzero(lengths)) if beside else 0
+    if counts is None or sessions:
+        tally = kernels.tally(postings, view.table)
+    else:
+        tally = np.concatenate([counts, np.zeros((len(terms), 1), dtype=np.int64)], axis=1)
+    rows = tally.tolist()
+    idf = [view.idf(documents, occurrences) for documents, occurrences, _ in rows]
+    weights = [each.weight * rarity >> BITS for each, rarity in zip(terms, idf, strict=True)]
+    by_session = [
+        each.weight * log_ratio(2 * sessions + 2, 2 * having + 1) >> BITS if sessions else 0
+        for each, (_, _, having) in zip(terms, rows, strict=True)
+    ]
+    top, below = TOP
+    mass = sum(top * weight // below for weight in weights)
+    place = {each.term: at for at, each in enumerate(terms)}
+    whole = 2 * sum(idf[place[term]] for term in sequence)
+    pairs = []
+    for first, second in dict.fromkeys(pairwise(sequence)):
+        if first != second:
+            rarity = idf[place[first]] + idf[place[second]]
+            pairs.append((place[first], place[second], (rarity * PAIR_SHARE // 100 << SHARE_BITS) // whole))
+    return Asked(
+        view,
+        tuple(terms),
+        postings,
+        Weights(
+            np.array(weights, dtype=np.int64),
+            np.array(by_session, dtype=np.int64),
+            np.array([bool(each.like) for each in terms], dtype=np.bool_),
+            mass,
+            np.array(pairs, dtype=np.int64).reshape(-1, 3),
+            (sessions, int(lengths.sum()) if sessions else 0),
+        ),
+        mass,
+        kernels,
+    )
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a question gives to each document that it reaches.
+
+    numbers  the documents, in no particular order
+    shares   a row for each of them, with SHARE_BITS of fraction; columns as in `kernels.SHARES`
+    totals   the sums of the rows: the scores
+    factor   what each document's manner, speaker and answers multiplied its shares by (16 bits); None for 1
+    """
+
+    asked: Asked
+    numbers: Ints
+    shares: Ints
+    totals: Ints
+    factor: Ints | None = None
+
+    @property
+    def mass(self) -> int:
+        """Of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
+        return self.asked.mass
+
+    def matches(self, places: Sequence[int]) -> list[list[Match]]:
+        """For each of these places in `numbers`, the words of the question that it has, greatest share first."""
+        asked = self.asked
+        out: list[list[Match]] = [[] for _ in places]
+        if not places or not asked.mass:
+            return out
+        hits = self.numbers[list(places)]
+        found = asked.kernels.matched(asked.postings, asked.view.table, hits)
+        whole = share_of(asked.weights.terms[:, None], found.mass, found.pivot, asked.mass)
+        share = whole if self.factor is None else whole * self.factor[list(places)] >> BITS
+        own = (share * found.own // np.maximum(found.mass, 1)).tolist()
+        lent = found.mass > found.own
+        shares, ids = share.tolist(), asked.view.table.id
+        for row, at in np.argwhere(whole > 0).tolist():
+            lenders: tuple[str, ...] = ()
+            if lent[row, at]:
+                turns = found.around[found.lends[row, :, at], at].tolist()
+                lenders = tuple(ids(number) for number in turns)
+            term = asked.terms[row]
+            out[at].append(Match(term.word, term.like, shares[row][at], own[row][at], lenders))
+        for each in out:
+            each.sort(key=lambda match: (-match.share, match.word, match.like))
+        return out
+
+
+def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
+    """The scores of the words alone."""
+    asked = weighed(view, terms, beside=False)
+    numbers, shares = asked.reach(np.zeros(0, dtype=np.int32))
+    return Scores(asked, numbers, shares, shares.sum(axis=1))

@@ -1,0 +1,356 @@
+"""Segments: the index of many documents in contiguous arrays that never change.
+
+All occurrences of all terms stand in one column, term after term, each `number << 16 | position` and rising within its
+term; the terms are found by a hash. A segment can be written to a file as it stands and mapped from there. What comes
+later gathers in a small tail beside it (`indexes.words`), until segment and tail are merged into a new one.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents import COLUMNS, NONE, Document, Ints, Session
+from recollect.indexes.strings import Strings, session_name, session_of
+from recollect.text.words import Term
+
+PLACE_BITS = 16
+#: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
+LAST_PLACE = (1 << PLACE_BITS) - 3
+#: Before a term that is a word as it was written, stem and all: which words a view knows.
+_FORM = "="
+#: Shorter words share too little with others for likeness to mean anything.
+LEAST_LETTERS = 4
+#: A letter of a trigram takes so many bits: there are that many code points.
+_LETTER_BITS = 21
+#: A document's count of a term is at most so much.
+MOST_COUNT = (1 << 15) - 1
+_DIGEST_BYTES = 32
+
+
+def comparable(word: str) -> bool:
+    """Whether a word takes part where unknown words are led to known ones: letters only, and enough of them."""
+    return len(word) >= LEAST_LETTERS and word.isalpha()
+
+
+def form(word: str, stem: str) -> str:
+    """The term under which a word is kept as it was written, with its stem: in another language it may have another."""
+    return f"{_FORM}{word}{_FORM}{stem}"
+
+
+def form_parts(term: str) -> tuple[str, str] | None:
+    """The word and stem of a `form`; None for another term."""
+    if not term.startswith(_FORM):
+        return None
+    word, _, stem = term[1:].partition(_FORM)
+    return word, stem
+
+
+def trigram_keys(word: str) -> list[int]:
+    """The distinct character trigrams of `#word#`, each as a number.
+
+    >>> len(trigram_keys("cat")), len(trigram_keys("aaaa"))
+    (3, 3)
+    """
+    codes = [ord(char) for char in f"#{word}#"]
+    return list(
+        {(a << _LETTER_BITS | b) << _LETTER_BITS | c for a, b, c in zip(codes, codes[1:], codes[2:], strict=False)}
+    )
+
+
+class Segment:
+    """The index of documents, all of them live when it was made.
+
+    columns      `documents.COLUMNS` of each document
+    ids          of their records
+    texts        a digest each, in 32 bytes; without a row where none was asked for
+    sessions     by number
+    speakers     by number, with the terms of their names
+    terms        by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`
+    frequencies  of each term, how many documents have it
+    totals       of each term, how often it occurs, in no document more than MOST_COUNT times
+    """
+
+    def __init__(self, arrays: dict[str, NDArray[Any]], speakers: Sequence[tuple[str, Sequence[str]]]) -> None:
+        self.arrays = arrays
+        self.speakers = [(name, tuple(terms)) for name, terms in speakers]
+        self.columns = {name: arrays[name] for name in COLUMNS}
+        self.count = len(self.columns["length"])
+        self.ids = Strings.from_arrays("ids", arrays)
+        self.sessions = Strings.from_arrays("sessions", arrays)
+        self.terms = Strings.from_arrays("terms", arrays)
+        self.texts = arrays["texts"]
+        self.offsets: Ints = arrays["offsets"]
+        self.occurrences: Ints = arrays["occurrences"]
+        self.frequencies: Ints = arrays["frequencies"]
+        self.totals: Ints = arrays["totals"]
+        self.session_count = len(self.sessions)
+        # Where words resemble each other: the forms by trigram, and how many trigrams each has.
+        self.forms: NDArray[np.int32] = arrays["forms"]
+        self.form_sizes: NDArray[np.int32] = arrays["form_sizes"]
+        self._gram_keys, self._gram_ends, self._gram_forms = (
+            arrays[f"grams.{part}"] for part in ("keys", "ends", "forms")
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory its arrays take."""
+        return sum(each.nbytes for each in self.arrays.values())
+
+    def id(self, number: int) -> str:
+        return self.ids[number]
+
+    def number(self, record_id: str) -> int:
+        return self.ids.find(record_id)
+
+    def text(self, number: int) -> bytes:
+        return bytes(self.texts[number]).rstrip(b"\0") if len(self.texts) else b""
+
+    def session(self, session: Session) -> int:
+        return self.sessions.find(session_name(session))
+
+    def session_key(self, number: int) -> Session:
+        return session_of(self.sessions[number])
+
+    def span(self, term: int) -> tuple[int, int]:
+        """Where the occurrences of a term, by its number, begin and end."""
+        return int(self.offsets[term]), int(self.offsets[term + 1])
+
+    def alike(self, grams: Sequence[int], least: int) -> Iterator[tuple[str, str, int, int]]:
+        """Words that share trigrams with others: (word, stem, trigrams, trigrams that are shared).
+
+        least   the least Dice coefficient, in hundredths
+        """
+        if not len(self.forms):
+            return
+        found = []
+        for gram in grams:
+            at = int(self._gram_keys.searchsorted(np.uint64(gram)))
+            if at < len(self._gram_keys) and int(self._gram_keys[at]) == gram:
+                found.append(self._gram_forms[int(self._gram_ends[at - 1]) if at else 0 : int(self._gram_ends[at])])
+        if not found:
+            return
+        shared = np.bincount(np.concatenate(found), minlength=len(self.forms))
+        for at in np.flatnonzero(200 * shared >= least * (len(grams) + self.form_sizes)).tolist():
+            parts = form_parts(self.terms[int(self.forms[at])])
+            assert parts is not None
+            yield *parts, int(self.form_sizes[at]), int(shared[at])
+
+
+class Gathered(NamedTuple):
+    """Documents and their words, as a segment is made of them.
+
+    columns   `documents.COLUMNS`, in any order of the documents
+    numbers, terms, places   of each occurrence: its document, its term and its position
+    """
+
+    columns: dict[str, NDArray[Any]]
+    ids: Sequence[str]
+    texts: Sequence[bytes]
+    sessions: Sequence[Session]
+    speakers: Sequence[tuple[str, tuple[str, ...]]]
+    names: Sequence[str]
+    numbers: Ints
+    terms: Ints
+    places: Ints
+
+
+def made(gathered: Gathered) -> Segment:
+    """The segment of what was gathered. Documents keep their numbers, and their links.
+
+    Cost: one sort of the occurrences.
+    """
+    terms = Strings.of(gathered.names)
+    rank = np.empty(len(terms), dtype=np.int64)
+    rank[terms.order] = np.arange(len(terms))
+    # In the order of their keys, so that neighbours in the dictionary are neighbours in the column: any will do.
+    packed = gathered.numbers << PLACE_BITS | gathered.places
+    by_rank = rank[gathered.terms]
+    bits = len(gathered.columns["length"]).bit_length() + PLACE_BITS
+    if bits + len(terms).bit_length() < 63:
+        keys = by_rank << bits | packed
+        keys.sort()
+        packed = keys & (1 << bits) - 1
+    else:
+        packed = packed[np.lexsort((packed, by_rank))]
+    sizes = np.bincount(by_rank, minlength=len(terms))
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    names = [gathered.names[number] for number in terms.order.tolist()]
+    first = np.ones(len(packed), dtype=np.bool_)
+    first[1:] = (packed[1:] >> PLACE_BITS) != (packed[:-1] >> PLACE_BITS)
+    first[offsets[:-1][sizes > 0]] = True
+    runs = np.flatnonzero(first)
+    excess = np.maximum(np.diff(runs, append=len(packed)) - MOST_COUNT, 0)
+    of_run = np.searchsorted(offsets, runs, side="right") - 1
+    arrays: dict[str, NDArray[Any]] = {
+        **{name: gathered.columns[name] for name in COLUMNS},
+        **Strings.of(gathered.ids).arrays("ids"),
+        **Strings.of([session_name(session) for session in gathered.sessions]).arrays("sessions"),
+        **Strings.of(names).arrays("terms"),
+        "texts": _digests(gathered.texts),
+        "offsets": offsets,
+        "occurrences": packed,
+        "frequencies": np.bincount(of_run, minlength=len(terms)).astype(np.int64),
+        "totals": sizes - np.bincount(of_run, excess, len(terms)).astype(np.int64),
+        **_forms(names),
+    }
+    return Segment(arrays, gathered.speakers)
+
+
+def _digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:
+    if not any(texts):
+        return np.zeros((0, _DIGEST_BYTES), dtype=np.uint8)
+    joined = b"".join(text.ljust(_DIGEST_BYTES, b"\0") for text in texts)
+    return np.frombuffer(joined, dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
+
+
+def _forms(names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    """The forms among the terms, by trigram."""
+    forms, sizes, keys, owners = array("i"), array("i"), array("Q"), array("i")
+    for number, name in enumerate(names):
+        parts = form_parts(name)
+        if parts is not None:
+            grams = trigram_keys(parts[0])
+            keys.extend(grams)
+            owners.extend([len(forms)] * len(grams))
+            forms.append(number)
+            sizes.append(len(grams))
+    gram, owner = np.array(keys, dtype=np.uint64), np.array(owners, dtype=np.int32)
+    order = np.argsort(gram, kind="stable")
+    distinct, counts = np.unique(gram, return_counts=True)
+    return {
+        "forms": np.array(forms, dtype=np.int32),
+        "form_sizes": np.array(sizes, dtype=np.int32),
+        "grams.keys": distinct,
+        "grams.ends": np.cumsum(counts).astype(np.int64),
+        "grams.forms": owner[order],
+    }
+
+
+class Builder:
+    """Documents one by one, and the segment of them all."""
+
+    def __init__(self) -> None:
+        self._ids: list[str] = []
+        self._texts: list[bytes] = []
+        self._sessions: dict[Session, int] = {}
+        self._speakers: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._terms: dict[str, int] = {}
+        self._known: dict[Term, tuple[int, int]] = {}  # term and form of a word
+        self._said = array("i")  # the terms of all documents, one after the other
+        self._formed, self._formed_in = array("i"), array("i")
+        self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def add(self, document: Document) -> None:
+        number = len(self._ids)
+        self._ids.append(document.id)
+        self._texts.append(document.text)
+        session = speaker = NONE
+        if document.session is not None:
+            session = self._sessions.setdefault(document.session, len(self._sessions))
+        if document.speaker:
+            speaker = self._speakers.setdefault(document.speaker, (len(self._speakers), document.names))[0]
+        values = (
+            len(document.terms),
+            document.micros,
+            document.expires,
+            document.place[0],
+            session,
+            speaker,
+            document.weight,
+            document.civil,
+            document.offers,
+            document.language,
+            document.standing,
+            document.asks,
+            True,
+            NONE,
+            NONE,
+        )
+        for column, value in zip(self._columns.values(), values, strict=True):
+            column.append(value)
+        forms = set()
+        for term in document.terms:
+            known = self._known.get(term)
+            if known is None:
+                known = self._known[term] = (
+                    self._number(term.term),
+                    self._number(form(term.word, term.term)) if comparable(term.word) else NONE,
+                )
+            self._said.append(known[0])
+            forms.add(known[1])
+        forms.discard(NONE)
+        self._formed.extend(forms)
+        self._formed_in.extend([number] * len(forms))
+
+    def _number(self, term: str) -> int:
+        return self._terms.setdefault(term, len(self._terms))
+
+    def segment(self) -> Segment:
+        """The segment of the documents so far, the turns of a session side by side."""
+        columns: dict[str, NDArray[Any]] = {
+            name: np.frombuffer(self._columns[name], dtype=_KEPT[np.dtype(kind).char]).astype(kind)
+            if len(self)
+            else np.zeros(0, dtype=kind)
+            for name, kind in COLUMNS.items()
+        }
+        order = _in_order(columns, self._ids)
+        number = np.empty(len(order), dtype=np.int64)
+        number[order] = np.arange(len(order))
+        lengths = columns["length"].astype(np.int64)
+        said = np.array(self._said, dtype=np.int64)
+        starts = np.cumsum(lengths) - lengths
+        places = np.arange(len(said), dtype=np.int64) - np.repeat(starts, lengths)
+        columns = {name: column[order] for name, column in columns.items()}
+        _link(columns)
+        return made(
+            Gathered(
+                columns,
+                [self._ids[at] for at in order.tolist()],
+                [self._texts[at] for at in order.tolist()],
+                list(self._sessions),
+                [(name, terms) for name, (_, terms) in self._speakers.items()],
+                list(self._terms),
+                np.concatenate([np.repeat(number, lengths), number[np.array(self._formed_in, dtype=np.int64)]]),
+                np.concatenate([said, np.array(self._formed, dtype=np.int64)]),
+                np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(self._formed), dtype=np.int64)]),
+            )
+        )
+
+
+#: How an `array` holds what a column holds.
+_CODES = {"i": "i", "l": "q", "q": "q", "b": "b", "?": "b"}
+_KEPT = {"i": np.int32, "l": np.int64, "q": np.int64, "b": np.int8, "?": np.int8}
+
+
+def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[np.int64]:
+    """The documents by session and place."""
+    keys = [columns[name] for name in ("micros", "position", "session")]
+    order = np.lexsort(keys)
+    same = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
+    for key in keys:
+        same &= key[order[1:]] == key[order[:-1]]
+    same &= columns["session"][order[1:]] != NONE
+    at = 0
+    ties = np.flatnonzero(same).tolist()
+    while at < len(ties):  # of one place and time: by id
+        begin = end = ties[at]
+        while at < len(ties) and ties[at] == end:
+            end, at = end + 1, at + 1
+        order[begin : end + 1] = sorted(order[begin : end + 1].tolist(), key=lambda number: ids[number])
+    return order.astype(np.int64)
+
+
+def _link(columns: dict[str, NDArray[Any]]) -> None:
+    """Link each turn, which stand in order, to those before and after it."""
+    session = columns["session"]
+    together = np.flatnonzero((session[1:] == session[:-1]) & (session[1:] != NONE)).astype(np.int32)
+    columns["after"][together] = together + 1
+    columns["before"][together + 1] = together

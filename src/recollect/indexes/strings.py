@@ -1,0 +1,89 @@
+"""Many strings in few arrays: found by number, and by what they are, without an object for each.
+
+What lies in a file that is mapped can be looked up at once: nothing has to be read through and put into a dict first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents import NONE
+
+Keys = NDArray[np.uint64]
+
+
+def key_of(text: str) -> int:
+    """A number of 64 bits that hardly any other string has, the same on every machine."""
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+class Strings:
+    """Strings by number, and their numbers by what they are.
+
+    blob, ends  the UTF-8 of all of them, and where each ends
+    keys        the rising `key_of` of each
+    order       the number of the string that has the key at this place
+    """
+
+    def __init__(self, blob: NDArray[np.uint8], ends: NDArray[np.int64], keys: Keys, order: NDArray[np.int32]) -> None:
+        self.blob, self.ends, self.keys, self.order = blob, ends, keys, order
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Strings:
+        encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
+        keys = np.fromiter(map(key_of, texts), dtype=np.uint64, count=len(texts))
+        order = np.argsort(keys, kind="stable").astype(np.int32)
+        ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
+        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends, keys[order], order)
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def __getitem__(self, number: int) -> str:
+        begin = int(self.ends[number - 1]) if number else 0
+        return self.blob[begin : int(self.ends[number])].tobytes().decode("utf-8", "surrogatepass")
+
+    def all(self) -> list[str]:
+        """Every string, in the order of their numbers."""
+        blob, begin, out = self.blob.tobytes(), 0, []
+        for end in self.ends.tolist():
+            out.append(blob[begin:end].decode("utf-8", "surrogatepass"))
+            begin = end
+        return out
+
+    def find(self, text: str) -> int:
+        """The number of a string, or NONE. Cost: O(log n)."""
+        key = key_of(text)
+        at = int(self.keys.searchsorted(np.uint64(key)))
+        while at < len(self.keys) and int(self.keys[at]) == key:
+            number = int(self.order[at])
+            if self[number] == text:
+                return number
+            at += 1
+        return NONE
+
+    def arrays(self, name: str) -> dict[str, NDArray[Any]]:
+        """The arrays by the names that they are kept under."""
+        return {f"{name}.{part}": getattr(self, part) for part in ("blob", "ends", "keys", "order")}
+
+    @classmethod
+    def from_arrays(cls, name: str, arrays: dict[str, NDArray[Any]]) -> Strings:
+        """The strings that `arrays` gave."""
+        return cls(*(arrays[f"{name}.{part}"] for part in ("blob", "ends", "keys", "order")))
+
+
+def session_name(session: tuple[str, str]) -> str:
+    """A session as one string, which no other session gives."""
+    conversation, name = session
+    return f"{len(conversation)}:{conversation}{name}"
+
+
+def session_of(name: str) -> tuple[str, str]:
+    """The session that `session_name` gave."""
+    size, _, rest = name.partition(":")
+    return rest[: int(size)], rest[int(size) :]

@@ -1,0 +1,178 @@
+"""Segment files: indexes kept beside the store, so that a process need not make them anew.
+
+A segment lies in `FILE.index` in a file of its own for each line, as its arrays stand in memory, and is mapped from
+there. The header says what it was made of: store, line, seq and root, and by which rules; whoever opens it goes on from
+that seq. A file that is missing, of other rules or another history, or damaged in any byte is not used, which is said,
+and the index is made anew. Files are replaced as a whole, by one process at a time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.segments import Segment
+from recollect.stores.base import Line
+
+try:
+    import fcntl
+except ImportError:  # not on this system: whoever writes last has the file, which is whole either way
+    fcntl = None  # type: ignore[assignment]
+
+_log = logging.getLogger("recollect")
+_MAGIC = b"RclSeg1\n"
+#: Arrays begin at multiples of this, for the processor's sake.
+_ALIGNED = 64
+_DIGEST_BYTES = 32
+_TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "i4", "i8", "u8")}
+
+
+class Made(NamedTuple):
+    """What a segment was made of.
+
+    rules  names all that decides what a segment of given records is
+    """
+
+    rules: str
+    seq: int
+    root: str
+
+
+class SegmentFiles:
+    """The segment files of a store.
+
+    folder  `FILE.index`, made with mode 0700 when first needed
+    uuid    of the store
+    """
+
+    def __init__(self, folder: str, uuid: str, *, read_only: bool = False) -> None:
+        self._folder = folder
+        self._uuid = uuid
+        self._read_only = read_only
+
+    def _path(self, line: Line) -> str:
+        name = hashlib.sha256(json.dumps([self._uuid, *line]).encode()).hexdigest()[:32]
+        return os.path.join(self._folder, f"words-{name}.seg")
+
+    def read(self, line: Line, rules: str) -> tuple[Segment, Made] | None:
+        """The segment of a line and what it was made of; None where there is none that can be used."""
+        path = self._path(line)
+        try:
+            with open(path, "rb") as file:
+                # A private mapping: what is written to it stays in memory.
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            return self._unusable(path, str(error))
+        try:
+            header, arrays = _decoded(mapped)
+            about = header["about"]
+            if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != line:
+                return self._unusable(path, "it belongs to another store")
+            if about["rules"] != rules:
+                return self._unusable(path, "it was made by another release")
+            return Segment(arrays, header["speakers"]), Made(rules, int(about["seq"]), str(about["root"]))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            return self._unusable(path, f"it is damaged: {error}")
+
+    @staticmethod
+    def _unusable(path: str, reason: str) -> None:
+        _log.warning("the index %s cannot be used (%s); it is made anew", path, reason)
+
+    def write(self, line: Line, segment: Segment, made: Made) -> bool:
+        """Keep a segment in place of the one before. False where it was not: another process is at it, or it cannot."""
+        if self._read_only:
+            return False
+        path = self._path(line)
+        about = {"uuid": self._uuid, "namespace": line.namespace, "branch": line.branch, **made._asdict()}
+        try:
+            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            with self._alone() as alone:
+                if not alone:
+                    return False
+                draft = f"{path}.{os.getpid()}.new"
+                try:
+                    with open(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+                        for part in _encoded(segment, about):
+                            file.write(part)
+                    os.replace(draft, path)
+                finally:
+                    with suppress(OSError):
+                        os.unlink(draft)
+        except OSError as error:
+            _log.warning("the index %s could not be kept (%s); the next process makes it anew", path, error)
+            return False
+        return True
+
+    @contextmanager
+    def _alone(self) -> Iterator[bool]:
+        """Whether this process is the only one that writes here, while the block runs."""
+        lock = os.open(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        try:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    yield False
+                    return
+            yield True
+        finally:
+            os.close(lock)
+
+
+def _encoded(segment: Segment, about: dict[str, Any]) -> Iterator[bytes | memoryview]:
+    """A segment as bytes: magic, the header's size and digest, the header, and the arrays."""
+    at, places, pieces = 0, [], []
+    for name, array in segment.arrays.items():
+        array = np.ascontiguousarray(array)
+        places.append([name, array.dtype.str, list(array.shape), at])
+        filled = -array.nbytes % _ALIGNED
+        pieces.append((array, filled))
+        at += array.nbytes + filled
+    digest = hashlib.sha256()
+    for array, filled in pieces:
+        digest.update(array.reshape(-1).view(np.uint8).data)
+        digest.update(bytes(filled))
+    header = json.dumps(
+        {"about": about, "speakers": segment.speakers, "arrays": places, "bytes": at, "sha256": digest.hexdigest()}
+    ).encode("ascii")
+    header += b" " * (-(len(_MAGIC) + 8 + _DIGEST_BYTES + len(header)) % _ALIGNED)
+    yield _MAGIC + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest() + header
+    for array, filled in pieces:
+        yield array.reshape(-1).view(np.uint8).data
+        yield bytes(filled)
+
+
+def _decoded(mapped: mmap.mmap) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and arrays of `_encoded`'s bytes. Raises: ValueError and its like where they are not just those."""
+    begin = len(_MAGIC) + 8 + _DIGEST_BYTES
+    if mapped[: len(_MAGIC)] != _MAGIC:
+        raise ValueError("it does not begin as a segment does")
+    size = int.from_bytes(mapped[len(_MAGIC) : len(_MAGIC) + 8], "little")
+    raw = mapped[begin : begin + size]
+    if len(raw) != size or hashlib.sha256(raw).digest() != mapped[begin - _DIGEST_BYTES : begin]:
+        raise ValueError("its header is not what it was")
+    header = json.loads(raw)
+    begin += size
+    if len(mapped) - begin != header["bytes"]:
+        raise ValueError("it is cut or too long")
+    with memoryview(mapped) as whole, whole[begin:] as data:
+        if hashlib.sha256(data).hexdigest() != header["sha256"]:
+            raise ValueError("its contents are not what they were")
+    arrays = {}
+    for name, kind, shape, at in header["arrays"]:
+        if kind not in _TYPES:
+            raise ValueError(f"it has a column of {kind}")
+        count = int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(mapped, dtype=kind, count=count, offset=begin + at).reshape(shape)
+    return header, arrays
