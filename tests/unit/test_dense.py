@@ -67,7 +67,7 @@ def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible
     documents, _ = table(b"a", b"b", b"c", b"", b"a")
     documents.remove("4")
     held = documents.view()
-    index = DenseIndex(held.texts, 2)
+    index = DenseIndex(held.rows, 2)
     index.add({b"a": matrix([1, 0]), b"b": matrix([3, 4]), b"c": matrix([0, 1])})
     asked = quantised(matrix([[1, 0]]))[0]
     dense = index.view(held).score(asked, held, 0.2, 0.6)
@@ -82,7 +82,7 @@ def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible
 
 def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
     _, held = table(b"a", b"b")
-    index = DenseIndex(held.texts, 2)
+    index = DenseIndex(held.rows, 2)
     index.add({b"a": matrix([0, 1]), b"b": matrix([-1, 0])})
     dense = index.view(held).score(quantised(matrix([[1, 0]]))[0], held, 0.0, 0.0)
     assert (dense.shares.tolist(), dense.admits.tolist()) == ([0, 0], [False, False])
@@ -90,7 +90,7 @@ def test_a_cosine_at_the_floor_counts_for_nothing_and_admits_nothing() -> None:
 
 def test_a_view_stays_as_it_was_while_vectors_and_documents_arrive() -> None:
     documents, first = table(b"a", b"b")
-    index = DenseIndex(first.texts, 2)
+    index = DenseIndex(first.rows, 2)
     index.add({b"a": matrix([1, 0])})
     asked = quantised(matrix([[1, 0]]))[0]
     early = index.view(first)

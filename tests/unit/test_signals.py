@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.conversations import share_of, total_of
 
 from recollect.engine.encoding import document_of
 from recollect.indexes.documents import NONE
 from recollect.indexes.fixed import SHARE_BITS
+from recollect.indexes.kernels import SHARES
 from recollect.indexes.signals import read, score
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
@@ -44,7 +46,14 @@ def view_of(*records: Record) -> WordView:
 
 def shares(view: WordView, question: str) -> dict[str, list[float]]:
     found = score(read(question, view, TODAY), view)
-    return {name: [int(value) / WHOLE for value in column] for name, column in found.shares.items()}
+    count = view.table.count
+    return {name: [share_of(found, number, name) / WHOLE for number in range(count)] for name in SHARES}
+
+
+def totals(view: WordView, question: str, today: date = TODAY) -> list[int]:
+    """The score of each document."""
+    found = score(read(question, view, today), view)
+    return [total_of(found, number) for number in range(view.table.count)]
 
 
 def plain(text: str) -> list[str]:
@@ -116,24 +125,23 @@ def test_the_day_is_the_local_one_of_the_record() -> None:
 
 def test_only_the_words_admit_a_hit() -> None:
     view = view_of(turn(0, "tea"), *(turn(place, "x y z") for place in range(1, 9)), turn(9, "boat", "s2"))
-    found = score(read("tea in May", view, TODAY), view)
-    assert [bool(value) for value in found.total()] == [True] * 5 + [False] * 5
+    assert [bool(value) for value in totals(view, "tea in May")] == [True] * 5 + [False] * 5
 
 
 def test_the_speaker_who_is_named_counts_for_more() -> None:
     said = [turn(0, "I drink tea", "s1", speaker="Melanie"), turn(1, "I drink tea", "s2", speaker="Tobias")]
     view = view_of(*said)
     for question in ("what tea does Melanie drink?", "what tea does Mel drink?"):
-        melanie, tobias = score(read(question, view, TODAY), view).total()
+        melanie, tobias = totals(view, question)
         assert melanie / tobias == pytest.approx(1.25, abs=1e-4)
-    both = score(read("do Melanie and Tobias drink tea?", view, TODAY), view).total()
+    both = totals(view, "do Melanie and Tobias drink tea?")
     assert both[0] / both[1] == pytest.approx(1.25, abs=1e-4)  # whom a question names first, it is about
     assert read("do they drink tea?", view, TODAY).speaker == NONE
 
 
 def test_i_is_the_user_where_there_is_one() -> None:
     said = [turn(0, "green tea", "s1", role="user"), turn(1, "green tea", "s2", role="assistant")]
-    user, assistant = score(read("which tea do I drink?", view_of(*said), TODAY), view_of(*said)).total()
+    user, assistant = totals(view_of(*said), "which tea do I drink?")
     assert user / assistant == pytest.approx(1.25 / 0.6, abs=1e-4)
 
 
@@ -240,9 +248,9 @@ def test_a_text_offers_kinds_of_answers(text: str, kinds: Kind) -> None:
 def test_the_kind_of_answer_that_is_wanted_counts_for_more() -> None:
     said = [turn(0, "the boat left yesterday", "s1"), turn(1, "the boat left quietly", "s2")]
     view = view_of(*said)
-    dated, plain = score(read("when was the boat?", view, TODAY), view).total()
+    dated, plain = totals(view, "when was the boat?")
     assert dated / plain == pytest.approx(1.15, abs=1e-4)
-    assert len(set(score(read("was the boat there?", view, TODAY), view).total().tolist())) == 1
+    assert len(set(totals(view, "was the boat there?"))) == 1
 
 
 def test_a_frame_is_no_word_to_look_for() -> None:
@@ -302,12 +310,12 @@ def test_a_time_told_from_now_is_a_soft_preference_and_the_very_day_is_enough() 
     said = [turn(0, "we ate soup", "s1"), turn(7, "we ate soup", "s2"), turn(7, "a walk", "s3").changed(id="walk")]
     view = view_of(*said)
     asked = START.date() + timedelta(days=8)
-    early, late, walk = score(read("what did we eat yesterday?", view, asked), view).total()
+    early, late, walk = totals(view, "what did we eat yesterday?", asked)
     assert late > early > 0
     assert walk > 0  # it was that day
-    assert not score(read("what did we eat last week?", view, asked), view).total()[2]
+    assert not totals(view, "what did we eat last week?", asked)[2]
     # Where no word leads anywhere, the time alone does.
-    assert score(read("last week?", view, asked), view).total().tolist()[:2] != [0, 0]
+    assert totals(view, "last week?", asked)[:2] != [0, 0]
     # Where nothing was said at that time, the words are words.
     assert "yesterday" in {term.word for term in read("eat yesterday", view, date(2020, 1, 1)).asked}
     assert "yesterday" not in {term.word for term in read("eat yesterday", view, asked).asked}

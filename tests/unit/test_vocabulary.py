@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.conversations import document, made_of
 
+from recollect.indexes import numba_kernels, numpy_kernels
 from recollect.indexes.documents import Documents
 from recollect.indexes.ranking import ranked
-from recollect.indexes.vocabulary import Vocabulary, comparable
+from recollect.indexes.segments import comparable
+from recollect.indexes.vocabulary import Vocabulary
 from recollect.indexes.words import asked_terms
 from recollect.text.words import terms
 
+KERNELS = (numpy_kernels.KERNELS, numba_kernels.loaded())
 #: Of few letters, so that many are alike and many share a stem.
 words = st.text("ab", min_size=1, max_size=8)
 
@@ -143,7 +146,8 @@ def test_ranking_is_a_full_sort_with_ties_by_time_then_id(
         (at for at, (score, _) in enumerate(items) if score > 0),
         key=lambda at: (-items[at][0], -items[at][1], names[at].encode()),
     )
-    assert list(ranked(scores, documents.view())) == expected
+    for kernels in KERNELS:
+        assert list(ranked(kernels, np.arange(len(scores)), scores, documents.view())) == expected
 
 
 def test_ranking_goes_on_to_the_last_of_thousands() -> None:
@@ -154,7 +158,8 @@ def test_ranking_goes_on_to_the_last_of_thousands() -> None:
     table = documents.view()
     expected = sorted(
         (int(at) for at in np.flatnonzero(scores)),
-        key=lambda at: (-int(scores[at]), -int(table.micros[at]), table.ids[at]),
+        key=lambda at: (-int(scores[at]), -int(table.micros[at]), table.id(at)),
     )
-    assert list(ranked(scores, table)) == expected
+    for kernels in KERNELS:
+        assert list(ranked(kernels, np.arange(len(scores)), scores, table)) == expected
     assert not scores[sorted(set(range(3_000)) - set(expected))].any()

@@ -107,7 +107,7 @@ class NumpyKernels:
             left = wanted - len(above)
             if len(ties) > left:
                 times = micros[ties]
-                ties = ties[times >= -np.partition(-times, left - 1)[left - 1]]
+                ties = ties[times >= np.partition(times, len(times) - left)[len(times) - left]]
             places = np.concatenate([above, ties])
         return places
 

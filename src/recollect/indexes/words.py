@@ -58,11 +58,9 @@ class _Tail:
         """The occurrences in documents before a number."""
         column, count = self.column, self.count  # in this order another thread may append meanwhile
         held = column[: min(count, len(column))]
-        return (
-            held
-            if not len(held) or held[-1] >> PLACE_BITS < number
-            else held[: held.searchsorted(number << PLACE_BITS)]
-        )
+        if len(held) and held[-1] >> PLACE_BITS >= number:
+            held = held[: held.searchsorted(number << PLACE_BITS)]
+        return held
 
 
 class WordView:
@@ -119,12 +117,11 @@ class WordView:
     def known(self, term: str) -> bool:
         """Whether a live document has a term."""
         alive = self.table.alive
-        # A few at a time, as the first is mostly live.
-        return any(
-            alive[part[at : at + 64] >> PLACE_BITS].any()
-            for part in self._parts(term)
-            for at in range(0, len(part), 64)
-        )
+        for part in self._parts(term):
+            for at in range(0, len(part), 64):  # the first are mostly live
+                if alive[part[at : at + 64] >> PLACE_BITS].any():
+                    return True
+        return False
 
     def occurrences(self, term: str) -> Ints:
         """Where a term stands in live documents: number << 16 | position, rising. Cost: O(occurrences)."""
