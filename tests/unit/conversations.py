@@ -118,7 +118,7 @@ def total_of(scores: Scores, number: int) -> int:
 def share_of(scores: Scores, number: int, name: str) -> int:
     """The share of a signal in a document's score."""
     place = places(scores).get(number)
-    return 0 if place is None else int(scores.shares[place, SHARES.index(name)])
+    return 0 if place is None else int(scores.shares([place])[0, SHARES.index(name)])
 
 
 def order_of(scores: Scores, kernels: Kernels | None = None) -> list[int]:
@@ -146,7 +146,7 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
             scores.mass,
             [table.id(number) for number in order_of(scores)],
             {
-                record_id: (tuple(scores.shares[place].tolist()), found)
+                record_id: (tuple(scores.shares([place])[0].tolist()), found)
                 for (record_id, place), found in zip(by_id.items(), matches, strict=True)
             },
             len(reached) - len(by_id),  # of nobody: 0

@@ -131,7 +131,7 @@ def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
     places = [place for place, _ in chosen if place is not None]
-    found = iter(zip(scores.shares[places].tolist(), scores.matches(places), strict=True))
+    found = iter(zip(scores.shares(places).tolist(), scores.matches(places), strict=True))
     out = []
     for place, record in chosen:
         shares, matches = next(found) if place is not None else ([], [])

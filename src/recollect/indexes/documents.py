@@ -215,6 +215,7 @@ class Speakers:
 class Table:
     """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view.
 
+    has_turns        whether any document ever was a turn
     session_lengths  the number of tokens of each session's live documents, by its number
     languages        how many live documents were read in each language, by its number
     spoken           how many live documents each speaker has, by the speaker's number
@@ -224,6 +225,7 @@ class Table:
     count: int
     live_count: int
     tokens: int
+    has_turns: bool
     length: Numbers
     micros: Ints
     expires: Ints
@@ -543,6 +545,7 @@ class Documents:
             count=self.count,
             live_count=self.live_count,
             tokens=self._tokens,
+            has_turns=self._session_count > 0,
             **self._columns,  # type: ignore[arg-type]
             rows=self.rows,
             first_due=self._due[0][0] if self._due else NEVER,

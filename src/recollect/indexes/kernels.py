@@ -20,9 +20,9 @@ _REPAID = 20_000_000
 #: What a question costs NumPy beside its occurrences, counted in such.
 _QUESTION = 20_000
 
-#: The columns of what `Kernels.reach` gives.
-WORDS, TRIGRAM, CONTEXT, SESSION, PAIR, DATE, DENSE = range(7)
-SHARES = ("words", "trigram", "context", "session", "pair", "date", "dense")
+#: The signals: the rows of `Reached.shares`, and those that stand beside them.
+RAW = ("words", "trigram", "context", "session", "pair")
+SHARES = (*RAW, "date", "dense")
 
 
 class Postings(NamedTuple):
@@ -57,10 +57,20 @@ class Weights(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Documents that a question reaches, and the shares (columns as in `SHARES`) of each."""
+    """Documents that a question reaches, in no particular order, and their shares before any factor.
+
+    shares  a row for each signal of `RAW`, a column for each document
+    """
 
     numbers: Ints
     shares: Ints
+
+
+class About(NamedTuple):
+    """What a question is about beside its words: a speaker (NONE for nobody), and kinds of answers."""
+
+    speaker: int
+    kinds: tuple[int, ...]
 
 
 class Matched(NamedTuple):
@@ -89,21 +99,18 @@ class Kernels(Protocol):
         ...
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        """The documents that have a share of a term, and those of `forced`, each once; shares before any factor."""
+        """The documents that have a share of a term, and those of `forced` (distinct), each once."""
         ...
 
-    def weigh(self, reached: Reached, table: Table, speaker: int, kinds: tuple[int, ...]) -> tuple[Ints, Ints]:
-        """Multiply the shares by what each document's manner, speaker and kinds of answers count for, in place.
-
-        What each was multiplied by (16 bits of fraction), and the sums.
-        """
+    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
+        """The totals: all shares, those of `dates` too (where there are any), times each document's factor."""
         ...
 
     def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
         """How these documents have the terms."""
         ...
 
-    def best(self, totals: Ints, micros: Ints, wanted: int) -> Ints:
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         """The places of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
         ...
 

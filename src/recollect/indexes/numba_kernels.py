@@ -1,7 +1,8 @@
 """The kernels compiled by numba: see `indexes.kernels` for what each gives, and `numpy_kernels` for the same in NumPy.
 
-Terms are taken one at a time. What a document has gathered stands in one row of a scratch table, which is all zeros
-between questions: a row is a line of the processor's cache, and only those that are touched are visited again.
+Terms are taken one at a time. What a document has gathered stands in scratch columns, which are all zeros between
+questions; only documents that were touched are visited again. The columns are narrow (a sum of shares of the words is
+at most 1, that is 30 bits), so that those of a hundred thousand documents stay in the processor's cache.
 
 This is the one module that imports numba, which takes most of a second. What it compiles is kept in numba's cache;
 where no place for that can be written, it is compiled in every process that comes so far.
@@ -15,11 +16,10 @@ from typing import Any
 
 import numba
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect.indexes.documents import NONE, Documents, Flags, Ints, Numbers, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
-from recollect.indexes.kernels import SHARES, Matched, Postings, Reached, Weights
+from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import (
     AFTER_QUESTION,
     ANSWER,
@@ -34,10 +34,7 @@ from recollect.indexes.recipe import (
 )
 from recollect.indexes.segments import MOST_COUNT, PLACE_BITS
 
-# Columns of a scratch row. A pivot is above 0, so it also tells that the row is in use.
-_OWN, _MASS, _WORDS, _TRIGRAM, _CONTEXT, _PIVOT, _PAIR = range(7)
-_ROW = 8
-_SHARES = len(SHARES)
+_RAW = len(RAW)
 _TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
 _SPEAKER, _BY_SPEAKER = SPEAKER
@@ -118,11 +115,13 @@ def _reach(
     tail: Any,
     spans: Any,
     count: int,
+    some_dead: bool,
     alive: Any,
     length: Any,
     asks: Any,
     before: Any,
     after: Any,
+    turns: bool,
     session: Any,
     lengths: Any,
     by_term: Any,
@@ -133,7 +132,12 @@ def _reach(
     sessions: int,
     tokens: int,
     forced: Any,
-    rows: Any,
+    words: Any,
+    trigram: Any,
+    context: Any,
+    near: Any,
+    own: Any,
+    mass: Any,
     reach: Any,
     touched: Any,
     masses: Any,
@@ -145,7 +149,8 @@ def _reach(
     by_whole = 1.0 / whole
     rise = 9 * sessions * ONE // 10
     for term in range(len(spans)):
-        weight = by_term[term]
+        weight = by_term[term] * _TOP
+        column_of = trigram if like[term] else words
         reached = 0
         now = seen  # those of this term stand behind those that were met before
         for part in range(2):
@@ -157,18 +162,27 @@ def _reach(
                 at += 1
                 while at < end and column[at] >> PLACE_BITS == number:
                     at += 1
-                if not alive[number]:
+                if some_dead and not alive[number]:
                     continue
                 times = min(at - begin, MOST_COUNT)
-                row = rows[number]
-                if row[_MASS] == 0:
+                which = session[number] if turns else NONE
+                if which == NONE:
+                    # No turn: nobody lends it anything, so its mass is its own and its share is settled.
+                    weighs = times << BITS
+                    pivot = PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
+                    saturated = weight * weighs // (_BELOW * (weighs + pivot))
+                    share = _quotient(saturated << SHARE_BITS, whole, by_whole)
+                    if share > 0:
+                        if words[number] == 0 and trigram[number] == 0:
+                            touched[used] = number
+                            used += 1
+                        column_of[number] += share
+                    continue
+                if mass[number] == 0:
                     reach[reached] = number
                     reached += 1
-                row[_OWN] += times << BITS
-                row[_MASS] += times << BITS
-                which = session[number]
-                if which == NONE:
-                    continue
+                own[number] += times << BITS
+                mass[number] += times << BITS
                 if tokens:
                     if masses[which] == 0:
                         met[now] = which
@@ -184,10 +198,10 @@ def _reach(
                         lending += AFTER_QUESTION
                     given = lent * lending // 10
                     if given > 0:
-                        if rows[there, _MASS] == 0:
+                        if mass[there] == 0:
                             reach[reached] = there
                             reached += 1
-                        rows[there, _MASS] += given
+                        mass[there] += given
                     there = np.int64(after[there])
                 there = np.int64(before[number])
                 for step in range(_STEPS):
@@ -195,34 +209,32 @@ def _reach(
                         break
                     given = lent * FROM_AFTER[step] // 10
                     if given > 0:
-                        if rows[there, _MASS] == 0:
+                        if mass[there] == 0:
                             reach[reached] = there
                             reached += 1
-                        rows[there, _MASS] += given
+                        mass[there] += given
                     there = np.int64(before[there])
         for place in range(reached):
             number = np.int64(reach[place])
-            row = rows[number]
-            pivot = row[_PIVOT]
-            if pivot == 0:
-                pivot = _pivot_of(number, count, length, asks, before, after)
-                row[_PIVOT] = pivot
-                touched[used] = number
-                used += 1
-            mass, own = row[_MASS], row[_OWN]
-            saturated = weight * _TOP * mass // (_BELOW * (mass + pivot))
+            weighs, its_own = mass[number], own[number]
+            mass[number] = 0
+            own[number] = 0
+            pivot = _pivot_of(number, count, length, asks, before, after)
+            saturated = weight * weighs // (_BELOW * (weighs + pivot))
             share = _quotient(saturated << SHARE_BITS, whole, by_whole)
-            part = share if own == mass else share * own // mass
-            row[_TRIGRAM if like[term] else _WORDS] += part
-            row[_CONTEXT] += share - part
-            row[_OWN] = 0
-            row[_MASS] = 0
+            if share > 0:
+                if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
+                    touched[used] = number
+                    used += 1
+                kept = share * its_own // weighs
+                column_of[number] += kept
+                context[number] += share - kept
         for place in range(seen, now):
             which = met[place]
-            mass = min(masses[which], 1 << 15) << BITS
+            weighs = min(masses[which], 1 << 15) << BITS
             masses[which] = 0
             pivot = 3 * ONE // 10 + lengths[which] * rise // tokens
-            saturated = by_session[term] * 22 * mass // (10 * (mass + pivot))
+            saturated = by_session[term] * 22 * weighs // (10 * (weighs + pivot))
             share = (saturated * SESSION_SHARE // 100 << SHARE_BITS) // whole
             if sums[which] == 0 and share > 0:
                 met[seen] = which
@@ -244,38 +256,30 @@ def _reach(
                 else:
                     number = column[one] >> PLACE_BITS
                     one += 1
-                    if number != given_to and alive[number]:
+                    if number != given_to and (not some_dead or alive[number]):
                         given_to = number
-                        rows[number, _PAIR] += share
+                        near[number] += share
+    reached = used
     for place in range(len(forced)):
         number = np.int64(forced[place])
-        if rows[number, _PIVOT] == 0:
-            rows[number, _PIVOT] = 1
+        if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
             touched[used] = number
             used += 1
-        rows[number, _ROW - 1] = 1
-    kept = 0
-    for place in range(used):
-        row = rows[touched[place]]
-        if row[_WORDS] + row[_TRIGRAM] + row[_CONTEXT] > 0 or row[_ROW - 1]:
-            kept += 1
-    numbers = np.empty(kept, np.int64)
-    shares = np.empty((kept, _SHARES), np.int64)
-    kept = 0
+    numbers = np.empty(used, np.int64)
+    shares = np.empty((_RAW, used), np.int64)
     for place in range(used):
         number = np.int64(touched[place])
-        row = rows[number]
-        if row[_WORDS] + row[_TRIGRAM] + row[_CONTEXT] > 0 or row[_ROW - 1]:
-            numbers[kept] = number
-            out = shares[kept]
-            out[0], out[1], out[2] = row[_WORDS], row[_TRIGRAM], row[_CONTEXT]
-            which = session[number]
-            out[3] = sums[which] if which != NONE else 0
-            out[4] = row[_PAIR]
-            out[5] = 0
-            out[6] = 0
-            kept += 1
-        row[:] = 0
+        which = session[number] if turns else NONE
+        numbers[place] = number
+        shares[0, place] = words[number]
+        shares[1, place] = trigram[number]
+        shares[2, place] = context[number]
+        shares[3, place] = sums[which] if which != NONE else 0
+        shares[4, place] = near[number] if place < reached else 0
+        words[number] = 0
+        trigram[number] = 0
+        context[number] = 0
+        near[number] = 0
     for place in range(seen):
         sums[met[place]] = 0
     return numbers, shares
@@ -283,9 +287,8 @@ def _reach(
 
 @_compiled
 def _weigh(
-    numbers: Any, shares: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
-) -> tuple[Any, Any]:
-    factors = np.empty(len(numbers), np.int64)
+    numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
+) -> Any:
     totals = np.empty(len(numbers), np.int64)
     for place in range(len(numbers)):
         number = numbers[place]
@@ -296,14 +299,12 @@ def _weigh(
             if offers[number] & kind:
                 factor = factor * _ANSWER // _BY_ANSWER
         total = np.int64(0)
-        row = shares[place]
-        for column in range(_SHARES):
-            share = row[column] * factor >> BITS
-            row[column] = share
-            total += share
-        factors[place] = factor
+        for column in range(_RAW):
+            total += shares[column, place] * factor >> BITS
+        if len(dates):
+            total += dates[place] * factor >> BITS
         totals[place] = total
-    return factors, totals
+    return totals
 
 
 @_compiled
@@ -377,37 +378,39 @@ def _matched(
 
 
 @_compiled
-def _best(totals: Any, micros: Any, wanted: int) -> Any:
+def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
     """A heap of the best so far, the least of them on top; then all that are not below it."""
     heap_totals = np.empty(wanted, np.int64)
     heap_micros = np.empty(wanted, np.int64)
     size = 0
     for place in range(len(totals)):
-        total, time = totals[place], micros[place]
-        if total <= 0:
+        total = totals[place]
+        if total <= 0 or (size == wanted and total < heap_totals[0]):
             continue
+        time = micros[numbers[place]]
         if size < wanted:
             at = size
             size += 1
             while at > 0:
                 up = (at - 1) >> 1
-                if (heap_totals[up], heap_micros[up]) <= (total, time):
+                if heap_totals[up] < total or (heap_totals[up] == total and heap_micros[up] <= time):
                     break
                 heap_totals[at], heap_micros[at] = heap_totals[up], heap_micros[up]
                 at = up
             heap_totals[at], heap_micros[at] = total, time
-        elif total > heap_totals[0] or (total == heap_totals[0] and time > heap_micros[0]):
+        elif total > heap_totals[0] or time > heap_micros[0]:
             at = 0
             while True:
                 down = 2 * at + 1
                 if down >= size:
                     break
-                if down + 1 < size and (heap_totals[down + 1], heap_micros[down + 1]) < (
-                    heap_totals[down],
-                    heap_micros[down],
+                other = down + 1
+                if other < size and (
+                    heap_totals[other] < heap_totals[down]
+                    or (heap_totals[other] == heap_totals[down] and heap_micros[other] < heap_micros[down])
                 ):
-                    down += 1
-                if (heap_totals[down], heap_micros[down]) >= (total, time):
+                    down = other
+                if heap_totals[down] > total or (heap_totals[down] == total and heap_micros[down] >= time):
                     break
                 heap_totals[at], heap_micros[at] = heap_totals[down], heap_micros[down]
                 at = down
@@ -416,27 +419,25 @@ def _best(totals: Any, micros: Any, wanted: int) -> Any:
     if size == wanted:
         least, since = heap_totals[0], heap_micros[0]
     found = 0
+    out = np.empty(len(totals), np.int64)
     for place in range(len(totals)):
-        if totals[place] > least or (totals[place] == least and micros[place] >= since):
-            found += 1
-    out = np.empty(found, np.int64)
-    found = 0
-    for place in range(len(totals)):
-        if totals[place] > least or (totals[place] == least and micros[place] >= since):
+        if totals[place] > least or (totals[place] == least and micros[numbers[place]] >= since):
             out[found] = place
             found += 1
-    return out
+    return out[:found]
 
 
 class _Scratch:
     """What one question works on: all zeros whenever nobody has it."""
 
-    def __init__(self, documents: int, sessions: int) -> None:
-        self.documents, self.sessions = documents, sessions
-        self.rows: Ints = np.zeros((documents, _ROW), dtype=np.int64)
-        self.reach, self.touched = (np.zeros(documents, dtype=np.int32) for _ in range(2))
-        self.masses, self.sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
-        self.met: Ints = np.zeros(2 * sessions, dtype=np.int64)
+    def __init__(self, documents: int, turns: int, sessions: int) -> None:
+        self.sizes = documents, turns, sessions
+        words, trigram, context, near, reach, touched = (np.zeros(documents, dtype=np.int32) for _ in range(6))
+        own, mass = (np.zeros(turns, dtype=np.int64) for _ in range(2))
+        masses, sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
+        met = np.zeros(2 * sessions, dtype=np.int64)
+        #: In the order of `_reach`.
+        self.columns = words, trigram, context, near, own, mass, reach, touched, masses, sums, met
 
 
 class NumbaKernels:
@@ -447,11 +448,11 @@ class NumbaKernels:
         self._free: list[_Scratch] = []
 
     def _take(self, table: Table) -> _Scratch:
-        documents, sessions = table.count, max(len(table.session_lengths), 1)
+        sizes = table.count, table.count if table.has_turns else 0, len(table.session_lengths)
         with self._turn:
             scratch = self._free.pop() if self._free else None
-        if scratch is None or scratch.documents < documents or scratch.sessions < sessions:
-            scratch = _Scratch(documents + documents // 4 + 64, sessions + sessions // 4)
+        if scratch is None or any(one < other for one, other in zip(scratch.sizes, sizes, strict=True)):
+            scratch = _Scratch(*(size + size // 4 + 64 for size in sizes))
         return scratch
 
     def _give_back(self, scratch: _Scratch) -> None:
@@ -470,11 +471,13 @@ class NumbaKernels:
         found = _reach(
             *postings,
             table.count,
+            table.live_count != table.count,
             table.alive,
             table.length,
             table.asks,
             table.before,
             table.after,
+            table.has_turns,
             table.session,
             table.session_lengths,
             weights.terms,
@@ -484,22 +487,15 @@ class NumbaKernels:
             weights.pairs,
             *weights.live,
             forced,
-            scratch.rows,
-            scratch.reach,
-            scratch.touched,
-            scratch.masses,
-            scratch.sums,
-            scratch.met,
+            *scratch.columns,
         )
         self._give_back(scratch)  # not after an exception: it may be half used then
         return Reached(*found)
 
-    def weigh(self, reached: Reached, table: Table, speaker: int, kinds: tuple[int, ...]) -> tuple[Ints, Ints]:
-        wanted: NDArray[np.int8] = np.array(kinds, dtype=np.int8)
-        factors, totals = _weigh(
-            reached.numbers, reached.shares, table.weight, table.speaker, speaker, table.offers, wanted
-        )
-        return factors, totals
+    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
+        kinds = np.array(about.kinds, dtype=np.int8)
+        out: Ints = _weigh(*reached, dates, table.weight, table.speaker, about.speaker, table.offers, kinds)
+        return out
 
     def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
         terms, hits = len(postings.spans), len(numbers)
@@ -523,8 +519,8 @@ class NumbaKernels:
         )
         return Matched(own, mass, pivots, around, lends)
 
-    def best(self, totals: Ints, micros: Ints, wanted: int) -> Ints:
-        out: Ints = _best(totals, micros, wanted)
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
+        out: Ints = _best(totals, numbers, table.micros, wanted)
         return out
 
 
@@ -538,7 +534,7 @@ def loaded() -> NumbaKernels:
     weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
     kernels.tally(postings, table)
     reached = kernels.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
-    kernels.weigh(reached, table, NONE, ())
+    kernels.weigh(reached, nothing, table, About(NONE, ()))
     kernels.matched(postings, table, nothing)
-    kernels.best(nothing, nothing, 1)
+    kernels.best(nothing, nothing, table, 1)
     return kernels

@@ -8,7 +8,7 @@ import numpy as np
 
 from recollect.indexes.documents import NONE, Flags, Ints, Numbers, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
-from recollect.indexes.kernels import Matched, Postings, Reached, Weights
+from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import (
     AFTER_QUESTION,
     ANSWER,
@@ -47,38 +47,30 @@ class NumpyKernels:
                 _add_sessions(session_sums, table, weights, int(weights.sessions[place]), numbers, counts)
         reached = np.unique(np.concatenate([numbers for _, numbers, _, _ in terms] or [np.zeros(0, dtype=np.int64)]))
         pivot = _pivot(table, reached)
-        shares = np.zeros((len(reached), 7), dtype=np.int64)
+        shares = np.zeros((len(RAW), len(reached)), dtype=np.int64)
         for place, numbers, own, mass in terms:
             at = reached.searchsorted(numbers)
             share = share_of(int(weights.terms[place]), mass, pivot[at], weights.whole)
             part = share * own // mass
-            shares[at, 1 if weights.like[place] else 0] += part
-            shares[at, 2] += share - part
-        relevant = shares[:, 0] + shares[:, 1] + shares[:, 2] > 0
+            shares[1 if weights.like[place] else 0, at] += part
+            shares[2, at] += share - part
+        relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():
             near = _near(_occurrences(postings, table, first), _occurrences(postings, table, second))
-            shares[reached.searchsorted(near), 4] += share
-        reached, shares = reached[relevant], shares[relevant]
+            shares[4, reached.searchsorted(near)] += share
+        reached, shares = reached[relevant], shares[:, relevant]
         more = np.setdiff1d(forced.astype(np.int64), reached)
         reached = np.concatenate([reached, more])
-        shares = np.concatenate([shares, np.zeros((len(more), 7), dtype=np.int64)])
+        shares = np.concatenate([shares, np.zeros((len(RAW), len(more)), dtype=np.int64)], axis=1)
         session = table.session[reached]
         turns = session != NONE
-        shares[turns, 3] = session_sums[session[turns]]
+        shares[3, turns] = session_sums[session[turns]]
         return Reached(reached, shares)
 
-    def weigh(self, reached: Reached, table: Table, speaker: int, kinds: tuple[int, ...]) -> tuple[Ints, Ints]:
-        numbers, shares = reached
-        factor = table.weight[numbers].astype(np.int64)
-        if speaker != NONE:
-            theirs = table.speaker[numbers] == speaker
-            factor[theirs] = factor[theirs] * SPEAKER[0] // SPEAKER[1]
-        for kind in kinds:
-            has = table.offers[numbers] & kind != 0
-            factor[has] = factor[has] * ANSWER[0] // ANSWER[1]
-        shares *= factor[:, None]
-        shares >>= BITS
-        return factor, shares.sum(axis=1)
+    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
+        factor = factor_of(reached.numbers, table, about)
+        totals: Ints = (reached.shares * factor >> BITS).sum(axis=0)
+        return totals + (dates * factor >> BITS) if len(dates) else totals
 
     def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
         around = _around(table, numbers)
@@ -98,7 +90,7 @@ class NumpyKernels:
             mass += np.where(there, lent * lending // 10, 0)
         return Matched(own, mass, _pivot(table, numbers), around, counts[:, 1:] > 0)
 
-    def best(self, totals: Ints, micros: Ints, wanted: int) -> Ints:
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         places = np.flatnonzero(totals > 0)
         if len(places) > wanted:
             values = totals[places]
@@ -106,10 +98,22 @@ class NumpyKernels:
             above, ties = places[values > least], places[values == least]
             left = wanted - len(above)
             if len(ties) > left:
-                times = micros[ties]
+                times = table.micros[numbers[ties]]
                 ties = ties[times >= np.partition(times, len(times) - left)[len(times) - left]]
             places = np.concatenate([above, ties])
         return places
+
+
+def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
+    """What each document's manner, speaker and kinds of answers multiply its shares by, with 16 bits of fraction."""
+    factor = table.weight[numbers].astype(np.int64)
+    if about.speaker != NONE:
+        theirs = table.speaker[numbers] == about.speaker
+        factor[theirs] = factor[theirs] * SPEAKER[0] // SPEAKER[1]
+    for kind in about.kinds:
+        has = table.offers[numbers] & kind != 0
+        factor[has] = factor[has] * ANSWER[0] // ANSWER[1]
+    return factor
 
 
 def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:

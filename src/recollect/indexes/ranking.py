@@ -7,6 +7,7 @@ the first ten of many cost little and a filter that passes few records can go on
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import groupby
 
 from recollect.indexes.documents import Ints, Table
 from recollect.indexes.kernels import Kernels
@@ -16,14 +17,17 @@ _FIRST_STEP = 32
 
 def ranked(kernels: Kernels, numbers: Ints, totals: Ints, table: Table) -> Iterator[int]:
     """The places in `numbers` whose total is above 0, best first."""
-    micros = table.micros[numbers]
     given, step = 0, _FIRST_STEP
     while True:
-        places = kernels.best(totals, micros, step)
-        order = sorted(
-            places.tolist(),
-            key=lambda at: (-int(totals[at]), -int(micros[at]), table.id(int(numbers[at])).encode("utf-8")),
-        )
+        places = kernels.best(totals, numbers, table, step)
+        micros = table.micros[numbers[places]].tolist()
+        best = sorted(zip((-totals[places]).tolist(), (-time for time in micros), places.tolist(), strict=True))
+        order: list[int] = []
+        for _, ties in groupby(best, key=lambda each: each[:2]):
+            tied = [place for _, _, place in ties]
+            if len(tied) > 1:
+                tied.sort(key=lambda place: table.id(int(numbers[place])).encode("utf-8"))
+            order += tied
         yield from order[given:]
         # Those of a step come first in the next, in the same order.
         if len(order) < step or len(order) == len(totals):

@@ -21,10 +21,12 @@ import numpy as np
 
 from recollect.indexes.documents import Ints, Numbers
 from recollect.indexes.fixed import BITS, SHARE_BITS, log_ratio
-from recollect.indexes.kernels import SHARES, Kernels, Postings, Reached, Weights, serving
-from recollect.indexes.numpy_kernels import share_of
+from recollect.indexes.kernels import RAW, SHARES, About, Kernels, Postings, Reached, Weights, serving
+from recollect.indexes.numpy_kernels import factor_of, share_of
 from recollect.indexes.recipe import PAIR_SHARE, TOP
 from recollect.indexes.words import QueryTerm, WordView
+
+NOTHING: Ints = np.zeros(0, dtype=np.int64)
 
 
 class Match(NamedTuple):
@@ -59,7 +61,7 @@ class Asked:
         """What the question reaches, and the documents of `forced`, each once; shares before any factor."""
         if not self.mass:
             numbers = np.unique(forced).astype(np.int64)
-            return Reached(numbers, np.zeros((len(numbers), len(SHARES)), dtype=np.int64))
+            return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64))
         return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
 
 
@@ -110,47 +112,71 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
     )
 
 
-@dataclass(frozen=True)
-class Scores:
+class Scores(NamedTuple):
     """What a question gives to each document that it reaches.
 
-    numbers  the documents, in no particular order
-    shares   a row for each of them, with SHARE_BITS of fraction; columns as in `kernels.SHARES`
-    totals   the sums of the rows: the scores
-    factor   what each document's manner, speaker and answers multiplied its shares by (16 bits); None for 1
+    reached  the documents, and their shares before any factor
+    totals   the scores, with SHARE_BITS of fraction
+    dates, dense  what those signals give to each, where they give anything; no factor is due to the dense one
+    about    what the question is about beside its words, which makes the factors; None for factors of 1
     """
 
     asked: Asked
-    numbers: Ints
-    shares: Ints
+    reached: Reached
     totals: Ints
-    factor: Ints | None = None
+    dates: Ints = NOTHING
+    dense: Ints = NOTHING
+    about: About | None = None
+
+    @property
+    def numbers(self) -> Ints:
+        """The documents that the question reaches, in no particular order."""
+        return self.reached.numbers
 
     @property
     def mass(self) -> int:
         """Of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
         return self.asked.mass
 
+    def shares(self, places: Sequence[int]) -> Ints:
+        """The shares of the documents at these places: a row for each, columns as in `kernels.SHARES`.
+
+        They add up to the totals, exactly.
+        """
+        at = list(places)
+        out = np.zeros((len(at), len(SHARES)), dtype=np.int64)
+        out[:, : len(RAW)] = self.reached.shares[:, at].T
+        if len(self.dates):
+            out[:, len(RAW)] = self.dates[at]
+        if self.about is not None:
+            out = out * self._factor(at)[:, None] >> BITS
+        if len(self.dense):
+            out[:, -1] = self.dense[at]
+        return out
+
+    def _factor(self, places: list[int]) -> Ints:
+        assert self.about is not None
+        return factor_of(self.numbers[places], self.asked.view.table, self.about)
+
     def matches(self, places: Sequence[int]) -> list[list[Match]]:
-        """For each of these places in `numbers`, the words of the question that it has, greatest share first."""
-        asked = self.asked
-        out: list[list[Match]] = [[] for _ in places]
-        if not places or not asked.mass:
+        """For each of these places, the words of the question that the document has, greatest share first."""
+        asked, at = self.asked, list(places)
+        out: list[list[Match]] = [[] for _ in at]
+        if not at or not asked.mass:
             return out
-        hits = self.numbers[list(places)]
-        found = asked.kernels.matched(asked.postings, asked.view.table, hits)
+        found = asked.kernels.matched(asked.postings, asked.view.table, self.numbers[at])
         whole = share_of(asked.weights.terms[:, None], found.mass, found.pivot, asked.mass)
-        share = whole if self.factor is None else whole * self.factor[list(places)] >> BITS
+        share = whole if self.about is None else whole * self._factor(at) >> BITS
         own = (share * found.own // np.maximum(found.mass, 1)).tolist()
         lent = found.mass > found.own
         shares, ids = share.tolist(), asked.view.table.id
-        for row, at in np.argwhere(whole > 0).tolist():
+        for row, column in np.argwhere(whole > 0).tolist():
             lenders: tuple[str, ...] = ()
-            if lent[row, at]:
-                turns = found.around[found.lends[row, :, at], at].tolist()
+            if lent[row, column]:
+                turns = found.around[found.lends[row, :, column], column].tolist()
                 lenders = tuple(ids(number) for number in turns)
             term = asked.terms[row]
-            out[at].append(Match(term.word, term.like, shares[row][at], own[row][at], lenders))
+            out[column].append(Match(term.word, term.like, shares[row][column], own[row][column], lenders))
         for each in out:
             each.sort(key=lambda match: (-match.share, match.word, match.like))
         return out
@@ -159,5 +185,5 @@ class Scores:
 def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
     """The scores of the words alone."""
     asked = weighed(view, terms, beside=False)
-    numbers, shares = asked.reach(np.zeros(0, dtype=np.int32))
-    return Scores(asked, numbers, shares, shares.sum(axis=1))
+    reached = asked.reach(np.zeros(0, dtype=np.int32))
+    return Scores(asked, reached, reached.shares.sum(axis=0))

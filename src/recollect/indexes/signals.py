@@ -14,12 +14,12 @@ from datetime import date
 
 import numpy as np
 
-from recollect.indexes import kernels
 from recollect.indexes.dense import Dense
 from recollect.indexes.documents import NONE, Flags, Ints, Numbers, Table, civil_of
 from recollect.indexes.fixed import SHARE_BITS
+from recollect.indexes.kernels import About
 from recollect.indexes.recipe import DATE_SHARE
-from recollect.indexes.scores import Scores, weighed
+from recollect.indexes.scores import NOTHING, Scores, weighed
 from recollect.indexes.segments import LEAST_LETTERS, comparable
 from recollect.indexes.words import QueryTerm, WordView, asked_terms
 from recollect.text.answers import Kind, subject_of
@@ -198,15 +198,14 @@ def score(question: Question, view: WordView, dense: Dense | None = None) -> Sco
     if not len(reached.numbers) and named_time:
         everyone = _numbers(table.alive[: table.count])
         reached = asked.reach(everyone[_date_shares(dates, table, everyone) > 0])
-    numbers, shares = reached
-    if named_time:
-        shares[:, kernels.DATE] = _date_shares(dates, table, numbers)
-    factor, totals = asked.kernels.weigh(reached, table, question.speaker, tuple(map(int, question.wanted)))
-    if dense is not None:
-        # A cosine has seen the whole text, its manner too: no factor is due to it.
-        shares[:, kernels.DENSE] = dense.shares[numbers]
-        totals = totals + shares[:, kernels.DENSE]
-    return Scores(asked, numbers, shares, totals, factor)
+    dated = _date_shares(dates, table, reached.numbers) if named_time else NOTHING
+    about = About(question.speaker, tuple(map(int, question.wanted)))
+    totals = asked.kernels.weigh(reached, dated, table, about)
+    if dense is None:
+        return Scores(asked, reached, totals, dated, about=about)
+    # A cosine has seen the whole text, its manner too: no factor is due to it.
+    nearness = dense.shares[reached.numbers]
+    return Scores(asked, reached, totals + nearness, dated, nearness, about)
 
 
 def _numbers(flags: Flags) -> Numbers:
