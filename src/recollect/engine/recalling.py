@@ -6,7 +6,8 @@ every document an integer share; the score is their sum. A filter decides which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
+from recollect.indexes.documents import NONE, Ints, Table
 from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.ranking import ranked
@@ -28,6 +30,9 @@ from recollect.stores.base import Line, View
 _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.
 STANDING = 10
+#: So many records stay at hand, of each index.
+MEMO = 1000
+_MOST_AT_A_TIME = 1000
 #: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
 #: memories.
@@ -66,17 +71,20 @@ def recall(
     totals = scores.totals
     if narrowed is not None:
         totals = totals * words.table.mask(narrowed)[scores.numbers]
-    chosen: list[tuple[int, Record]] = []
-    for place in ranked(scores.asked.kernels, scores.numbers, totals, words.table):
-        record = _record(moment, line, words.table.id(int(scores.numbers[place])))
+    records = Records(moment, line, words.table)
+    order = ranked(scores.asked.kernels, scores.numbers, totals, words.table)
+    chosen: list[tuple[int | None, Record]] = []
+    for place, record in records.of(scores.numbers, order, operation.k):
         if where.matches(record):
             if operation.min_confidence and _confidence(int(totals[place]), scores) < operation.min_confidence:
                 break  # all that follow score less
             chosen.append((place, record))
             if len(chosen) == operation.k:
                 break
-    hits = _hits(chosen, scores)
-    standing = _standing(moment, line, words, scores, where)
+    standing = _standing(records, words.table, scores, where)
+    # Explained together, as that costs little more than for one of them.
+    explained = _hits([*chosen, *standing], scores)
+    hits, governing = explained[: len(chosen)], explained[len(chosen) :]
     plan = Plan(
         operation.question,
         operation.k,
@@ -90,37 +98,58 @@ def recall(
     )
     head = moment.head(line)
     # The root tells of others too, so a scope does not see it.
-    return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), standing)
+    return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), governing)
 
 
-def _record(moment: View, line: Line, record_id: str) -> Record:
-    stored = moment.get(line, record_id)
-    if stored is None:  # the index and the moment belong together, so the tables are not what they were
-        raise DamagedStoreError(f"namespace {line.namespace!r}", f"record {record_id!r} cannot be found")
-    return Record.load(stored.payload)
-
-
-def _standing(moment: View, line: Line, words: WordView, scores: Scores, where: Filter) -> tuple[Hit, ...]:
+def _standing(records: Records, table: Table, scores: Scores, where: Filter) -> list[tuple[int | None, Record]]:
     """The standing instructions and preferences: those that fit the question best, then the newest."""
-    table = words.table
     marked = table.governing
-    if not marked:
-        return ()
-    places = np.flatnonzero(np.isin(scores.numbers, marked)).tolist()
-    reached = {int(scores.numbers[place]): place for place in places}
-    totals = {number: int(scores.totals[place]) for number, place in reached.items()}
-    order = sorted(
-        marked,
-        key=lambda number: (-totals.get(number, 0), -int(table.micros[number]), table.id(number).encode("utf-8")),
-    )
+    if not len(marked):
+        return []
+    reached: dict[int, int] = {}
+    totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
+    for at in np.flatnonzero(table.standing[scores.numbers]).tolist():
+        place = int(marked.searchsorted(scores.numbers[at]))
+        reached[place] = at
+        totals[place] += scores.totals[at]
     chosen: list[tuple[int | None, Record]] = []
-    for number in order:
-        record = _record(moment, line, table.id(number))
+    for place, record in records.of(marked, ranked(scores.asked.kernels, marked, totals, table), STANDING):
         if where.matches(record):
-            chosen.append((reached.get(number), record))
+            chosen.append((reached.get(place), record))
             if len(chosen) == STANDING:
                 break
-    return _hits(chosen, scores)
+    return chosen
+
+
+class Records:
+    """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
+
+    def __init__(self, moment: View, line: Line, table: Table) -> None:
+        self._moment = moment
+        self._line = line
+        self._table = table
+
+    def of(self, numbers: Ints, order: Iterator[int], at_a_time: int) -> Iterator[tuple[int, Record]]:
+        """The places of an order with the records of their documents, read some at a time."""
+        while places := list(islice(order, at_a_time)):
+            yield from zip(places, self._of([int(numbers[place]) for place in places]), strict=True)
+            at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
+
+    def _of(self, numbers: Sequence[int]) -> list[Record]:
+        memo: dict[int, Record] = self._table.rows.memo
+        found = {number: memo[number] for number in numbers if number in memo}
+        for number in numbers:
+            if number not in found:
+                memo[number] = found[number] = self._read(self._table.id(number))
+        while len(memo) > MEMO:
+            memo.pop(next(iter(memo), NONE), None)  # another thread may have been faster
+        return [found[number] for number in numbers]
+
+    def _read(self, record_id: str) -> Record:
+        stored = self._moment.get(self._line, record_id)
+        if stored is None:  # the index and the moment belong together, so the tables are not what they were
+            raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
+        return Record.load(stored.payload)
 
 
 def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:

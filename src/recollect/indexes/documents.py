@@ -144,12 +144,16 @@ class Counts:
 
 
 class Rows:
-    """What belongs to each document beside the columns: its record's id, and the digest of its text."""
+    """What belongs to each document beside the columns: its record's id, and the digest of its text.
+
+    memo   what a user of the index keeps by document number, which means the same for as long as there are these rows
+    """
 
     def __init__(self, first: First | None = None) -> None:
         self._first = first
         self._ids: list[str] = []
         self._texts: list[bytes] = []
+        self.memo: dict[int, Any] = {}
 
     def fork(self) -> Rows:
         copy = Rows(self._first)
@@ -274,11 +278,12 @@ class Table:
         out[[number for number in numbers if number != NONE]] = True
         return out
 
-    @property
-    def governing(self) -> list[int]:
+    @cached_property
+    def governing(self) -> Ints:
         """The live documents that have a mark of `text.manner.MARKS`, in rising order."""
         numbers, count = self._governing
-        return [number for number in numbers[:count] if self.alive[number]]
+        marked = np.array(numbers[:count], dtype=np.int64)
+        return marked[self.alive[marked]]
 
     def at(self, now: int) -> Table:
         """The table without the records that are due at `now`. The latest is kept for the next who asks."""
