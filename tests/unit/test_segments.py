@@ -1,0 +1,311 @@
+"""Segments and kernels: whatever form an index has, and whatever walks it, the answers are the same to the bit."""
+
+from __future__ import annotations
+
+import dataclasses
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit import conversations as own
+from tests.unit.conversations import advance, answers, document, made_of
+
+from recollect.indexes import numba_kernels, numpy_kernels
+from recollect.indexes.documents import NEVER, NONE, Document
+from recollect.indexes.kernels import About, Kernels, Reached
+from recollect.indexes.merging import merged
+from recollect.indexes.scores import Asked, weighed
+from recollect.indexes.segments import Builder, Segment, form, form_parts
+from recollect.indexes.signals import read
+from recollect.indexes.strings import Strings, session_name, session_of
+from recollect.indexes.words import WordIndex, WordView
+from recollect.stores.base import Line
+from recollect.stores.segments import Made, SegmentFiles
+
+COMPILED = numba_kernels.loaded()
+Step = tuple[list[str], list[Document]]
+
+
+def built(held: list[Document]) -> Segment:
+    builder = Builder()
+    for each in held:
+        builder.add(each)
+    return builder.segment()
+
+
+class TestSegments:
+    @given(own.collections())
+    def test_a_segment_answers_as_an_index_that_grew_one_by_one(self, held: list[Document]) -> None:
+        assert answers(WordIndex(built(held)).view()) == answers(made_of(held).view())
+
+    @given(own.collections(), own.histories)
+    def test_an_index_goes_on_from_a_segment(self, first: list[Document], history: list[Step]) -> None:
+        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        views = [(index.view(), answers(index.view()))]
+        for step in history:
+            advance(index, held, step)
+            assert answers(index.view()) == answers(made_of(held.values()).view())
+            views.append((index.view(), answers(index.view())))
+        for view, before in views:
+            assert answers(view) == before
+
+    @given(own.collections(), own.histories, st.data())
+    def test_merging_changes_no_answer_at_any_time(
+        self, first: list[Document], history: list[Step], data: st.DataObject
+    ) -> None:
+        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        for step in history:
+            advance(index, held, step)
+            view = index.view()
+            later = data.draw(st.booleans())
+            if later:  # what comes after the view is no part of what is merged
+                index.apply((), [document("later", "tea boat", session="s1", position=9)])
+            segment = merged(view)
+            assert segment.count == view.table.live_count
+            assert answers(WordIndex(segment).view()) == answers(made_of(held.values()).view())
+            if not later:
+                index = WordIndex(segment)
+            else:
+                index.apply(["later"], [])
+
+    @given(own.collections(), own.histories, own.histories)
+    @settings(max_examples=40)
+    def test_a_fork_of_an_index_with_a_segment_goes_its_own_way(
+        self, first: list[Document], here: list[Step], there: list[Step]
+    ) -> None:
+        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        fork, forked = index.fork(), dict(held)
+        for step in here:
+            advance(index, held, step)
+        for step in there:
+            advance(fork, forked, step)
+        assert answers(index.view()) == answers(made_of(held.values()).view())
+        assert answers(fork.view()) == answers(made_of(forked.values()).view())
+
+    @given(own.collections(expiring=True), st.sampled_from([0, 10, 25]))
+    def test_what_is_due_in_a_segment_is_as_if_it_had_never_been(self, held: list[Document], now: int) -> None:
+        view = WordIndex(built(held)).view()
+        assert answers(view.at(now)) == answers(made_of(each for each in held if each.expires > now).view())
+
+    def test_turns_of_one_place_and_time_stand_by_their_ids(self) -> None:
+        turns = [document(name, "tea", session="s", micros=4) for name in ("b", "c", "a", "d")]
+        table = WordIndex(built(turns)).view().table
+        at = table.number("a")
+        order = [at]
+        while table.after[order[-1]] != NONE:
+            order.append(int(table.after[order[-1]]))
+        assert [table.id(number) for number in order] == ["a", "b", "c", "d"]
+
+    def test_the_first_due_is_told_anew_when_it_is_gone(self) -> None:
+        index = WordIndex(built([document("a", "tea", expires=10), document("b", "tea", expires=20)]))
+        assert index.view().table.first_due == 10
+        index.apply(["a"], [])
+        assert index.view().table.first_due == 20
+        index.apply(["b"], [])
+        assert index.view().table.first_due == NEVER
+
+
+class TestStrings:
+    @given(st.lists(st.text(max_size=5), unique=True))
+    def test_strings_are_found_by_number_and_by_what_they_are(self, texts: list[str]) -> None:
+        strings = Strings.of(texts)
+        assert strings.all() == [strings[at] for at in range(len(strings))] == texts
+        assert [strings.find(text) for text in texts] == list(range(len(texts)))
+        assert strings.find("none of these") == NONE
+
+    @given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
+    def test_a_session_has_a_name_of_its_own(self, one: tuple[str, str], other: tuple[str, str]) -> None:
+        assert session_of(session_name(one)) == one
+        assert (session_name(one) == session_name(other)) == (one == other)
+
+    def test_a_form_is_a_word_with_its_stem_and_no_other_term_is_one(self) -> None:
+        assert form_parts(form("boats", "boat")) == ("boats", "boat")
+        assert form_parts("boat") is None
+
+
+def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dict[int, Any]:
+    """All that kernels say of a question, by document."""
+    asked = dataclasses.replace(asked, kernels=kernels)
+    found = asked.reach(np.array(forced, dtype=np.int32))
+    table = asked.view.table
+    dates = np.arange(len(found.numbers), dtype=np.int64) * 0 + 7
+    totals = kernels.weigh(found, dates, table, about)
+    matched = kernels.matched(asked.postings, table, found.numbers)
+    out: dict[int, Any] = {}
+    for at, number in enumerate(found.numbers.tolist()):
+        out[number] = (
+            found.shares[:, at].tolist(),
+            int(totals[at]),
+            matched.own[:, at].tolist(),
+            matched.mass[:, at].tolist(),
+            int(matched.pivot[at]),
+            matched.around[:, at].tolist(),
+            matched.lends[:, :, at].tolist(),
+        )
+    return out
+
+
+class TestKernels:
+    @given(own.collections(), own.histories, st.sampled_from(own.QUESTIONS), st.data())
+    def test_compiled_and_not_they_give_the_same_bits(
+        self, first: list[Document], history: list[Step], question: str, data: st.DataObject
+    ) -> None:
+        index, held = WordIndex(built(first)), {each.id: each for each in first}
+        for step in history:
+            advance(index, held, step)
+        view = index.view()
+        asked = read(question + " boat tea red", view, date(2026, 1, 1))
+        weighs = weighed(view, asked.asked, asked.sequence)
+        forced = data.draw(st.lists(st.sampled_from(sorted(numbers_of(view))), unique=True)) if held else []
+        about = About(data.draw(st.sampled_from([NONE, 0])), data.draw(st.sampled_from([(), (1,), (2, 4)])))
+        one, other = (reached_by(kernels, weighs, forced, about) for kernels in (numpy_kernels.KERNELS, COMPILED))
+        assert one == other
+        tallies = [kernels.tally(weighs.postings, view.table) for kernels in (numpy_kernels.KERNELS, COMPILED)]
+        assert (tallies[0] == tallies[1]).all()
+
+    @given(own.collections(), st.lists(st.sampled_from(own.QUESTIONS), min_size=2, max_size=4))
+    def test_nothing_of_one_question_is_left_for_the_next(self, held: list[Document], questions: list[str]) -> None:
+        view = WordIndex(built(held)).view()
+        wanted = [
+            weighed(view, (each := read(text, view, date(2026, 1, 1))).asked, each.sequence) for text in questions
+        ]
+        about = About(NONE, ())
+        alone = [reached_by(numba_kernels.NumbaKernels(), each, [], about) for each in wanted]
+        shared = numba_kernels.NumbaKernels()
+        assert [reached_by(shared, each, [], about) for each in wanted] == alone
+
+    @given(
+        st.lists(st.tuples(st.integers(-1, 4), st.integers(-2, 2)), max_size=60),
+        st.integers(1, 12),
+    )
+    def test_the_best_are_those_of_a_full_sort_with_all_that_tie(
+        self, drawn: list[tuple[int, int]], wanted: int
+    ) -> None:
+        index = made_of([document(f"r{at}", "tea", micros=micros) for at, (_, micros) in enumerate(drawn)])
+        table = index.view().table
+        totals = np.array([total for total, _ in drawn], dtype=np.int64)
+        order = sorted((each for each in drawn if each[0] > 0), reverse=True)
+        expected = (
+            {at for at, each in enumerate(drawn) if each[0] > 0 and each >= order[:wanted][-1]} if order else set()
+        )
+        for kernels in (numpy_kernels.KERNELS, COMPILED):
+            assert set(kernels.best(totals, np.arange(len(drawn)), table, wanted).tolist()) == expected
+
+    def test_a_wrong_kernel_would_be_noticed(self) -> None:
+        class Wrong(numpy_kernels.NumpyKernels):
+            def reach(self, *args: Any) -> Reached:
+                found = super().reach(*args)
+                return found._replace(shares=found.shares + 1)
+
+        view = made_of([document("a", "tea"), document("b", "red boat")]).view()
+        asked = read("tea", view, date(2026, 1, 1))
+        weighs = weighed(view, asked.asked, asked.sequence)
+        about = About(NONE, ())
+        assert reached_by(Wrong(), weighs, [], about) != reached_by(COMPILED, weighs, [], about)
+
+
+def numbers_of(view: WordView) -> list[int]:
+    return np.flatnonzero(view.table.alive[: view.table.count]).tolist()
+
+
+LINE = Line("notes")
+MADE = Made("rules", 7, "ab")
+
+
+class TestFiles:
+    @pytest.fixture
+    def files(self, tmp_path: Path) -> SegmentFiles:
+        return SegmentFiles(str(tmp_path / "m.db.index"), "uuid")
+
+    @pytest.fixture
+    def held(self) -> list[Document]:
+        return [
+            document("a", "the lighthouse", session="s", position=0, speaker="Ana"),
+            document("b", "red boats", session="s", position=1, expires=20),
+            document("c", "我喜欢 boats"),
+        ]
+
+    def path(self, tmp_path: Path) -> Path:
+        (found,) = (tmp_path / "m.db.index").glob("*.seg")
+        return found
+
+    @given(held=own.collections())
+    def test_what_is_read_answers_as_what_was_written(
+        self, tmp_path_factory: pytest.TempPathFactory, held: list[Document]
+    ) -> None:
+        files = SegmentFiles(str(tmp_path_factory.mktemp("index")), "uuid")
+        segment = built(held)
+        assert files.write(LINE, segment, MADE)
+        found = files.read(LINE, MADE.rules)
+        assert found is not None
+        assert found[1] == MADE
+        assert answers(WordIndex(found[0]).view()) == answers(WordIndex(segment).view())
+
+    def test_what_is_read_can_go_on(self, files: SegmentFiles, held: list[Document]) -> None:
+        files.write(LINE, built(held), MADE)
+        found = files.read(LINE, MADE.rules)
+        assert found is not None
+        index = WordIndex(found[0])
+        index.apply(["b"], [document("d", "a boat", session="s", position=5)])
+        assert [index.view().table.id(int(at)) for at in index.view().postings("boat")[0]] == ["c", "d"]
+        again = files.read(LINE, MADE.rules)
+        assert again is not None
+        assert answers(WordIndex(again[0]).view()) == answers(made_of(held).view())
+
+    def test_nobody_else_may_read_it(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
+        files.write(LINE, built(held), MADE)
+        assert self.path(tmp_path).stat().st_mode & 0o777 == 0o600
+        assert self.path(tmp_path).parent.stat().st_mode & 0o777 == 0o700
+
+    def test_every_byte_counts(
+        self, files: SegmentFiles, held: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        files.write(LINE, built(held), MADE)
+        path = self.path(tmp_path)
+        good = path.read_bytes()
+        for at in range(0, len(good), 13):
+            path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
+            caplog.clear()
+            assert files.read(LINE, MADE.rules) is None
+            assert "made anew" in caplog.text
+        for size in (0, 1, 40, 100, len(good) - 1):
+            path.write_bytes(good[:size])
+            assert files.read(LINE, MADE.rules) is None
+        path.write_bytes(good + b"\0")
+        assert files.read(LINE, MADE.rules) is None
+        path.write_bytes(good)
+        assert files.read(LINE, MADE.rules) is not None
+
+    def test_what_others_made_is_not_used(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
+        assert files.read(LINE, MADE.rules) is None
+        files.write(LINE, built(held), MADE)
+        assert files.read(LINE, "other rules") is None
+        assert files.read(Line("others"), MADE.rules) is None
+        other = SegmentFiles(str(tmp_path / "m.db.index"), "other uuid")
+        assert other.read(LINE, MADE.rules) is None
+        # Not even where its file has the other's name.
+        self.path(tmp_path).rename(other._path(LINE))
+        assert other.read(LINE, MADE.rules) is None
+
+    def test_one_process_writes_at_a_time(self, files: SegmentFiles, held: list[Document]) -> None:
+        files.write(LINE, built(held), MADE)
+        with files._alone() as first, SegmentFiles(files._folder, "uuid")._alone() as second:
+            assert (first, second) == (True, False)
+            assert not files.write(LINE, built(held[:1]), MADE)
+        found = files.read(LINE, MADE.rules)
+        assert found is not None
+        assert found[0].count == 3
+
+    def test_where_it_cannot_be_kept_nothing_is_lost(
+        self, held: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        (tmp_path / "occupied").write_text("")
+        files = SegmentFiles(str(tmp_path / "occupied"), "uuid")
+        assert not files.write(LINE, built(held), MADE)
+        assert "could not be kept" in caplog.text
+        assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(LINE, built(held), MADE)
+        assert not (tmp_path / "index").exists()
