@@ -9,7 +9,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect.text.english import IRREGULAR, STOP_WORDS
-from recollect.text.words import MAX_WORD, ends_with_question, folded, ngrams, runs, stem, terms, trigrams
+from recollect.text.folding import folded
+from recollect.text.words import MAX_WORD, ends_with_question, ngrams, runs, stem, terms, trigrams
 from recollect.unicode import nfc
 
 # From the sample vocabulary of the English stemmer at snowballstem.org, and the exceptions that its page lists.

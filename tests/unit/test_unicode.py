@@ -12,7 +12,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from recollect import _unicode14
-from recollect.text.words import folded, terms
+from recollect.text.folding import folded
+from recollect.text.words import terms
 from recollect.unicode import UNICODE_VERSION, character_class, fold, has_surrogate, nfc, word_class
 
 POINTS = 0x110000

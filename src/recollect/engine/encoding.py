@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 import Stemmer
 
@@ -14,11 +15,13 @@ from recollect.records.record import Record
 from recollect.text.answers import offered
 from recollect.text.languages import CODES
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
-from recollect.text.words import ends_with_question, language_of, terms
+from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/unit/test_encoding.py notices where it was forgotten.
 _LAYOUT = 1
+
+_NUMBER = {code: number for number, code in enumerate(CODES)}
 
 
 def rules(digests: bool) -> str:
@@ -46,14 +49,19 @@ def digest_of(record: Record) -> bytes:
     return text_digest(json.dumps([*whose, text])) if text.strip() else b""
 
 
+@lru_cache(maxsize=4096)
+def _names(speaker: str) -> tuple[str, ...]:
+    """The terms of a speaker's name."""
+    return tuple(term.term for term in terms(speaker))
+
+
 def document_of(record: Record, *, digests: bool = True) -> Document:
     """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`).
 
     digests  whether it may be asked for its vectors
     """
     caption = record.metadata.get("caption")
-    language = language_of(record.text, record.language)
-    words = list(terms(record.text, language))
+    language, words = told(record.text, record.language)
     if isinstance(caption, str):
         words.extend(terms(caption, language))
     micros = -(2**63) if record.time is None else microseconds(record.time)
@@ -66,11 +74,11 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         micros=micros,
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + record.role if record.role else ""),
-        names=tuple(term.term for term in terms(record.speaker or "")),
+        names=_names(record.speaker) if record.speaker else (),
         weight=int(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags) * ONE),
         civil=0 if record.time is None else civil_of(record.time.date()),
         offers=offered(record.text),
-        language=CODES.index(language),
-        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags),
+        language=_NUMBER[language],
+        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags) if record.tags else 0,
         text=digest_of(record) if digests else b"",
     )

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.fixed import ONE
-from recollect.text.words import Term, folded
+from recollect.text.folding import folded
+from recollect.text.words import Term
 
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]

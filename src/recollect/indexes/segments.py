@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents import COLUMNS, NONE, Document, Ints, Session
 from recollect.indexes.strings import Strings, session_name, session_of
-from recollect.text.words import Term
+from recollect.text.words import Term, trigrams
 
 PLACE_BITS = 16
 #: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
@@ -56,10 +56,8 @@ def trigram_keys(word: str) -> list[int]:
     >>> len(trigram_keys("cat")), len(trigram_keys("aaaa"))
     (3, 3)
     """
-    codes = [ord(char) for char in f"#{word}#"]
-    return list(
-        {(a << _LETTER_BITS | b) << _LETTER_BITS | c for a, b, c in zip(codes, codes[1:], codes[2:], strict=False)}
-    )
+    first, second = 2 * _LETTER_BITS, _LETTER_BITS
+    return [ord(gram[0]) << first | ord(gram[1]) << second | ord(gram[2]) for gram in trigrams(word)]
 
 
 class Segment:

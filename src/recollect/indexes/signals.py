@@ -25,8 +25,9 @@ from recollect.indexes.words import QueryTerm, WordView, asked_terms
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
+from recollect.text.folding import folded
 from recollect.text.languages import CODES, known
-from recollect.text.words import folded, language_of, runs, stem, terms
+from recollect.text.words import language_of, runs, stem, terms
 
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")

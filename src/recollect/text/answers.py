@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
+from recollect.text.words import letters
+
 
 class Kind(IntFlag):
     """Kinds of answers."""
@@ -20,20 +22,31 @@ class Kind(IntFlag):
     NAME = 4
 
 
+#: As plain numbers: joining flags costs more than finding them.
+_A_TIME, _A_NUMBER, _A_NAME = map(int, (Kind.TIME, Kind.NUMBER, Kind.NAME))
+_KINDS = tuple(map(Kind, range(8)))
+
+
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
+_SINGLE = f"yesterday|today|tonight|tomorrow|recently|ago|since|weekend|{_WEEKDAYS}|{_MONTHS}"
+_BEFORE_TIMES = "last|next|this|past|every"
 _TIME = re.compile(
-    rf"\b(?:yesterday|today|tonight|tomorrow|recently|ago|since|weekend|(?:19|20)\d\d|{_WEEKDAYS}|{_MONTHS}"
-    r"|(?:last|next|this|past|every) (?:day|night|morning|afternoon|evening|week|month|year|spring|summer|autumn|fall"
-    r"|winter)|(?:[01]?\d|2[0-3]):[0-5]\d)\b",
+    rf"\b(?:(?:19|20)\d\d|{_SINGLE}"
+    rf"|(?:{_BEFORE_TIMES}) (?:day|night|morning|afternoon|evening|week|month|year|spring|summer|autumn|fall|winter)"
+    r"|(?:[01]?\d|2[0-3]):[0-5]\d)\b",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|few|couple|several"
-    r"|once|twice|half)\b",
-    re.IGNORECASE,
+_TIME_WORDS = frozenset(f"{_SINGLE}|{_BEFORE_TIMES}".split("|"))
+_NUMBERS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|few|couple|several|once|twice"
+    "|half"
 )
+_NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS})\b", re.IGNORECASE)
+_NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
+_DIGITS = frozenset("0123456789")
 #: A capital that does not begin a sentence (nor is the word "I").
+_CAPITAL = re.compile(r"\s[\"'(]?[A-Z]")
 _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
 
 _WANTS_TIME = re.compile(
@@ -69,14 +82,16 @@ def offered(text: str) -> Kind:
     >>> offered("we met Ines two weeks ago")
     <Kind.TIME|NUMBER|NAME: 7>
     """
-    out = Kind(0)
-    if _TIME.search(text):
-        out |= Kind.TIME
-    if _NUMBER.search(text):
-        out |= Kind.NUMBER
-    if any(found[1][0].isupper() for found in _NAME.finditer(text)):
-        out |= Kind.NAME
-    return out
+    out = 0
+    present = letters(text)  # most texts lack the words of a rule, and need not be read for it
+    digits = present is None or not _DIGITS.isdisjoint(present)
+    if (digits or present is None or not _TIME_WORDS.isdisjoint(present)) and _TIME.search(text):
+        out |= _A_TIME
+    if digits or present is None or not _NUMBER_WORDS.isdisjoint(present):
+        out |= _A_NUMBER if _NUMBER.search(text) else 0
+    if (present is None or _CAPITAL.search(text)) and any(found[1][0].isupper() for found in _NAME.finditer(text)):
+        out |= _A_NAME
+    return _KINDS[out]
 
 
 def subject_of(question: str) -> str:

@@ -8,14 +8,14 @@ nothing of this: there n-grams stand for words.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 from functools import cache
-from itertools import islice
 from typing import NamedTuple
 
 import Stemmer
 
 from recollect.text.english import STOP_WORDS
+from recollect.text.folding import folded
 
 ENGLISH = "en"
 #: So many of a text's first words are looked at, so many different function words tell a language, and they must be
@@ -72,8 +72,6 @@ class _Language(NamedTuple):
 
 @cache
 def _languages() -> dict[str, _Language]:
-    from recollect.text.words import folded  # it needs this module's stemmers
-
     out = {code: _Language(name, frozenset(folded(words).split())) for code, (name, words) in _LANGUAGES.items()}
     out[ENGLISH] = _Language("english", STOP_WORDS)
     return out
@@ -107,28 +105,29 @@ def stemmer(language: str) -> Stemmer.Stemmer:
     return made
 
 
-def detected(words: Iterable[str]) -> str | None:
+def detected(words: Sequence[str]) -> str | None:
     """The language of folded words in their order, or None where they do not tell.
 
     >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
     ('de', None)
     """
-    first = list(islice(words, _LOOKED_AT))
-    counts = Counter(code for word in first for code in _spoken_in().get(word, ()))
-    english = counts.pop(ENGLISH, 0)
-    if 4 * english < len(first) and counts:  # English has them oftener than that
-        best = max(counts, key=lambda code: (counts[code], code))
-        several = len(stop_words(best).intersection(first)) >= _LEAST
-        if several and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
-            return best
+    first = words[:_LOOKED_AT]
+    english = sum(1 for word in first if word in STOP_WORDS)
+    if 4 * english < len(first):  # English has them oftener than that
+        counts = Counter(code for word in first for code in _spoken_in().get(word, ()))
+        if counts:
+            best = max(counts, key=lambda code: (counts[code], code))
+            several = len(stop_words(best).intersection(first)) >= _LEAST
+            if several and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
+                return best
     return ENGLISH if english >= _LEAST else None
 
 
 @cache
 def _spoken_in() -> dict[str, tuple[str, ...]]:
-    """Function word -> the languages that have it."""
+    """Function word -> the languages that have it, beside English."""
     out: dict[str, tuple[str, ...]] = {}
     for code, language in _languages().items():
-        for word in language.stop_words:
+        for word in language.stop_words if code != ENGLISH else ():
             out[word] = (*out.get(word, ()), code)
     return out

@@ -13,8 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 from fractions import Fraction
+from functools import lru_cache
 
-from recollect.text.words import terms
+from recollect.text.words import letters, terms
 
 #: The tags of what governs other questions, and what they multiply a text's weight by.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"
@@ -31,6 +32,7 @@ _LONGEST = 2000
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 #: A question in which the asker speaks of themselves also tells something ("I moved to Oslo, where can I swim?").
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us)\b", re.IGNORECASE)
+_FIRST_WORDS = frozenset("i my me mine we our us".split())
 #: Where a clause begins.
 _CLAUSE = r"(?:^|[.!?:;\n]\s*|,\s*(?:and|but|so)\s+)(?:please,?\s+|and\s+|also,?\s+|just\s+|so\s+)*"
 #: After "always" or "never", a verb in the imperative: no participle, and nothing that tells what was or is.
@@ -76,28 +78,42 @@ def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
     (Fraction(3, 5), Fraction(23, 20))
     """
     text = text.replace("\u2019", "'")
-    out = 1 - ASKING * asking_share(text)
+    present = letters(text)
+    first_person = not assistant and (present is None or not _FIRST_WORDS.isdisjoint(present))
+    return _weight(
+        asking_share(text),
+        assistant,
+        first_person and _FIRST_PERSON.search(text) is not None,
+        () if assistant else tuple(mark for mark in MARKS if mark in tags),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _weight(asking: Fraction, assistant: bool, own: bool, marks: tuple[str, ...]) -> Fraction:
+    out = 1 - ASKING * asking
     if assistant:
         return out * ASSISTANT
-    if _FIRST_PERSON.search(text):
+    if own:
         out *= OWN
-    for mark, factor in MARKS.items():
-        if mark in tags:
-            out *= factor
+    for mark in marks:
+        out *= MARKS[mark]
     return out
+
+
+_NOT_ASKING = Fraction(0)
 
 
 def asking_share(text: str) -> Fraction:
     """The share of a text's content words that stand in sentences which only ask."""
     if "?" not in text and "？" not in text:  # as most texts do not, which need not be read for it
-        return Fraction(0)
+        return _NOT_ASKING
     asking = whole = 0
     for sentence in _SENTENCE_END.split(text):
-        count = sum(1 for _ in terms(sentence))
+        count = len(terms(sentence))
         whole += count
         if sentence.rstrip("\"')* \t").endswith(("?", "？")) and not _FIRST_PERSON.search(sentence):
             asking += count
-    return Fraction(asking, whole) if asking else Fraction(0)
+    return Fraction(asking, whole) if asking else _NOT_ASKING
 
 
 def marks(text: str) -> tuple[str, ...]:
@@ -108,7 +124,60 @@ def marks(text: str) -> tuple[str, ...]:
     """
     if len(text) > _LONGEST:
         return ()
+    text = text.replace("\u2019", "'")
+    low = text.lower()
+    # Most texts lack the words of both rules, and need not be read for them. (Letters that the rules take for an "i",
+    # "s" or "k" without regard to case, and `lower` does not: such texts are read.)
+    odd = not text.isascii() and any(letter in text for letter in "\u0130\u0131\u017f\u212a")
+    instructs, prefers = odd or _may_instruct(low), odd or _may_prefer(low)
+    if not instructs and not prefers:
+        return ()
     # On blank runs the rules would try every place against every other.
-    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.replace("\u2019", "'")))
-    found = ((INSTRUCTION, _INSTRUCTION), (PREFERENCE, _PREFERENCE))
-    return tuple(mark for mark, rule in found if rule.search(text))
+    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text))
+    found = ((INSTRUCTION, instructs, _INSTRUCTION), (PREFERENCE, prefers, _PREFERENCE))
+    return tuple(mark for mark, may, rule in found if may and rule.search(text))
+
+
+def _may_instruct(low: str) -> bool:
+    """Whether a text in lower case has the words without which `_INSTRUCTION` finds nothing."""
+    return (
+        "ever" in low  # never, whenever, every
+        or "always" in low
+        or ("from" in low and "now" in low)
+        or "forward" in low
+        or "future" in low
+        or (("each" in low or "any" in low) and "time" in low)
+        or ("remember" in low and "that" in low)
+        or (("call" in low or "address" in low) and "me" in low)
+        or "respond" in low
+        or "reply" in low
+        or "answer" in low
+        or "write" in low
+        or "speak" in low
+        or "keep" in low
+        or ("please" in low and ("not" in low or "don't" in low))
+        or ("when" in low and "ask" in low)
+    )
+
+
+def _may_prefer(low: str) -> bool:
+    """The same of `_PREFERENCE`."""
+    return (
+        "prefer" in low
+        or "rather" in low
+        or "comfortable" in low
+        or "vegan" in low
+        or "vegetarian" in low
+        or "allergic" in low
+        or "intolerant" in low
+        or "hate" in low
+        or "dislike" in low
+        or "avoid" in low
+        or ("not" in low and ("fan" in low or "into" in low))
+        or (
+            ("n't" in low or "not" in low or "never" in low)
+            and (
+                "like" in low or "want" in low or "eat" in low or "drink" in low or "stand" in low or "tolerate" in low
+            )
+        )
+    )

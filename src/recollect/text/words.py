@@ -10,14 +10,13 @@ may mix all of these.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterator
 from functools import cache, lru_cache
 from typing import NamedTuple
 
 from recollect.text.english import IRREGULAR
+from recollect.text.folding import folded
 from recollect.text.languages import ENGLISH, detected, known, stemmer, stop_words
-from recollect.unicode import around_unknown, fold, word_class
+from recollect.unicode import word_class
 
 #: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
 #: character is nearly a word, so single ones count too; a Thai letter says as little as a Latin one.
@@ -27,12 +26,13 @@ _HANGUL = "\uac00-\ud7a3"
 _SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
 _GRAM_SIZES = ((re.compile(f"[{_IDEOGRAPHS}{_KANA}]"), (1, 2)), (re.compile(f"[{_HANGUL}]"), (2,)))
 _SOUTH_EAST_SIZES = (3,)
-#: Typographic signs of which a text may have many though it has no other character beyond ASCII.
-_PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")
-_MARKS = re.compile("[\u0300-\u036f]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 #: A longer run is no word of any language (a hash, a key, base64): it counts by its beginning.
 MAX_WORD = 64
+
+
+#: So many different words stay at hand, of each language.
+_MOST_KEPT = 100_000
 
 
 class Term(NamedTuple):
@@ -40,6 +40,9 @@ class Term(NamedTuple):
 
     term: str
     word: str
+
+
+_NO_TERM = Term("", "")
 
 
 @cache
@@ -64,35 +67,22 @@ def stem(word: str, language: str = ENGLISH) -> str:
     return str(stemmer(language).stemWord(base))
 
 
-def folded(text: str) -> str:
-    """The text as words are compared: folded, typographic apostrophes plain, Latin, Greek and Cyrillic accents off."""
-    text = text.translate(_PLAIN)
-    if text.isascii():
-        return text.lower()
-    text = fold(text)
-    if not _needs_unmarking(text):
-        return text
-    return around_unknown(
-        text, lambda part: unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", part)))
-    )
+class Run(NamedTuple):
+    """A run of what words are made of, folded.
+
+    unspaced  whether it is of a script without spaces
+    """
+
+    text: str
+    unspaced: bool
 
 
-def _needs_unmarking(text: str) -> bool:
-    return any(
-        "\u00c0" <= char <= "\u052f" or "\u1e00" <= char <= "\u1fff" or "\u0300" <= char <= "\u036f" for char in text
-    )
-
-
-def runs(text: str) -> Iterator[tuple[str, bool]]:
-    """The folded runs of a text that words are made of, and whether each is of a script without spaces."""
+def runs(text: str) -> list[Run]:
+    """The runs of a text that words are made of."""
     text = folded(text)
     if text.isascii():
-        for found in _ASCII_WORD.finditer(text):
-            yield found.group(), False
-        return
-    for found in _pattern().finditer(text):
-        unspaced, word = found.groups()
-        yield unspaced or word, bool(unspaced)
+        return [Run(found, False) for found in _ASCII_WORD.findall(text)]
+    return [Run(unspaced or word, bool(unspaced)) for unspaced, word in _pattern().findall(text)]
 
 
 def language_of(text: str, tag: str | None = None) -> str:
@@ -101,28 +91,52 @@ def language_of(text: str, tag: str | None = None) -> str:
     >>> language_of("Where is it?"), language_of("Wo ist der Schlüssel und wer hat ihn?"), language_of("x", "fr-CA")
     ('en', 'de', 'fr')
     """
-    return (
-        known(tag)
-        or (detected(run for run, unspaced in runs(text) if not unspaced) if tag is None else None)
-        or ENGLISH
-    )
+    return known(tag) or (_spoken(runs(text)) if tag is None else None) or ENGLISH
 
 
-def terms(text: str, language: str = ENGLISH) -> Iterator[Term]:
+def _spoken(of: list[Run]) -> str | None:
+    return detected([run for run, unspaced in of if not unspaced])
+
+
+def terms(text: str, language: str = ENGLISH) -> list[Term]:
     """The terms of a text in their order, stop-words dropped.
 
     >>> [term.term for term in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
     """
-    dropped = stop_words(language)
-    for run, unspaced in runs(text):
-        if unspaced:
-            for gram in ngrams(run):
-                yield Term(gram, "")
-        else:
-            word = _content_word(run, dropped)
-            if word:
-                yield Term(stem(word, language), word)
+    return _terms(runs(text), language)
+
+
+def told(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
+    """The language of a text, as `language_of` tells it, and its terms in it: both for one reading."""
+    found = runs(text)
+    language = known(tag) or (_spoken(found) if tag is None else None) or ENGLISH
+    return language, _terms(found, language)
+
+
+def _terms(of: list[Run], language: str) -> list[Term]:
+    kept = _kept(language)
+    out: list[Term] = []
+    for run, unspaced in of:
+        term = kept.get(run)
+        if term is None:
+            if unspaced:
+                out += [Term(gram, "") for gram in ngrams(run)]
+                continue
+            word = _content_word(run, stop_words(language))
+            term = Term(stem(word, language), word) if word else _NO_TERM
+            if len(kept) >= _MOST_KEPT:
+                kept.clear()
+            kept[run] = term
+        if term is not _NO_TERM:
+            out.append(term)
+    return out
+
+
+@cache
+def _kept(language: str) -> dict[str, Term]:
+    """What runs of spaced scripts gave in a language: words come again and again."""
+    return {}
 
 
 def _content_word(raw: str, dropped: frozenset[str]) -> str:
@@ -156,3 +170,19 @@ def trigrams(word: str) -> frozenset[str]:
     """
     marked = f"#{word}#"
     return frozenset(marked[at : at + 3] for at in range(len(marked) - 2))
+
+
+#: Runs of letters in a text that is all ASCII and in lower case.
+_LETTERS = re.compile(r"[a-z]+|[0-9]")
+
+
+def letters(text: str) -> frozenset[str] | None:
+    """The runs of ASCII letters of a text, in lower case, and its digits; None for a text that has other characters.
+
+    What rules that are written in English look for before they read: where none of their words is, they find nothing.
+
+    >>> sorted(letters("Who's on 1st?")), letters("Où?")
+    (['1', 'on', 's', 'st', 'who'], None)
+    """
+    text = text.replace("\u2019", "'")
+    return frozenset(_LETTERS.findall(text.lower())) if text.isascii() else None

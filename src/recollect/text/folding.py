@@ -1,0 +1,31 @@
+"""Folding: texts as their words are compared."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from recollect.unicode import around_unknown, fold
+
+#: Typographic signs of which a text may have many though it has no other character beyond ASCII.
+_PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")
+_MARKS = re.compile("[\u0300-\u036f]")
+
+
+def folded(text: str) -> str:
+    """The text as words are compared: folded, typographic apostrophes plain, Latin, Greek and Cyrillic accents off."""
+    text = text.translate(_PLAIN)
+    if text.isascii():
+        return text.lower()
+    text = fold(text)
+    if not _needs_unmarking(text):
+        return text
+    return around_unknown(
+        text, lambda part: unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", part)))
+    )
+
+
+def _needs_unmarking(text: str) -> bool:
+    return any(
+        "\u00c0" <= char <= "\u052f" or "\u1e00" <= char <= "\u1fff" or "\u0300" <= char <= "\u036f" for char in text
+    )
