@@ -100,6 +100,13 @@ class TestSegments:
             order.append(int(table.after[order[-1]]))
         assert [table.id(number) for number in order] == ["a", "b", "c", "d"]
 
+    def test_digests_are_kept_whole_and_none_stays_none(self) -> None:
+        digests = [b"\0" * 31 + b"\1", b"", b"\1" + b"\0" * 31]
+        held = [document(f"r{at}", "tea")._replace(text=digest) for at, digest in enumerate(digests)]
+        for segment in (built(held), merged(WordIndex(built(held)).view())):
+            table = WordIndex(segment).view().table
+            assert [table.rows.text(table.number(each.id)) for each in held] == digests
+
     def test_the_first_due_is_told_anew_when_it_is_gone(self) -> None:
         index = WordIndex(built([document("a", "tea", expires=10), document("b", "tea", expires=20)]))
         assert index.view().table.first_due == 10

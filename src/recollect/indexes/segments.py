@@ -30,6 +30,7 @@ _LETTER_BITS = 21
 #: A document's count of a term is at most so much.
 MOST_COUNT = (1 << 15) - 1
 _DIGEST_BYTES = 32
+_NO_DIGEST = bytes(_DIGEST_BYTES)
 
 
 def comparable(word: str) -> bool:
@@ -106,7 +107,8 @@ class Segment:
         return self.ids.find(record_id)
 
     def text(self, number: int) -> bytes:
-        return bytes(self.texts[number]).rstrip(b"\0") if len(self.texts) else b""
+        digest = self.texts[number].tobytes() if len(self.texts) else _NO_DIGEST
+        return b"" if digest == _NO_DIGEST else digest
 
     def session(self, session: Session) -> int:
         return self.sessions.find(session_name(session))
@@ -202,7 +204,7 @@ def made(gathered: Gathered) -> Segment:
 def _digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:
     if not any(texts):
         return np.zeros((0, _DIGEST_BYTES), dtype=np.uint8)
-    joined = b"".join(text.ljust(_DIGEST_BYTES, b"\0") for text in texts)
+    joined = b"".join(text or _NO_DIGEST for text in texts)
     return np.frombuffer(joined, dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
 
 
