@@ -12,10 +12,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
-from typing import NamedTuple
 
 from recollect.engine.encoding import document_of, rules
 from recollect.errors import RecollectError
@@ -45,6 +44,7 @@ class _Kept:
     root: bytes = EMPTY
     view: WordView | None = None
     merging: bool = False
+    counted: int = 0  # of its bytes, in the keeper's sum
     turn: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -52,11 +52,6 @@ class _Kept:
         segment = self.index.segment
         held, nbytes = (0, 0) if segment is None else (segment.count, segment.nbytes)
         return nbytes + (self.index.documents.count - held) * _TAIL_BYTES
-
-
-class _Task(NamedTuple):
-    line: Line
-    kept: _Kept
 
 
 class IndexKeeper:
@@ -74,8 +69,9 @@ class IndexKeeper:
         self._rules = rules(digests)
         self._budget_bytes = budget_bytes
         self._kept: dict[Line, _Kept] = {}  # the one that was asked for last comes last
+        self._held_bytes = 0
         self._turn = threading.Lock()
-        self._tasks: SimpleQueue[_Task | None] = SimpleQueue()
+        self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         self._closed = False
 
@@ -100,7 +96,7 @@ class IndexKeeper:
             if kept.view is None:
                 kept.view = kept.index.view()
             view = kept.view
-        self._keep_within_budget()
+            self._count(line, kept)
         return view
 
     def _of(self, line: Line) -> _Kept:
@@ -113,6 +109,7 @@ class IndexKeeper:
         with self._turn:
             if self._kept.get(line) is kept:
                 del self._kept[line]
+                self._held_bytes -= kept.counted
 
     def _bring_up(self, kept: _Kept, moment: View, line: Line) -> None:
         head = moment.head(line)
@@ -164,20 +161,24 @@ class IndexKeeper:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
                 self._worker.start()
-        self._tasks.put(_Task(line, kept))
+        self._tasks.put(lambda: self._merge(line, kept))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
             try:
-                self._merge(*task)
+                task()
             except RecollectError as error:  # the store is closed, or cannot be read now: another time
                 _log.warning("an index could not be merged, which changes no answer: %s", error)
-            except MemoryError:
-                _log.warning("there is not enough memory to merge an index, which changes no answer")
-            finally:
-                task.kept.merging = False
+            except Exception:  # noqa: BLE001 - whatever it is, the index that there is serves on
+                _log.exception("an index could not be merged, which changes no answer")
 
     def _merge(self, line: Line, kept: _Kept) -> None:
+        try:
+            self._merge_now(line, kept)
+        finally:
+            kept.merging = False
+
+    def _merge_now(self, line: Line, kept: _Kept) -> None:
         with kept.turn:
             index, seq, root = kept.index, kept.seq, kept.root
             view = index.view()
@@ -213,21 +214,27 @@ class IndexKeeper:
             worker.join()
         with self._turn:
             self._kept.clear()
+            self._held_bytes = 0
 
     # What is held
 
-    def _keep_within_budget(self) -> None:
+    def _count(self, line: Line, kept: _Kept) -> None:
+        """Count what an index takes now, and let go of others until all are within the budget."""
+        nbytes = kept.nbytes
         with self._turn:
-            held = sum(each.nbytes for each in self._kept.values())
-            for line in list(self._kept)[:-1]:
-                if held <= self._budget_bytes:
-                    return
-                held -= self._kept.pop(line).nbytes
+            if self._kept.get(line) is not kept:
+                return
+            self._held_bytes += nbytes - kept.counted
+            kept.counted = nbytes
+            while self._held_bytes > self._budget_bytes and len(self._kept) > 1:
+                oldest = next(iter(self._kept))
+                self._held_bytes -= self._kept.pop(oldest).counted
 
     def drop(self, line: Line) -> None:
         """Let the index of a line be made anew."""
         with self._turn:
-            self._kept.pop(line, None)
+            kept = self._kept.pop(line, None)
+            self._held_bytes -= 0 if kept is None else kept.counted
 
     def fork(self, moment: View, line: Line) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""

@@ -1,0 +1,358 @@
+"""Indexes beside the store: loaded, caught up, merged and let go, and never seen in an answer."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect.engine import indexing
+from recollect.engine.encoding import document_of
+from recollect.engine.indexing import IndexKeeper
+from recollect.indexes.segments import Builder
+from recollect.memory import Memory
+from recollect.stores.base import Line
+
+WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
+QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")
+DEFAULT = Line("default")
+
+
+def texts(count: int, start: int = 0) -> list[str]:
+    return [
+        f"The {WORDS[at % 15]} and the {WORDS[at * 7 % 13]} of day {at}, with {WORDS[at // 3 % 11]}"
+        for at in range(start, start + count)
+    ]
+
+
+def told(memory: Memory) -> list[Any]:
+    """All that recall says, without what tells which kernels walked."""
+    return [
+        [(hit.record.id, hit.score, hit.confidence, dict(hit.why.shares), hit.why.words) for hit in hits]
+        for hits in (memory.recall(question, k=20) for question in QUESTIONS)
+    ]
+
+
+def anew(memory: Memory) -> list[Any]:
+    """The same of an index that is made anew."""
+    memory._engine.keeper.drop(DEFAULT)
+    files, memory._engine.keeper._files = memory._engine.keeper._files, None
+    try:
+        return told(memory)
+    finally:
+        memory._engine.keeper._files = files
+        memory._engine.keeper.drop(DEFAULT)
+
+
+def settled(keeper: IndexKeeper) -> None:
+    """Wait until the worker has nothing left to do."""
+    done = threading.Event()
+    keeper._tasks.put(done.set)
+    if keeper._worker is not None:
+        done.wait()
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(indexing, "KEPT_FROM", 20)
+    monkeypatch.setattr(indexing, "MERGED_FROM", 10)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "m.db"
+
+
+@pytest.fixture
+def clock() -> Callable[[], datetime]:
+    times = iter(datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=at) for at in range(10**6))
+    return lambda: next(times)
+
+
+@pytest.fixture
+def kept(path: Path, clock: Callable[[], datetime]) -> Path:
+    """A store whose index an earlier process has left in a file."""
+    with recollect.open(path, clock=clock) as memory:
+        memory.remember_all(texts(60))
+        memory.recall("boat")
+    assert list(path.parent.glob("m.db.index/*.seg"))
+    return path
+
+
+def never_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on an index that is made anew is an error."""
+
+    def add(self: Builder, document: object) -> None:
+        raise AssertionError("the index was made anew")
+
+    monkeypatch.setattr(Builder, "add", add)
+
+
+class TestFiles:
+    def test_the_next_process_goes_on_from_the_file(self, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with recollect.open(kept) as memory:
+            expected = anew(memory)
+        never_made(monkeypatch)
+        with recollect.open(kept) as memory:
+            assert told(memory) == expected
+
+    def test_what_was_written_since_is_caught_up(self, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with recollect.open(kept) as memory:
+            memory.remember_all(texts(5, 100))
+            memory.forget(memory.find(limit=1)[0].id)
+            memory.update(memory.find(order="oldest", limit=1)[0].id, content="a lighthouse in a storm")
+            expected = anew(memory)
+        never_made(monkeypatch)
+        with recollect.open(kept) as memory:
+            assert told(memory) == expected
+
+    def test_without_the_file_it_is_made_anew(self, kept: Path) -> None:
+        with recollect.open(kept) as memory:
+            expected = told(memory)
+        shutil.rmtree(f"{kept}.index")
+        with recollect.open(kept) as memory:
+            assert told(memory) == expected
+        assert list(kept.parent.glob("m.db.index/*.seg"))  # and kept again
+
+    def test_a_damaged_file_is_made_anew_and_said_so(self, kept: Path, caplog: pytest.LogCaptureFixture) -> None:
+        with recollect.open(kept) as memory:
+            expected = told(memory)
+        (file,) = kept.parent.glob("m.db.index/*.seg")
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+        with recollect.open(kept) as memory:
+            assert told(memory) == expected
+        assert "damaged" in caplog.text
+        assert file.read_bytes() != bytes(data)
+
+    def test_a_file_of_another_history_is_made_anew(
+        self, kept: Path, tmp_path: Path, clock: Callable[[], datetime], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        copy = tmp_path / "copy.db"
+        shutil.copy(kept, copy)
+        with recollect.open(kept, clock=clock) as memory:
+            memory.remember_all(texts(30, 200))
+            told(memory)
+            settled(memory._engine.keeper)
+        with recollect.open(copy, clock=clock) as memory:
+            memory.remember_all(texts(40, 300))
+            expected = told(memory)
+        # The copy is put back, and the index of what it replaced still lies there.
+        shutil.copy(copy, kept)
+        with recollect.open(kept) as memory:
+            assert told(memory) == expected
+        assert "another history" in caplog.text
+
+    def test_what_is_opened_for_reading_uses_the_file_and_writes_none(
+        self, kept: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with recollect.open(kept) as memory:
+            expected = told(memory)
+        before = {each.name: each.stat().st_mtime_ns for each in kept.parent.glob("m.db.index/*")}
+        never_made(monkeypatch)
+        with recollect.open(kept, read_only=True) as memory:
+            assert told(memory) == expected
+        assert {each.name: each.stat().st_mtime_ns for each in kept.parent.glob("m.db.index/*")} == before
+
+    def test_an_index_with_digests_is_another_than_one_without(self, kept: Path) -> None:
+        with recollect.open(kept, embedder="hashed") as memory:
+            memory.embed_all()
+            assert "dense" in memory.recall("boat")[0].why.shares
+            settled(memory._engine.keeper)
+        with recollect.open(kept, embedder="hashed") as memory:
+            assert "dense" in memory.recall("boat")[0].why.shares
+
+    def test_two_processes_may_make_it_at_once(self, path: Path) -> None:
+        with recollect.open(path) as memory:
+            memory.remember_all(texts(60))
+        code = (
+            "import sys, recollect; from recollect.engine import indexing; indexing.KEPT_FROM = 20\n"
+            "with recollect.open(sys.argv[1]) as m: print([h.record.id for h in m.recall('boat tea', k=20)])"
+        )
+        both = [
+            subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            for _ in range(2)
+        ]
+        one, other = (each.communicate() for each in both)
+        assert one == other
+        assert one[1] == b""
+        assert len(one[0]) > 100
+
+
+class TestMerging:
+    def test_what_came_since_is_merged_and_answers_stay(self, path: Path, clock: Callable[[], datetime]) -> None:
+        with recollect.open(path, clock=clock) as memory:
+            keeper = memory._engine.keeper
+            memory.remember_all(texts(40))
+            for at in range(12):
+                memory.remember_all(texts(7, 1000 + 20 * at))
+                memory.forget(memory.find(order="oldest", limit=1)[0].id)
+                now = told(memory)
+                settled(keeper)
+                assert told(memory) == now
+            index = keeper._kept[DEFAULT].index
+            assert index.segment is not None
+            assert index.segment.count > 60  # more than what it began with
+            assert told(memory) == anew(memory)
+
+    def test_the_dead_are_left_out(self, path: Path) -> None:
+        with recollect.open(path) as memory:
+            memory.remember_all(texts(60))
+            memory.recall("boat")
+            for record in memory.find(limit=40):
+                memory.forget(record.id)
+            memory.recall("boat")
+            settled(memory._engine.keeper)
+            segment = memory._engine.keeper._kept[DEFAULT].index.segment
+            assert segment is not None
+            assert segment.count == 20
+            assert told(memory) == anew(memory)
+
+    def test_what_is_written_while_it_merges_is_not_lost(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        begun, go_on = threading.Event(), threading.Event()
+        real = indexing.merged
+
+        def slow(view: Any) -> Any:
+            begun.set()
+            go_on.wait()
+            return real(view)
+
+        with recollect.open(path) as memory:
+            memory.remember_all(texts(40))
+            memory.recall("boat")
+            settled(memory._engine.keeper)
+            monkeypatch.setattr(indexing, "merged", slow)
+            memory.remember_all(texts(15, 100))
+            memory.recall("boat")
+            begun.wait()
+            memory.remember_all(texts(30, 200))
+            memory.forget(memory.find(limit=1)[0].id)
+            before = told(memory)
+            go_on.set()
+            settled(memory._engine.keeper)
+            assert told(memory) == before == anew(memory)
+
+    def test_a_merge_that_fails_changes_no_answer(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def failing(view: Any) -> Any:
+            raise MemoryError("no room")
+
+        with recollect.open(path) as memory:
+            memory.remember_all(texts(40))
+            memory.recall("boat")
+            settled(memory._engine.keeper)
+            monkeypatch.setattr(indexing, "merged", failing)
+            memory.remember_all(texts(15, 100))
+            before = told(memory)
+            settled(memory._engine.keeper)
+            assert told(memory) == before
+        assert "could not be merged" in caplog.text
+
+    def test_no_worker_is_left_when_a_memory_is_closed(self, kept: Path) -> None:
+        with recollect.open(kept) as memory:
+            memory.remember_all(texts(30, 100))
+            memory.recall("boat")
+        assert not [each for each in threading.enumerate() if each.name == "recollect-indexes"]
+
+
+class TestBudget:
+    def test_what_was_not_asked_for_the_longest_is_let_go_first(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with recollect.open(path) as memory:
+            spaces = [memory.namespace(name) for name in "abc"]
+            for space in spaces:
+                space.remember_all(texts(30))
+            keeper = memory._engine.keeper
+            before = [told(space) for space in spaces]
+            one = keeper._kept[Line("c")].counted
+            keeper._budget_bytes = 2 * one + one // 2
+            spaces[0].recall("boat")
+            spaces[1].remember("one more boat")
+            spaces[1].recall("boat")
+            assert [line.namespace for line in keeper._kept] == ["a", "b"]
+            keeper._budget_bytes = 1  # at least the one that is asked is held
+            assert told(spaces[2]) == before[2]
+            assert [line.namespace for line in keeper._kept] == ["c"]
+            assert told(spaces[0]) == before[0]
+
+    def test_what_is_counted_is_what_is_held(self, path: Path) -> None:
+        with recollect.open(path) as memory:
+            spaces = [memory.namespace(name) for name in "abc"]
+            keeper = memory._engine.keeper
+            for at in range(4):
+                for space in spaces:
+                    space.remember_all(texts(12, 100 * at))
+                    told(space)
+            settled(keeper)
+            for space in spaces:
+                told(space)
+            assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
+            keeper.drop(Line("b"))
+            assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
+
+
+def test_a_missing_compiler_is_said_and_numpy_serves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    from recollect.indexes import kernels, numpy_kernels
+
+    monkeypatch.setenv("RECOLLECT_KERNELS", "numba")
+    monkeypatch.setitem(sys.modules, "recollect.indexes.numba_kernels", None)
+    choice = kernels._Choice()
+    with caplog.at_level(logging.WARNING):
+        assert choice.serving(10) is numpy_kernels.KERNELS
+        assert choice.serving(10) is numpy_kernels.KERNELS
+    assert caplog.text.count("cannot be loaded") == 1
+    assert choice.failure
+
+
+def test_the_kernels_are_loaded_when_that_is_repaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    from recollect.indexes import kernels, numpy_kernels
+
+    monkeypatch.setenv("RECOLLECT_KERNELS", "auto")
+    monkeypatch.setattr(kernels, "_REPAID", 100_000)
+    choice = kernels._Choice()
+    assert choice.serving(10) is numpy_kernels.KERNELS
+    assert choice._loading is None
+    assert choice.serving(90_000) is numpy_kernels.KERNELS
+    assert choice._loading is not None
+    choice._loading.join()
+    assert choice.serving(10).name == "numba"
+    monkeypatch.setenv("RECOLLECT_KERNELS", "numpy")
+    assert kernels._Choice().serving(10**9) is numpy_kernels.KERNELS
+
+
+def test_the_layout_names_what_is_made_of_records() -> None:
+    """Where this fails, the rules have changed: raise `encoding._LAYOUT`, so that kept indexes are made anew."""
+    import hashlib
+
+    from recollect.engine.encoding import _LAYOUT
+    from recollect.records.record import Record
+
+    said: list[tuple[str, dict[str, Any]]] = [
+        ("Ana's cats don't like the ferries; we met on 3 May 2021, didn't we?", {"speaker": "Ana Smith"}),
+        ("Wo ist der Schlüssel und wer hat ihn?", {"role": "assistant"}),
+        ("我喜欢猫 and the two lighthouses", {"tags": ("standing:instruction",)}),
+        ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat"}}),
+    ]
+    builder = Builder()
+    for at, (text, fields) in enumerate(said):
+        time = datetime(2026, 1, 2, tzinfo=UTC) + timedelta(days=at)
+        fields = {"kind": "conversation", "conversation": "c", "position": at, "time": time, **fields}
+        builder.add(document_of(Record(id=f"r{at}", content=text, **fields)))
+    digest = hashlib.sha256()
+    for name, array in sorted(builder.segment().arrays.items()):
+        digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (1, "1429e2a462341bd2")
