@@ -6,8 +6,8 @@
     python -m bench open --records 100000 --json
     python -m bench namespaces, pauses, filters, once, plot, all
 
-Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache folder
-or where RECOLLECT_BENCH_CACHE says. Everything is pinned to one core. docs/benchmarks.md tells what is measured.
+Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
+folder or where RECOLLECT_BENCH_CACHE says. Everything is pinned to one core. docs/benchmarks.md tells what is measured.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from bench.measuring import ROOT, THREAD_VARIABLES, milliseconds, one_core, show
 
 #: Peers that `recall` asks unless told otherwise.
 ALWAYS = "fts5,fts5_content,bm25s,tantivy,rank_bm25"
+#: Peers that `once` sets up unless told otherwise.
+ONCE = "qdrant,chromadb,lancedb,langgraph,mem0"
 
 
 def start_up() -> dict[str, float]:
@@ -93,6 +95,10 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             from bench.filtering import filters
 
             return filters(arguments.records, arguments.questions)
+        case "once":
+            from bench.once import once
+
+            return once(arguments.records, _names(arguments.peers))
         case _:
             return summary(arguments.records)
 
@@ -122,6 +128,7 @@ def _parser() -> argparse.ArgumentParser:
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)
+    command("once", "peers in environments of their own", 10_000).add_argument("--peers", default=ONCE)
     return parser
 
 

@@ -28,31 +28,33 @@ def pauses(operations: int) -> dict[str, Any]:
     rng = random.Random(6)
     times: dict[str, list[float]] = {name: [] for name in ("remember", "update", "forget", "recall")}
     held: list[str] = []
-    with tempfile.TemporaryDirectory() as folder:
-        with recollect.open(Path(folder) / "pauses.db", durability="normal") as memory:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        recollect.open(Path(folder) / "pauses.db", durability="normal") as memory,
+    ):
 
-            def timed(name: str, call: Callable[..., object], *arguments: object) -> None:
-                times[name].append(milliseconds(call, *arguments))
+        def timed(name: str, call: Callable[..., object], *arguments: object) -> None:
+            times[name].append(milliseconds(call, *arguments))
 
-            def remember(text: str) -> None:
-                held.append(memory.remember(text).id)
+        def remember(text: str) -> None:
+            held.append(memory.remember(text).id)
 
-            def update(id_: str, importance: float) -> None:
-                memory.update(id_, importance=importance)
+        def update(id_: str, importance: float) -> None:
+            memory.update(id_, importance=importance)
 
-            for at, text in enumerate(texts):
-                share = rng.random()
-                if share < 0.8 or not held:
-                    timed("remember", remember, text)
-                elif share < 0.9:
-                    timed("update", update, rng.choice(held), rng.random())
-                else:
-                    place = rng.randrange(len(held))
-                    held[place], held[-1] = held[-1], held[place]
-                    timed("forget", memory.forget, held.pop())
-                if at % RECALL_EVERY == RECALL_EVERY - 1:
-                    timed("recall", memory.recall, asked[at // RECALL_EVERY % len(asked)])
-            left = memory.count()
+        for at, text in enumerate(texts):
+            share = rng.random()
+            if share < 0.8 or not held:
+                timed("remember", remember, text)
+            elif share < 0.9:
+                timed("update", update, rng.choice(held), rng.random())
+            else:
+                place = rng.randrange(len(held))
+                held[place], held[-1] = held[-1], held[place]
+                timed("forget", memory.forget, held.pop())
+            if at % RECALL_EVERY == RECALL_EVERY - 1:
+                timed("recall", memory.recall, asked[at // RECALL_EVERY % len(asked)])
+        left = memory.count()
     writes = [*times["remember"], *times["update"], *times["forget"]]
     return {
         "command": "pauses",

@@ -29,7 +29,7 @@ class PeerMissingError(Exception):
         super().__init__(library)
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is not installed: pip install --group bench"
+        return f"{self.args[0]} is not installed: pip install {self.args[0]}"
 
 
 def library(name: str) -> Any:

@@ -17,7 +17,7 @@ import recollect
 from bench import stores
 from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentiles, told, versions
-from bench.peers import K, PEERS, Peer, PeerMissingError
+from bench.peers import PEERS, K, Peer, PeerMissingError
 
 WARM_UP = 40
 #: The engine counts as warm when it has answered so many questions in a row by the same means, or after this time.
