@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.measuring import ROOT, THREAD_VARIABLES, milliseconds, one_core, shown, versions
+from bench.peers import PeerMissingError
 
 #: Peers that `recall` asks unless told otherwise.
 ALWAYS = "fts5,fts5_content,bm25s,tantivy,rank_bm25"
@@ -99,6 +100,16 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             from bench.once import once
 
             return once(arguments.records, _names(arguments.peers))
+        case "plot":
+            from bench.plotting import plot
+
+            return {"written": [str(path) for path in plot(arguments.results, arguments.out)]}
+        case "all":
+            from bench.corpus import cache_folder
+            from bench.everything import everything
+
+            folder = arguments.out or cache_folder() / "results"
+            return {"results": str(folder), "failed": everything(folder, arguments.large)}
         case _:
             return summary(arguments.records)
 
@@ -129,13 +140,22 @@ def _parser() -> argparse.ArgumentParser:
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)
     command("once", "peers in environments of their own", 10_000).add_argument("--peers", default=ONCE)
+    drawing = command("plot", "latency, memory and writes of results, as SVG", None)
+    drawing.add_argument("results", type=Path, nargs="+", metavar="RESULTS", help="files of --json, or folders of them")
+    drawing.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    every = command("all", "all of it at 10,000 and 100,000 records, into JSON files", None)
+    every.add_argument("--large", action="store_true", help="also at 1,000,000 records (hours, and some GB)")
+    every.add_argument("--out", type=Path, metavar="FOLDER", help="default: results in the cache folder")
     return parser
 
 
 def main() -> None:
     arguments = _parser().parse_args()
     one_core()
-    result = measured(arguments)
+    try:
+        result = measured(arguments)
+    except PeerMissingError as missing:
+        sys.exit(str(missing))
     print(json.dumps(result, indent=2) if arguments.json else "\n".join(shown(result)))
 
 
