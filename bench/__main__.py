@@ -83,7 +83,7 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
         case "open":
             from bench.opening import openings
 
-            return openings(arguments.records)
+            return openings(arguments.records, arguments.runs)
         case "namespaces":
             from bench.namespaces import many_namespaces
 
@@ -135,7 +135,8 @@ def _parser() -> argparse.ArgumentParser:
 
     command("recall", "recall beside peers", 100_000, 200).add_argument("--peers", default=ALWAYS)
     command("write", "durable writes beside the bare disk; --records of the bulk", 20_000)
-    command("open", "opening to the first answer, and memory", 100_000)
+    opening = command("open", "opening to the first answer, and memory", 100_000)
+    opening.add_argument("--runs", type=int, default=7, help="at most so many, fewer where they are slow")
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)

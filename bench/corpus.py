@@ -56,7 +56,7 @@ class Corpus:
         with self._file.open(encoding="ascii") as lines:
             out = [line.rstrip("\n") for line in islice(lines, count)]
         if len(out) < count:
-            out += islice(varied(out), count - len(out))
+            out += islice(varied(tuple(out)), count - len(out))  # of what was found, not of what is added
         return out
 
     def to_json(self) -> dict[str, Any]:
