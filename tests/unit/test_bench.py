@@ -68,7 +68,7 @@ def printed(machine: dict[str, str], *arguments: str) -> Any:
 
 
 def are_latencies(figures: dict[str, Any]) -> bool:
-    return 0 < figures["p50_ms"] <= figures["p95_ms"] <= figures["p99_ms"]
+    return bool(0 < figures["p50_ms"] <= figures["p95_ms"] <= figures["p99_ms"])
 
 
 def test_sentences_are_read_from_docstrings_comments_pages_and_manuals(here: Path) -> None:
