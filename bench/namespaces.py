@@ -14,7 +14,7 @@ import recollect
 from bench import stores
 from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentiles, versions
-from bench.recall import in_turn, warmed
+from bench.recall import Ask, in_turn
 
 CHOSEN, QUESTIONS_EACH = 5, 60
 
@@ -38,9 +38,9 @@ def many_namespaces(namespaces: int) -> dict[str, Any]:
                 asked, before = questions(mine, QUESTIONS_EACH), questions(mine, 20, seed=5)
                 first_ms.append(milliseconds(one.recall, before[0]))
                 alone_first_ms.append(milliseconds(single.recall, before[0]))
-                warmed(one, before)
-                warmed(single, before)
-                times = in_turn({"among": one.recall, "alone": single.recall}, asked)
+                askers: dict[str, Ask] = {"among": one.recall, "alone": single.recall}
+                in_turn(askers, before)
+                times = in_turn(askers, asked)
             among += times["among"]
             alone += times["alone"]
     return {

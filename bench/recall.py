@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,8 @@ from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import PEERS, K, Peer, PeerMissingError
 
 WARM_UP = 40
-#: The engine counts as warm when it has answered so many questions in a row by the same means, or after this time.
+#: The engine counts as warm when it has answered so many questions in a row by the means that it changed to (or does
+#: not tell its means), and after this time in any case: what it begins with may be what it has until it has compiled.
 SAME_KERNEL, WARM_UP_S = 20, 5.0
 
 Ask = Callable[[str], object]
@@ -29,13 +31,14 @@ Ask = Callable[[str], object]
 def warmed(memory: recollect.Memory, asked: Sequence[str]) -> str | None:
     """Ask until the engine has settled; the kernel that it settled on, where it tells."""
     began = time.perf_counter()
-    kernel, same, at = None, 0, 0
-    while same < SAME_KERNEL and time.perf_counter() - began < WARM_UP_S:
-        now = getattr(memory.recall(asked[at % len(asked)], k=K).plan, "kernel", None)
-        same = same + 1 if now == kernel else 1
-        kernel = now
-        at += 1
-    return kernel
+    kernels: list[str | None] = []
+    for question in cycle(asked):
+        kernels.append(getattr(memory.recall(question, K).plan, "kernel", None))
+        steady = len(kernels) >= SAME_KERNEL and len(set(kernels[-SAME_KERNEL:])) == 1
+        settled = steady and (kernels[-1] is None or len(set(kernels)) > 1)
+        if settled or time.perf_counter() - began > WARM_UP_S:
+            break
+    return kernels[-1]
 
 
 def in_turn(askers: dict[str, Ask], asked: Sequence[str]) -> dict[str, list[float]]:

@@ -1,8 +1,8 @@
 """Stores that are built once for a size and kept in the cache, so that a measurement can be repeated at once.
 
 A store's name holds what it depends on: records, version, a hash of the source of the package and one of the texts. A
-change of the code builds it anew, and takes the older ones of the same kind and size away. It is written in batches
-with durability "normal", and asked once, so that what an earlier process leaves behind for the next is there.
+change of the code builds it anew; of each kind and size the newest few are kept. It is written in batches with
+durability "normal", and asked once, so that what an earlier process leaves behind for the next is there.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ BATCH = 10_000
 #: What a fifth of the records and more are marked with, in a store for filters: user -> records of a thousand.
 SHARES = {"one": 1, "ten": 10, "hundred": 100, "half": 500}
 PER_NAMESPACE = 100
+#: Stores of one kind that stay, so that two versions of the code can be measured by turns.
+KEPT = 3
 
 Fill = Callable[[recollect.Memory], None]
 
@@ -43,12 +45,13 @@ def kept(kind: str, identity: str, fill: Fill) -> Path:
     wanted = folder / kind / key
     path = wanted / "memory.db"
     if not wanted.exists():
-        shutil.rmtree(folder / kind, ignore_errors=True)
         building = folder / kind / f"{key}.building-{os.getpid()}"
         building.mkdir(parents=True)
         with told(f"building the store {kind}"), recollect.open(building / path.name, durability="normal") as memory:
             fill(memory)
         building.rename(wanted)
+        for old in sorted(wanted.parent.iterdir(), key=lambda each: each.stat().st_mtime)[:-KEPT]:
+            shutil.rmtree(old)
     return path
 
 

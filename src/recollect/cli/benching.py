@@ -6,14 +6,16 @@ reading only. What a memory answers in on this machine is told, not how well it 
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import time
+from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import click
-import numpy as np
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, count_option, print_json
@@ -45,7 +47,7 @@ def bench(settings: Settings, questions: int, seed: int, k: int) -> None:
             "first_recall_ms": _timed(memory, asked[0], k),
         }
         times = [_timed(memory, question, k) for question in asked]
-    result |= {f"p{share}_ms": float(np.percentile(times, share)) for share in _SHARES}
+    result |= {f"p{share}_ms": _percentile(times, share) for share in _SHARES}
     buckets = histogram(times)
     if settings.as_json:
         named = [{"from_ms": low, "to_ms": high, "questions": count} for low, high, count in buckets]
@@ -83,10 +85,16 @@ def histogram(times: Sequence[float]) -> list[tuple[float, float, int]]:
     [(1, 2, 2), (2048, 4096, 1)]
     """
     low, high = min(times), max(times)
-    # Room for rounding, so that the slowest is inside; and for the case that all are alike.
-    edges = np.geomspace(low, max(high, low * 1.01) * (1 + 1e-9), _BUCKETS + 1)
-    counts, _ = np.histogram(times, edges)
-    return [(float(edges[place]), float(edges[place + 1]), int(count)) for place, count in enumerate(counts)]
+    # Where all are alike there is one ratio to choose; any will do.
+    ratio = max(high / low, 1.01) ** (1 / _BUCKETS)
+    edges = [low * ratio**place for place in range(_BUCKETS + 1)]
+    counts = Counter(min(bisect_right(edges, each) - 1, _BUCKETS - 1) for each in times)
+    return [(edges[place], edges[place + 1], counts[place]) for place in range(_BUCKETS)]
+
+
+def _percentile(times: Sequence[float], share: int) -> float:
+    """The smallest time that at least `share` per cent of all do not exceed."""
+    return sorted(times)[max(0, math.ceil(share / 100 * len(times)) - 1)]
 
 
 def _show(result: dict[str, Any], buckets: Sequence[tuple[float, float, int]]) -> None:
