@@ -49,8 +49,8 @@ class Peer(Protocol):
 
 
 class Fts5:
-    """SQLite's FTS5: an OR of the question's quoted words in order of rank, which is bm25() and what the documentation
-    calls the faster way to say it; the index optimized after loading. Its defaults else (tokenizer unicode61)."""
+    """SQLite's FTS5: an OR of the question's quoted words in order of bm25(), the index optimized after loading. Its
+    defaults else (tokenizer unicode61). `ORDER BY rank`, which says the same, took half as long again when tried."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
         self._database = apsw.Connection(str(folder / f"{type(self).__name__}.db"))
@@ -64,7 +64,7 @@ class Fts5:
 
     def ask(self, question: str) -> object:
         wanted = " OR ".join(f'"{word}"' for word in self.words(question))
-        query = f"SELECT rowid FROM t WHERE t MATCH ? ORDER BY rank LIMIT {K}"
+        query = f"SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT {K}"
         return self._database.execute(query, (wanted,)).fetchall()
 
 
