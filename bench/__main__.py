@@ -19,16 +19,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 from bench.measuring import ROOT, THREAD_VARIABLES, milliseconds, one_core, shown, versions
-from bench.peers import PeerMissingError
+from bench.peers import PEERS, PeerMissingError
 
-#: Peers that `recall` asks unless told otherwise.
-ALWAYS = "fts5,fts5_content,bm25s,tantivy,rank_bm25"
-#: Peers that `once` sets up unless told otherwise.
-ONCE = "qdrant,chromadb,lancedb,langgraph,mem0"
+#: The peers of `once`.
+ONCE = ("qdrant", "chromadb", "lancedb", "langgraph", "mem0")
 
 
 def start_up() -> dict[str, float]:
@@ -75,7 +74,7 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
         case "recall":
             from bench.recall import recalls
 
-            return recalls(arguments.records, _names(arguments.peers), arguments.questions)
+            return recalls(arguments.records, arguments.peers, arguments.questions)
         case "write":
             from bench.writing import writes
 
@@ -99,7 +98,7 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
         case "once":
             from bench.once import once
 
-            return once(arguments.records, _names(arguments.peers))
+            return once(arguments.records, arguments.peers)
         case "plot":
             from bench.plotting import plot
 
@@ -114,8 +113,17 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             return summary(arguments.records)
 
 
-def _names(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
+def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """What reads `--peers`: names of these, with commas between."""
+
+    def read(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        unknown = sorted({*names} - {*known})
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: peers are {', '.join(known)}")
+        return names
+
+    return read
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -133,19 +141,21 @@ def _parser() -> argparse.ArgumentParser:
             out.add_argument("--questions", type=int, default=questions)
         return out
 
-    command("recall", "recall beside peers", 100_000, 200).add_argument("--peers", default=ALWAYS)
+    recall = command("recall", "recall beside peers", 100_000, 200)
+    recall.add_argument("--peers", type=_peers(PEERS), default=list(PEERS), metavar="NAME,...")
     command("write", "durable writes beside the bare disk; --records of the bulk", 20_000)
     opening = command("open", "opening to the first answer, and memory", 100_000)
     opening.add_argument("--runs", type=int, default=7, help="at most so many, fewer where they are slow")
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)
-    command("once", "peers in environments of their own", 10_000).add_argument("--peers", default=ONCE)
+    once = command("once", "peers in environments of their own", 10_000)
+    once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)
     drawing.add_argument("results", type=Path, nargs="+", metavar="RESULTS", help="files of --json, or folders of them")
     drawing.add_argument("--out", type=Path, required=True, metavar="FOLDER")
     every = command("all", "all of it at 10,000 and 100,000 records, into JSON files", None)
-    every.add_argument("--large", action="store_true", help="also at 1,000,000 records (hours, and some GB)")
+    every.add_argument("--large", action="store_true", help="also at 1,000,000 records (much longer, and some GB)")
     every.add_argument("--out", type=Path, metavar="FOLDER", help="default: results in the cache folder")
     return parser
 

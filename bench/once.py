@@ -136,7 +136,7 @@ def once(records: int, peers: Sequence[str]) -> dict[str, Any]:
     texts = source.texts(records + WRITES)
     asked = questions(texts[:records], WARM_UP + QUESTIONS)
     found: dict[str, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory() as name, recollect.open(path, read_only=True) as memory:
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as name, recollect.open(path, read_only=True) as memory:
         folder = Path(name)
         given = {"texts": texts[:records], "more": texts[records:], "questions": asked}
         (folder / "texts.json").write_text(json.dumps(given), encoding="utf-8")

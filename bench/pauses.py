@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import recollect
-from bench.corpus import corpus, questions
+from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentile, versions
 
 RECALL_EVERY = 100
@@ -29,7 +29,7 @@ def pauses(operations: int) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in ("remember", "update", "forget", "recall")}
     held: list[str] = []
     with (
-        tempfile.TemporaryDirectory() as folder,
+        tempfile.TemporaryDirectory(dir=cache_folder()) as folder,
         recollect.open(Path(folder) / "pauses.db", durability="normal") as memory,
     ):
 

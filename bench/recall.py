@@ -16,7 +16,7 @@ from typing import Any
 
 import recollect
 from bench import stores
-from bench.corpus import corpus, questions
+from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import PEERS, K, Peer, PeerMissingError
 
@@ -65,7 +65,7 @@ def recalls(records: int, peers: Sequence[str], count: int = 200) -> dict[str, A
     path = stores.plain(source, records)
     asked, before = questions(texts, count), questions(texts, WARM_UP, seed=5)
     peer_figures: dict[str, dict[str, Any]] = {}
-    with tempfile.TemporaryDirectory() as folder, recollect.open(path, read_only=True) as memory:
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, recollect.open(path, read_only=True) as memory:
         cold_ms = milliseconds(memory.recall, before[0], K)
         askers: dict[str, Ask] = {}
         for name in peers:

@@ -19,7 +19,7 @@ from bench.corpus import Corpus, cache_folder
 from bench.measuring import told
 
 BATCH = 10_000
-#: What a fifth of the records and more are marked with, in a store for filters: user -> records of a thousand.
+#: In a store for filters: user -> how many of each thousand records. The rest are of another user.
 SHARES = {"one": 1, "ten": 10, "hundred": 100, "half": 500}
 PER_NAMESPACE = 100
 #: Stores of one kind that stay, so that two versions of the code can be measured by turns.

@@ -1,6 +1,7 @@
 """Durable writes: one at a time beside the bare disk, many at once, and eight threads.
 
-The bare disk is an append of the same bytes to a file and fdatasync: what no store that is durable can do without.
+The bare disk is an append of the same bytes to a file and fdatasync: what no store that is durable can do without. Both
+are in the cache folder, since the folder for temporary files is often memory, where nothing is synced.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import recollect
-from bench.corpus import corpus, questions
+from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, told, versions
 
 ONE_BY_ONE, BULK, THREADS = 300, 20_000, 8
@@ -85,7 +86,7 @@ def writes(bulk: int = BULK) -> dict[str, Any]:
     """All three, each on a store of its own."""
     source = corpus()
     texts = source.texts(bulk + 2 * ONE_BY_ONE)
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as name:
         folder = Path(name)
         # A process's first call of each kind does what no later one has to.
         with told("warming up"), recollect.open(folder / "warm.db") as memory:

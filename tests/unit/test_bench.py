@@ -13,10 +13,12 @@ from typing import Any
 
 import bench
 import pytest
+from bench.__main__ import ONCE
 from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
 from bench.filtering import filters
 from bench.namespaces import many_namespaces
-from bench.once import _last, once
+from bench.once import PACKAGES, _last, once
+from bench.once_worker import KINDS
 from bench.pauses import pauses
 from bench.peers import PEERS, PeerMissingError
 from bench.plotting import latencies, plot
@@ -159,6 +161,18 @@ def test_a_peer_that_is_not_there_is_told_and_the_others_go_on(monkeypatch: pyte
     found = recalls(300, ["rank_bm25", "fts5"], 5)
     assert "pip install" in found["rank_bm25"]["missing"]
     assert set(found["ratio"]) == {"fts5"}
+
+
+def test_a_peer_that_nobody_knows_is_told_with_those_that_there_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "recall", "--peers", "fts5,nosuch"],
+        cwd=Path(bench.__file__).parent.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "nosuch: peers are fts5" in done.stderr
+    assert set(ONCE) == set(PACKAGES) == set(KINDS)
 
 
 @pytest.mark.usefixtures("here")
