@@ -11,6 +11,7 @@ import importlib
 import importlib.util
 import re
 from collections.abc import Callable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,7 +42,12 @@ def library(name: str) -> Any:
 
 
 class Peer(Protocol):
-    """Something that holds texts and finds ten of them."""
+    """Something that holds texts and finds ten of them.
+
+    about  its version, and what of its set-up depends on what is installed
+    """
+
+    about: str
 
     def ask(self, question: str) -> object:
         """The ten best for a question."""
@@ -53,6 +59,7 @@ class Fts5:
     defaults else (tokenizer unicode61). `ORDER BY rank`, which says the same, took half as long again when tried."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
+        self.about = f"SQLite {apsw.sqlite_lib_version()}"
         self._database = apsw.Connection(str(folder / f"{type(self).__name__}.db"))
         self._database.execute("CREATE VIRTUAL TABLE t USING fts5(text)")
         with self._database:
@@ -84,6 +91,7 @@ class Bm25s:
 
         self._stemmer = Stemmer.Stemmer("english")
         backend = "numba" if importlib.util.find_spec("numba") else "numpy"
+        self.about = f"bm25s {version('bm25s')}, backend {backend}"
         self._index = self._bm25s.BM25(backend=backend)
         self._index.index(self._tokens(list(texts)), show_progress=False)
         self._k = min(K, len(texts))
@@ -101,6 +109,7 @@ class Tantivy:
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
         tantivy = library("tantivy")
+        self.about = f"tantivy {version('tantivy')}"
         schema = tantivy.SchemaBuilder().add_text_field("body", stored=True, tokenizer_name="en_stem").build()
         place = folder / "tantivy"
         place.mkdir()
@@ -123,8 +132,10 @@ class RankBm25:
     """rank_bm25: BM25Okapi over words split at spaces, in lower case, and `get_top_n`, as its README has it."""
 
     def __init__(self, texts: Sequence[str], folder: Path) -> None:
+        rank_bm25 = library("rank_bm25")
+        self.about = f"rank-bm25 {version('rank-bm25')}"
         self._texts = list(texts)
-        self._index = library("rank_bm25").BM25Okapi([text.lower().split() for text in texts])
+        self._index = rank_bm25.BM25Okapi([text.lower().split() for text in texts])
 
     def ask(self, question: str) -> object:
         return self._index.get_top_n(question.lower().split(), self._texts, n=K)

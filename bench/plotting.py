@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +54,21 @@ def memories(results: Sequence[Result]) -> Points:
 
 
 def throughputs(results: Sequence[Result]) -> dict[str, float]:
-    """What is written -> per second, of the newest result of each kind."""
-    out: dict[str, float] = {}
+    """What is written -> per second, of the last result of each kind; ours first."""
+    ours: dict[str, float] = {}
+    peers: dict[str, float] = {}
     for result in results:
         if result["command"] == "write":
-            out["one by one, durable"] = 1000 / result["recollect_ms"]
-            out["raw append and fdatasync"] = 1000 / result["raw_fsync_ms"]
-            out["eight threads, durable"] = result["threads8_per_s"]
-            out["many at once, durable"] = result["bulk_store_per_s"]
-            out["many at once, durable and searchable"] = result["bulk_per_s"]
+            ours["recollect: one by one"] = 1000 / result["recollect_ms"]
+            ours["recollect: eight threads"] = result["threads8_per_s"]
+            ours["recollect: many at once"] = result["bulk_store_per_s"]
+            ours["recollect: many at once, searchable"] = result["bulk_per_s"]
+            peers["bare append and fdatasync"] = 1000 / result["raw_fsync_ms"]
         elif result["command"] == "once":
             for name, figures in result["peers"].items():
                 if "bulk_per_s" in figures:
-                    out[f"{name}: many at once"] = figures["bulk_per_s"]
-    return out
+                    peers[f"{name}: many at once"] = figures["bulk_per_s"]
+    return ours | peers
 
 
 def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
@@ -88,7 +90,7 @@ def _figure() -> tuple[Any, Any]:
     library("matplotlib").use("Agg")
     # The same bytes for the same results: without a date, and with ids that are not random.
     library("matplotlib").rcParams["svg.hashsalt"] = "recollect"
-    figure = library("matplotlib.figure").Figure(figsize=(8, 5), layout="constrained")
+    figure = library("matplotlib.figure").Figure(figsize=(9, 5), layout="constrained")
     return figure, figure.subplots()
 
 
@@ -96,14 +98,13 @@ def _against_size(points: Points, label: str, path: Path) -> Path | None:
     if not points:
         return None
     figure, axes = _figure()
-    for name, some in points.items():
-        ours = name == "recollect"
-        axes.plot(
-            *zip(*some, strict=True), marker="o", label=name, linewidth=3 if ours else 1.2, zorder=3 if ours else 2
-        )
+    # Ours first, and so in the first colour; more marks than colours, so that none looks like another.
+    for name, mark in zip(sorted(points, key=lambda name: name != "recollect"), cycle("os^vDP*X<>p")):
+        width = 3 if name == "recollect" else 1.2
+        axes.plot(*zip(*points[name], strict=True), marker=mark, label=name, linewidth=width)
     axes.set(xscale="log", yscale="log", xlabel="records", ylabel=label)
     axes.grid(alpha=0.3, which="both")
-    axes.legend(fontsize="small")
+    figure.legend(loc="outside right upper", fontsize="small")
     figure.savefig(path, metadata={"Date": None})
     return path
 

@@ -76,7 +76,7 @@ def recalls(records: int, peers: Sequence[str], count: int = 200) -> dict[str, A
                 peer_figures[name] = {"missing": str(missing)}
                 continue
             askers[name] = peer.ask
-            peer_figures[name] = {"set_up_s": seconds}
+            peer_figures[name] = {"set_up_s": seconds, "about": peer.about}
         kernel = warmed(memory, before)
         for ask in askers.values():
             for question in before[:SAME_KERNEL]:
