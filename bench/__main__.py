@@ -1,10 +1,13 @@
-"""`python -m bench`: start-up, durable writes and recall on this machine, against raw disk and SQLite FTS5.
+"""`python -m bench`: what this machine makes of Recollect, beside its peers. Run from the repository's root.
 
-    python -m bench [--records N] [--json]
+    python -m bench                     start-up, writes and recall at 10,000 records, in short
+    python -m bench recall --records 100000 --peers fts5,bm25s --json
+    python -m bench write --json        one write beside the bare disk, many at once, eight threads
+    python -m bench open --records 100000 --json
+    python -m bench namespaces, pauses, filters, once, plot, all
 
-Texts are made from a seeded vocabulary with Zipf's frequencies, so that nothing is downloaded and runs repeat. FTS5 is
-asked the same questions as an OR of the same words, ranked by its bm25(), ten hits: what its documentation suggests for
-natural-language questions. Each figure is a median; peers take turns in one run.
+Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
+folder or where RECOLLECT_BENCH_CACHE says. Everything is pinned to one core. docs/benchmarks.md tells what is measured.
 """
 
 from __future__ import annotations
@@ -12,149 +15,164 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import apsw
-import numpy
+from bench.measuring import ROOT, THREAD_VARIABLES, milliseconds, one_core, shown, versions
+from bench.peers import PEERS, PeerMissingError
 
-import recollect
-from recollect.text.words import terms
-
-QUESTIONS = 60
+#: The peers of `once`.
+ONCE = ("qdrant", "chromadb", "lancedb", "langgraph", "mem0")
 
 
-def texts(count: int, seed: int = 1) -> list[str]:
-    """Sentences of 6 to 25 words."""
-    rng = random.Random(seed)
-    syllables = [a + b for a in "bdfgklmnprstv" for b in ("a", "e", "i", "o", "u", "an", "er", "il", "or", "us")]
-    vocabulary = sorted({"".join(rng.choices(syllables, k=rng.randrange(2, 5))) for _ in range(30_000)})
-    rng.shuffle(vocabulary)
-    weights = [1 / rank for rank in range(1, len(vocabulary) + 1)]
-    return [" ".join(rng.choices(vocabulary, weights, k=rng.randrange(6, 26))) for _ in range(count)]
+def start_up() -> dict[str, float]:
+    """From process start: Python itself, importing the package, and one answer of the command on a small file."""
+    import recollect
+    from bench.corpus import corpus
+
+    def of(*arguments: str) -> float:
+        command = [sys.executable, *arguments]
+        run = lambda: subprocess.run(command, check=True, cwd=ROOT, capture_output=True)  # noqa: E731
+        return statistics.median(milliseconds(run) for _ in range(7))
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "small.db"
+        with recollect.open(path) as memory:
+            memory.remember_all(corpus().texts(200))
+        return {
+            "python_ms": of("-c", ""),
+            "import_ms": of("-c", "import recollect"),
+            "command_recall_ms": of("-m", "recollect", "--db", str(path), "recall", "the value of a file"),
+        }
 
 
-def questions(corpus: list[str], seed: int = 2) -> list[str]:
-    """Three to ten words of one of the texts, in another order."""
-    rng = random.Random(seed)
-    out = []
-    for text in rng.choices(corpus, k=QUESTIONS):
-        words = text.split()
-        out.append(" ".join(rng.sample(words, min(len(words), rng.randrange(3, 11)))))
-    return out
+def summary(records: int) -> dict[str, Any]:
+    """The short form: what `make bench` prints."""
+    from bench.recall import recalls
+    from bench.writing import writes
 
-
-def milliseconds(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    call()
-    return (time.perf_counter() - began) * 1000
-
-
-def start_up(folder: Path) -> dict[str, float]:
-    """From process start: importing the package, and one answer of the command on a small file."""
-    path = folder / "small.db"
-    with recollect.open(path) as memory:
-        memory.remember_all(texts(200))
-    python, command = sys.executable, [sys.executable, "-m", "recollect", "--db", str(path), "recall", "bada kelor"]
-
-    def run(arguments: list[str]) -> Callable[[], object]:
-        return lambda: subprocess.run(arguments, check=True, capture_output=True)
-
-    def of(arguments: list[str]) -> float:
-        return statistics.median(milliseconds(run(arguments)) for _ in range(7))
-
-    return {
-        "python_ms": of([python, "-c", ""]),
-        "import_ms": of([python, "-c", "import recollect"]),
-        "command_recall_ms": of(command),
+    found = {
+        "command": "summary",
+        "start-up": start_up(),
+        "write": writes(bulk=5000),
+        "recall": recalls(records, ["fts5", "fts5_content"], 60),
     }
+    for part in ("write", "recall"):
+        for known in ("command", "versions", "distinct_sentences", "corpus"):
+            del found[part][known]  # type: ignore[attr-defined]
+    return {**found, "versions": versions()}
 
 
-def writes(folder: Path) -> dict[str, float]:
-    """One durable write, beside appending the same bytes to a file and syncing it, in turn."""
-    raw = os.open(folder / "raw", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
-    ours, theirs = [], []
-    with recollect.open(folder / "writes.db") as memory:
+def measured(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The result of a command. Each module is imported when it is asked for: some need libraries that others do not."""
+    match arguments.command:
+        case "recall":
+            from bench.recall import recalls
 
-        def append(data: bytes) -> None:
-            os.write(raw, data)
-            os.fdatasync(raw)
+            return recalls(arguments.records, arguments.peers, arguments.questions)
+        case "write":
+            from bench.writing import writes
 
-        for text in texts(300):
-            ours.append(milliseconds(lambda text=text: memory.remember(text)))  # type: ignore[misc]
-            theirs.append(milliseconds(lambda text=text: append(text.encode())))  # type: ignore[misc]
-        bulk = texts(5000, seed=3)
-        took = milliseconds(lambda: memory.remember_all(bulk))
-    os.close(raw)
-    one, other = statistics.median(ours), statistics.median(theirs)
-    return {"recollect_ms": one, "raw_fsync_ms": other, "ratio": one / other, "bulk_per_s": 5000 / took * 1000}
+            return writes(arguments.records)
+        case "open":
+            from bench.opening import openings
+
+            return openings(arguments.records, arguments.runs)
+        case "namespaces":
+            from bench.namespaces import many_namespaces
+
+            return many_namespaces(arguments.namespaces)
+        case "pauses":
+            from bench.pauses import pauses
+
+            return pauses(arguments.records)
+        case "filters":
+            from bench.filtering import filters
+
+            return filters(arguments.records, arguments.questions)
+        case "once":
+            from bench.once import once
+
+            return once(arguments.records, arguments.peers)
+        case "plot":
+            from bench.plotting import plot
+
+            return {"written": [str(path) for path in plot(arguments.results, arguments.out)]}
+        case "all":
+            from bench.corpus import cache_folder
+            from bench.everything import everything
+
+            folder = arguments.out or cache_folder() / "results"
+            return {"results": str(folder), "failed": everything(folder, arguments.large)}
+        case _:
+            return summary(arguments.records)
 
 
-def recalls(folder: Path, records: int) -> dict[str, float]:
-    """Recall with explanations, beside FTS5, over the same texts and questions, in turn."""
-    corpus = texts(records)
-    peer = apsw.Connection(str(folder / "fts.db"))
-    peer.execute("CREATE VIRTUAL TABLE t USING fts5(text)")
-    with peer:
-        peer.executemany("INSERT INTO t VALUES (?)", [(text,) for text in corpus])
+def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:
+    """What reads `--peers`: names of these, with commas between."""
 
-    def fts(question: str) -> object:
-        words = " OR ".join(f'"{term.word}"' for term in terms(question))
-        return peer.execute("SELECT rowid FROM t WHERE t MATCH ? ORDER BY bm25(t) LIMIT 10", (words,)).fetchall()
+    def read(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",") if name.strip()]
+        unknown = sorted({*names} - {*known})
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: peers are {', '.join(known)}")
+        return names
 
-    ours, theirs = [], []
-    with recollect.open(folder / "recall.db", durability="normal") as memory:
-        memory.remember_all(corpus)
-        first = milliseconds(lambda: memory.recall("anything"))
-        for question in questions(corpus):
-            ours.append(milliseconds(lambda question=question: memory.recall(question)))  # type: ignore[misc]
-            theirs.append(milliseconds(lambda question=question: fts(question)))  # type: ignore[misc]
-    one, other = statistics.median(ours), statistics.median(theirs)
-    return {
-        "records": records,
-        "index_ms": first,
-        "recollect_p50_ms": one,
-        "recollect_p95_ms": statistics.quantiles(ours, n=20)[18],
-        "fts5_p50_ms": other,
-        "fts5_over_recollect": other / one,
-    }
+    return read
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--records", type=int, default=10_000)
+    parser.add_argument("--json", action="store_true", help="print one JSON document, and nothing else, on stdout")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    def command(name: str, help_: str, records: int | None, questions: int | None = None) -> argparse.ArgumentParser:
+        out = commands.add_parser(name, help=help_)
+        out.add_argument("--json", action="store_true", default=argparse.SUPPRESS)
+        if records is not None:
+            out.add_argument("--records", type=int, default=records)
+        if questions is not None:
+            out.add_argument("--questions", type=int, default=questions)
+        return out
+
+    recall = command("recall", "recall beside peers", 100_000, 200)
+    recall.add_argument("--peers", type=_peers(PEERS), default=list(PEERS), metavar="NAME,...")
+    command("write", "durable writes beside the bare disk; --records of the bulk", 20_000)
+    opening = command("open", "opening to the first answer, and memory", 100_000)
+    opening.add_argument("--runs", type=int, default=7, help="at most so many, fewer where they are slow")
+    command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
+    command("pauses", "the longest call among mixed writes", 100_000)
+    command("filters", "recall with filters", 100_000, 100)
+    once = command("once", "peers in environments of their own", 10_000)
+    once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
+    drawing = command("plot", "latency, memory and writes of results, as SVG", None)
+    drawing.add_argument("results", type=Path, nargs="+", metavar="RESULTS", help="files of --json, or folders of them")
+    drawing.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    every = command("all", "all of it at 10,000 and 100,000 records, into JSON files", None)
+    every.add_argument("--large", action="store_true", help="also at 1,000,000 records (much longer, and some GB)")
+    every.add_argument("--out", type=Path, metavar="FOLDER", help="default: results in the cache folder")
+    return parser
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__.split("\n")[0])
-    parser.add_argument("--records", type=int, default=10_000)
-    parser.add_argument("--json", action="store_true")
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        found: dict[str, dict[str, Any]] = {
-            "start-up": start_up(folder),
-            "writes": writes(folder),
-            "recall": recalls(folder, arguments.records),
-            "versions": {
-                "recollect": recollect.__version__,
-                "python": platform.python_version(),
-                "sqlite": apsw.sqlite_lib_version(),
-                "numpy": numpy.__version__,
-                "machine": f"{platform.machine()}, {os.cpu_count()} cores",
-            },
-        }
-    if arguments.json:
-        print(json.dumps(found, indent=2))
-        return
-    for part, figures in found.items():
-        print(part)
-        for figure, value in figures.items():
-            print(f"  {figure:24}{value:12.2f}" if isinstance(value, float) else f"  {figure:24}{value:>12}")
+    arguments = _parser().parse_args()
+    one_core()
+    try:
+        result = measured(arguments)
+    except PeerMissingError as missing:
+        sys.exit(str(missing))
+    print(json.dumps(result, indent=2) if arguments.json else "\n".join(shown(result)))
 
 
 if __name__ == "__main__":
+    if any(os.environ.get(name) != "1" for name in THREAD_VARIABLES):
+        # Before NumPy is loaded, which asks once: the process is replaced by one that has them.
+        os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+        os.execv(sys.executable, [sys.executable, "-m", "bench", *sys.argv[1:]])
     main()

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 import recollect
 from recollect.cli.app import app
+from recollect.cli.benching import questions_of
 from recollect.demo import SHOWN
 from recollect.doctor import examine
 from recollect.opening import open as open_memory
@@ -379,3 +380,40 @@ def test_the_installed_command_and_the_module_are_the_same() -> None:
     for arguments in ([str(command)], [sys.executable, "-m", "recollect"]):
         done = subprocess.run([*arguments, "--version"], capture_output=True, text=True, check=True)
         assert recollect.__version__ in done.stdout
+
+
+def test_bench_times_recall_on_the_users_own_file_and_writes_nothing(run: Run) -> None:
+    for number in range(30):
+        run("remember", f"the lighthouse keeper number {number} prefers window seats in the harbour")
+    before = told(run("namespaces", "--json"))
+    found = told(run("bench", "--questions", "20", "-k", "3", "--json"))
+    assert (found["records"], found["questions"], found["k"]) == (30, 20, 3)
+    assert 0 < found["p50_ms"] <= found["p95_ms"] <= found["p99_ms"]
+    assert found["first_recall_ms"] > 0
+    assert sum(bucket["questions"] for bucket in found["histogram"]) == 20
+    shown = run("bench", "--questions", "20").stdout
+    assert "p95" in shown
+    assert "█" in shown
+    assert told(run("namespaces", "--json")) == before
+
+
+def test_the_questions_of_bench_are_words_of_a_record_and_follow_the_seed(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all(f"keeper {number} likes {' '.join('abcdefghijkl')} tea" for number in range(20))
+        memory.remember("tea")
+        asked = questions_of(memory, 100, seed=1)
+        assert asked == questions_of(memory, 100, seed=1)
+        assert asked != questions_of(memory, 100, seed=2)
+        texts = [set(record.text.split()) for record in memory.find()]
+    assert all(any(set(question.split()) <= text for text in texts) for question in asked)
+    assert {len(question.split()) for question in asked} <= {1, *range(3, 11)}
+
+
+def test_bench_needs_words_to_ask_with(run: Run) -> None:
+    assert "there is no store" in run("bench", code=1).stderr
+    run("remember", "a text", "-n", "full")
+    error = run("bench", code=1).stderr
+    assert "no words" in error
+    assert "full" in error
+    run("bench", "-n", "full", "-k", "0", code=1)
+    run("bench", "-n", "full", "--questions", "0", code=2)

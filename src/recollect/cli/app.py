@@ -38,9 +38,9 @@ class Settings:
     k: int | None = None
     embedder: str | None = None
 
-    def open(self, *, create: bool = False) -> Memory:
+    def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
         """The memory that the command is about. Without `create`, a missing store is an error."""
-        return open_memory(self.db, self.namespace, create=create, embedder=self.embedder)
+        return open_memory(self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder)
 
 
 def count_option(default: int) -> Callable[[F], F]:
@@ -174,6 +174,7 @@ def print_json(value: object) -> None:
 
 
 from recollect.cli import (  # noqa: E402 - the commands register with the app
+    benching,
     diagnosing,
     embedding,
     evaluating,
@@ -182,4 +183,4 @@ from recollect.cli import (  # noqa: E402 - the commands register with the app
     writing,
 )
 
-__all__ = ["app", "diagnosing", "embedding", "evaluating", "moving", "reading", "writing"]
+__all__ = ["app", "benching", "diagnosing", "embedding", "evaluating", "moving", "reading", "writing"]

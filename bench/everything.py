@@ -1,0 +1,50 @@
+"""`python -m bench all`: every measurement that docs/benchmarks.md has a figure of, each a JSON file in one folder.
+
+Each runs in a process of its own, as if it were asked for alone, so that none is warm or large from another. One that
+fails is told and leaves the others to go on.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.measuring import ROOT
+
+SIZES, LARGE = (10_000, 100_000), 1_000_000
+#: The quick peers; at a million records rank_bm25 takes seconds for a question, and gigabytes.
+LARGE_PEERS = "fts5,fts5_content,bm25s,tantivy"
+
+
+def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
+    """Name of the file, and the command."""
+    for records in SIZES:
+        yield f"recall-{records}", ["recall", "--records", str(records)]
+        yield f"open-{records}", ["open", "--records", str(records)]
+    yield "write", ["write"]
+    yield "filters", ["filters"]
+    yield "pauses", ["pauses"]
+    yield "once", ["once"]
+    if large:
+        yield f"recall-{LARGE}", ["recall", "--records", str(LARGE), "--peers", LARGE_PEERS]
+        yield f"open-{LARGE}", ["open", "--records", str(LARGE)]
+        yield "namespaces", ["namespaces"]
+        yield f"pauses-{LARGE}", ["pauses", "--records", str(LARGE)]
+
+
+def everything(folder: Path, large: bool) -> list[str]:
+    """Run them all into files of the folder; the names of those that failed."""
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = []
+    for name, command in measurements(large):
+        print(f"== {' '.join(command)}", file=sys.stderr, flush=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "bench", *command, "--json"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+        )
+        if done.returncode:
+            failed.append(name)
+        else:
+            (folder / f"{name}.json").write_text(done.stdout, encoding="utf-8")
+    return failed

@@ -1,0 +1,78 @@
+"""The longest that one call takes in a long run of mixed writes: is there ever a pause that a user would notice?
+
+Of each ten operations eight remember, one updates and one forgets, in a seeded order; after every hundred comes a
+recall, so that indexes are kept up as they would be. Durability is "normal": what is looked for is work of our own,
+which the disk's sync would hide.
+"""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import recollect
+from bench.corpus import cache_folder, corpus, questions
+from bench.measuring import milliseconds, percentile, versions
+
+RECALL_EVERY = 100
+
+
+def pauses(operations: int) -> dict[str, Any]:
+    """The latencies of so many operations on a store that begins empty."""
+    source = corpus()
+    texts = source.texts(operations)
+    asked = questions(texts, 1000)
+    rng = random.Random(6)
+    times: dict[str, list[float]] = {name: [] for name in ("remember", "update", "forget", "recall")}
+    held: list[str] = []
+    with (
+        tempfile.TemporaryDirectory(dir=cache_folder()) as folder,
+        recollect.open(Path(folder) / "pauses.db", durability="normal") as memory,
+    ):
+
+        def timed(name: str, call: Callable[..., object], *arguments: object) -> None:
+            times[name].append(milliseconds(call, *arguments))
+
+        def remember(text: str) -> None:
+            held.append(memory.remember(text).id)
+
+        def update(id_: str, importance: float) -> None:
+            memory.update(id_, importance=importance)
+
+        for at, text in enumerate(texts):
+            share = rng.random()
+            if share < 0.8 or not held:
+                timed("remember", remember, text)
+            elif share < 0.9:
+                timed("update", update, rng.choice(held), rng.random())
+            else:
+                place = rng.randrange(len(held))
+                held[place], held[-1] = held[-1], held[place]
+                timed("forget", memory.forget, held.pop())
+            if at % RECALL_EVERY == RECALL_EVERY - 1:
+                timed("recall", memory.recall, asked[at // RECALL_EVERY % len(asked)])
+        left = memory.count()
+    writes = [*times["remember"], *times["update"], *times["forget"]]
+    return {
+        "command": "pauses",
+        "records": operations,
+        "records_at_the_end": left,
+        "worst_ms": max(map(max, filter(None, times.values()))),
+        "worst_write_ms": max(writes),
+        "p999_ms": percentile([each for some in times.values() for each in some], 0.999),
+        **{name: _spread(some) for name, some in times.items() if some},
+        **source.to_json(),
+        "versions": versions(),
+    }
+
+
+def _spread(times: list[float]) -> dict[str, Any]:
+    shares = {"p50_ms": 0.5, "p99_ms": 0.99, "p999_ms": 0.999}
+    return {
+        "n": len(times),
+        **{name: percentile(times, share) for name, share in shares.items()},
+        "worst_ms": max(times),
+    }

@@ -1,0 +1,120 @@
+"""Plots of results: latency and memory against size, both logarithmic, and the throughput of writes. Needs matplotlib.
+
+A result is what a command's `--json` printed, or what `python -m bench all` wrote; which command it is of stands in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+from bench.peers import library
+
+Result = dict[str, Any]
+Points = dict[str, list[tuple[int, float]]]
+
+
+def read(paths: Iterable[Path]) -> list[Result]:
+    """The results in files, and in the files of folders."""
+    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files]
+
+
+def latencies(results: Sequence[Result], figure: str = "p50_ms") -> Points:
+    """Name -> (records, milliseconds), by rising size, of the recalls."""
+    out: Points = {}
+    for result in results:
+        if result["command"] == "recall":
+            for name, figures in result.items():
+                if isinstance(figures, dict) and figure in figures:
+                    out.setdefault(name, []).append((result["records"], figures[figure]))
+        elif result["command"] == "once":
+            for name, figures in result["peers"].items():
+                if figure in figures:
+                    out.setdefault(f"{name} (vectors)", []).append((result["records"], figures[figure]))
+    return {name: sorted(points) for name, points in out.items()}
+
+
+def memories(results: Sequence[Result]) -> Points:
+    """Name -> (records, MiB), by rising size."""
+    out: Points = {}
+    for result in results:
+        if result["command"] == "open":
+            held = result["rss_bytes"] - result["rss_empty_bytes"]
+            out.setdefault("recollect", []).append((result["records"], held / 2**20))
+        elif result["command"] == "once":
+            for name, figures in result["peers"].items():
+                held = figures.get("rss_bytes_per_record", 0.0) * result["records"]
+                if held > 0:
+                    out.setdefault(name, []).append((result["records"], held / 2**20))
+    return {name: sorted(points) for name, points in out.items()}
+
+
+def throughputs(results: Sequence[Result]) -> dict[str, float]:
+    """What is written -> per second, of the last result of each kind; ours first."""
+    ours: dict[str, float] = {}
+    peers: dict[str, float] = {}
+    for result in results:
+        if result["command"] == "write":
+            ours["recollect: one by one"] = 1000 / result["recollect_ms"]
+            ours["recollect: eight threads"] = result["threads8_per_s"]
+            ours["recollect: many at once"] = result["bulk_store_per_s"]
+            ours["recollect: many at once, searchable"] = result["bulk_per_s"]
+            peers["bare append and fdatasync"] = 1000 / result["raw_fsync_ms"]
+        elif result["command"] == "once":
+            for name, figures in result["peers"].items():
+                if "bulk_per_s" in figures:
+                    peers[f"{name}: many at once"] = figures["bulk_per_s"]
+    return ours | peers
+
+
+def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
+    """Write latency.svg, memory.svg and writes.svg, each where there are results for it; what was written.
+
+    Raises: PeerMissingError where matplotlib is not installed.
+    """
+    results = read(paths)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = [
+        _against_size(latencies(results), "median of a question, ms", folder / "latency.svg"),
+        _against_size(memories(results), "resident memory, MiB", folder / "memory.svg"),
+        _bars(throughputs(results), "records a second", folder / "writes.svg"),
+    ]
+    return [path for path in written if path is not None]
+
+
+def _figure() -> tuple[Any, Any]:
+    library("matplotlib").use("Agg")
+    # The same bytes for the same results: without a date, and with ids that are not random.
+    library("matplotlib").rcParams["svg.hashsalt"] = "recollect"
+    figure = library("matplotlib.figure").Figure(figsize=(9, 5), layout="constrained")
+    return figure, figure.subplots()
+
+
+def _against_size(points: Points, label: str, path: Path) -> Path | None:
+    if not points:
+        return None
+    figure, axes = _figure()
+    # Ours first, and so in the first colour; more marks than colours, so that none looks like another.
+    for name, mark in zip(sorted(points, key=lambda name: name != "recollect"), cycle("os^vDP*X<>p")):
+        width = 3 if name == "recollect" else 1.2
+        axes.plot(*zip(*points[name], strict=True), marker=mark, label=name, linewidth=width)
+    axes.set(xscale="log", yscale="log", xlabel="records", ylabel=label)
+    axes.grid(alpha=0.3, which="both")
+    figure.legend(loc="outside right upper", fontsize="small")
+    figure.savefig(path, metadata={"Date": None})
+    return path
+
+
+def _bars(values: dict[str, float], label: str, path: Path) -> Path | None:
+    if not values:
+        return None
+    figure, axes = _figure()
+    bars = axes.barh(list(reversed(values)), list(reversed(values.values())))
+    axes.bar_label(bars, fmt="{:,.0f}", padding=3)
+    axes.set(xscale="log", xlabel=label)
+    figure.savefig(path, metadata={"Date": None})
+    return path

@@ -1,0 +1,96 @@
+"""Recall with its defaults and explanations, ten hits, beside peers over the same texts and questions, in turn.
+
+Nothing is measured before everybody is warm: the engine may load its indexes, and compile, while it answers the first
+questions. What it costs to be cold is told apart.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import recollect
+from bench import stores
+from bench.corpus import cache_folder, corpus, questions
+from bench.measuring import milliseconds, percentiles, told, versions
+from bench.peers import PEERS, K, Peer, PeerMissingError
+
+WARM_UP = 40
+#: The engine counts as warm when it has answered so many questions in a row by the means that it changed to (or does
+#: not tell its means), and after this time in any case: what it begins with may be what it has until it has compiled.
+SAME_KERNEL, WARM_UP_S = 20, 5.0
+
+Ask = Callable[[str], object]
+
+
+def warmed(memory: recollect.Memory, asked: Sequence[str]) -> str | None:
+    """Ask until the engine has settled; the kernel that it settled on, where it tells."""
+    began = time.perf_counter()
+    kernels: list[str | None] = []
+    for question in cycle(asked):
+        kernels.append(getattr(memory.recall(question, K).plan, "kernel", None))
+        steady = len(kernels) >= SAME_KERNEL and len(set(kernels[-SAME_KERNEL:])) == 1
+        settled = steady and (kernels[-1] is None or len(set(kernels)) > 1)
+        if settled or time.perf_counter() - began > WARM_UP_S:
+            break
+    return kernels[-1]
+
+
+def in_turn(askers: dict[str, Ask], asked: Sequence[str]) -> dict[str, list[float]]:
+    """Milliseconds of each question with each asker. They take turns, and take turns in being first."""
+    names = list(askers)
+    out: dict[str, list[float]] = {name: [] for name in names}
+    for at, question in enumerate(asked):
+        for name in names[at % len(names) :] + names[: at % len(names)]:
+            out[name].append(milliseconds(askers[name], question))
+    return out
+
+
+def built(name: str, texts: Sequence[str], folder: Path) -> tuple[Peer, float]:
+    """A peer that holds the texts, and how many seconds that took. Raises: PeerMissingError."""
+    with told(f"setting up {name}"):
+        began = time.perf_counter()
+        return PEERS[name](texts, folder), time.perf_counter() - began
+
+
+def recalls(records: int, peers: Sequence[str], count: int = 200) -> dict[str, Any]:
+    """`count` questions put to a store of so many records and to the peers."""
+    source = corpus()
+    texts = source.texts(records)
+    path = stores.plain(source, records)
+    asked, before = questions(texts, count), questions(texts, WARM_UP, seed=5)
+    peer_figures: dict[str, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory(dir=cache_folder()) as folder, recollect.open(path, read_only=True) as memory:
+        cold_ms = milliseconds(memory.recall, before[0], K)
+        askers: dict[str, Ask] = {}
+        for name in peers:
+            try:
+                peer, seconds = built(name, texts, Path(folder))
+            except PeerMissingError as missing:
+                print(f" {missing}", file=sys.stderr)
+                peer_figures[name] = {"missing": str(missing)}
+                continue
+            askers[name] = peer.ask
+            peer_figures[name] = {"set_up_s": seconds, "about": peer.about}
+        kernel = warmed(memory, before)
+        for ask in askers.values():
+            for question in before[:SAME_KERNEL]:
+                ask(question)
+        times = in_turn({"recollect": lambda question: memory.recall(question, K), **askers}, asked)
+    figures = {name: percentiles(values) for name, values in times.items()}
+    ours = figures.pop("recollect")
+    return {
+        "command": "recall",
+        "records": records,
+        "questions": count,
+        "recollect": {**ours, "cold_ms": cold_ms, "kernel": kernel},
+        **{name: {**figures.get(name, {}), **facts} for name, facts in peer_figures.items()},
+        "ratio": {name: figure["p50_ms"] / ours["p50_ms"] for name, figure in figures.items()},
+        **source.to_json(),
+        "versions": versions(),
+    }

@@ -1,0 +1,193 @@
+"""The measurements: texts and questions repeat, each command prints what programs read, and no figure is judged."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import bench
+import pytest
+from bench.__main__ import ONCE
+from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
+from bench.filtering import filters
+from bench.namespaces import many_namespaces
+from bench.once import PACKAGES, _last, once
+from bench.once_worker import KINDS
+from bench.pauses import pauses
+from bench.peers import PEERS, PeerMissingError
+from bench.plotting import latencies, plot
+from bench.recall import recalls
+from bench.sentences import sentences, sentences_of
+
+from recollect.text.words import terms
+
+NOUNS = "lighthouse ferry harbour baker orchard violin glacier library saddle teapot compass meadow".split()
+VERBS = "remembers follows carries describes".split()
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment in which a small folder of texts is all that the machine has."""
+    folder = tmp_path_factory.mktemp("machine")
+    texts = folder / "doc"
+    texts.mkdir()
+    told = [f"The old {one} {verb} every {other} of the year." for one in NOUNS for other in NOUNS for verb in VERBS]
+    (texts / "plain.txt").write_text("\n".join(told), encoding="utf-8")
+    (texts / "module.py").write_text('"""A docstring says what the module is for."""\n# A comment says why it is so.\n')
+    (texts / "page.html").write_text(
+        "<p>A <b>page</b> of the manual is here.</p><pre>This is code and is not read.</pre>"
+    )
+    (texts / "tool.1.gz").write_bytes(gzip.compress(b".SH NAME\n.PP\nThe \\fBtool\\fR does what you ask.\n"))
+    (texts / "data.bin").write_bytes(b"This would be a sentence in a file of data.")
+    return {TEXTS_VARIABLE: str(texts), CACHE_VARIABLE: str(folder / "cache")}
+
+
+@pytest.fixture
+def here(machine: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same for this process; gives the folder of texts."""
+    for name, value in machine.items():
+        monkeypatch.setenv(name, value)
+    return Path(machine[TEXTS_VARIABLE])
+
+
+def printed(machine: dict[str, str], *arguments: str) -> Any:
+    """The JSON of a command that is run as people run it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", *arguments, "--json"],
+        cwd=Path(bench.__file__).parent.parent,
+        env={**os.environ, **machine},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def are_latencies(figures: dict[str, Any]) -> bool:
+    return bool(0 < figures["p50_ms"] <= figures["p95_ms"] <= figures["p99_ms"])
+
+
+def test_sentences_are_read_from_docstrings_comments_pages_and_manuals(here: Path) -> None:
+    found = {path.name: list(sentences_of(path)) for path in here.iterdir()}
+    assert found["module.py"] == ["A docstring says what the module is for.", "A comment says why it is so."]
+    assert found["page.html"] == ["A page of the manual is here."]
+    assert found["tool.1.gz"] == ["The tool does what you ask."]
+    assert found["data.bin"] == []
+
+
+def test_what_is_no_sentence_is_left_out() -> None:
+    assert list(sentences("x = 1; y = 2; z = 3 4 5 6. Four words are few. no end to this at all")) == []
+
+
+def test_the_corpus_is_the_same_every_time_and_a_smaller_one_begins_a_larger(here: Path) -> None:
+    found = corpus()
+    assert found.distinct == len(NOUNS) ** 2 * len(VERBS) + 4
+    texts = found.texts(found.distinct + 100)
+    assert len(set(texts)) == found.distinct + 100
+    assert texts[:50] == found.texts(50)
+    assert texts[: found.distinct] == gathered([here])
+    assert corpus().identity == found.identity
+    assert list(islice(varied(texts[: found.distinct]), 100)) == texts[found.distinct :]
+
+
+def test_too_few_sentences_to_vary_are_an_error_and_no_endless_search() -> None:
+    with pytest.raises(ValueError, match=TEXTS_VARIABLE):
+        list(varied(["The only sentence that there is."]))
+
+
+def test_questions_are_3_to_10_words_of_one_text_and_ask_for_something(here: Path) -> None:
+    texts = corpus().texts(300)
+    asked = questions(texts, 200)
+    assert asked == questions(texts, 200)
+    assert asked != questions(texts, 200, seed=9)
+    bags = [set(text.rstrip(".").split()) for text in texts]
+    for question in asked:
+        words = question.split()
+        assert 3 <= len(words) <= 10
+        assert any(terms(question))
+        assert any(set(words) <= bag for bag in bags)
+    assert any("the" in question.split() for question in asked)  # as people ask
+
+
+def test_recall_prints_our_figures_the_peers_and_the_ratio(machine: dict[str, str]) -> None:
+    found = printed(machine, "recall", "--records", "300", "--peers", "fts5", "--questions", "10")
+    assert (found["records"], found["questions"]) == (300, 10)
+    assert are_latencies(found["recollect"])
+    assert are_latencies(found["fts5"])
+    assert found["recollect"]["cold_ms"] > 0
+    assert found["ratio"] == {"fts5": found["fts5"]["p50_ms"] / found["recollect"]["p50_ms"]}
+    assert found["distinct_sentences"] == len(NOUNS) ** 2 * len(VERBS) + 4
+
+
+def test_write_prints_one_write_beside_the_disk_many_and_threads(machine: dict[str, str]) -> None:
+    found = printed(machine, "write", "--records", "300")
+    assert found["ratio"] == found["recollect_ms"] / found["raw_fsync_ms"]
+    assert 0 < found["bulk_per_s"] < found["bulk_store_per_s"]
+    assert found["threads8_per_s"] > 0
+    assert are_latencies(found["recollect"])
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read where Linux tells it")
+def test_open_prints_the_first_answer_and_memory(machine: dict[str, str]) -> None:
+    found = printed(machine, "open", "--records", "300", "--runs", "1")
+    assert found["records"] == 300
+    assert found["open_ms"] > 0
+    assert found["open_and_first_recall_ms"] > 0
+    assert found["process_start_to_answer_ms"] > 0
+    assert found["rss_bytes_per_record"] == (found["rss_bytes"] - found["rss_empty_bytes"]) / 300
+
+
+@pytest.mark.usefixtures("here")
+def test_the_other_measurements_have_their_figures() -> None:
+    assert many_namespaces(3)["ratio"] > 0
+    mixed = pauses(200)
+    assert sum(mixed[name]["n"] for name in ("remember", "update", "forget")) == 200
+    assert mixed["recall"]["n"] == 2
+    assert mixed["worst_ms"] >= mixed["p999_ms"]
+    assert set(filters(300, 5)["ratio"]) == {"0.1%", "1%", "10%", "50%"}
+
+
+@pytest.mark.usefixtures("here")
+def test_a_peer_that_is_not_there_is_told_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rank_bm25", None)
+    with pytest.raises(PeerMissingError, match="pip install rank-bm25"):
+        PEERS["rank_bm25"](["a text"], Path())
+    found = recalls(300, ["rank_bm25", "fts5"], 5)
+    assert "pip install" in found["rank_bm25"]["missing"]
+    assert set(found["ratio"]) == {"fts5"}
+
+
+def test_a_peer_that_nobody_knows_is_told_with_those_that_there_are() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "bench", "recall", "--peers", "fts5,nosuch"],
+        cwd=Path(bench.__file__).parent.parent,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2
+    assert "nosuch: peers are fts5" in done.stderr
+    assert set(ONCE) == set(PACKAGES) == set(KINDS)
+
+
+@pytest.mark.usefixtures("here")
+def test_an_environment_that_cannot_be_made_is_the_peers_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "false")
+    assert "cannot be installed" in once(300, ["chromadb"])["peers"]["chromadb"]["failed"]
+    assert _last("a\nb\n\n") == "b"
+
+
+@pytest.mark.usefixtures("here")
+def test_results_are_drawn(tmp_path: Path) -> None:
+    results = [recalls(size, ["fts5"], 5) for size in (200, 300)]
+    for result in results:
+        (tmp_path / f"{result['records']}.json").write_text(json.dumps(result))
+    assert [size for size, _ in latencies(results)["fts5"]] == [200, 300]
+    written = plot([tmp_path], tmp_path / "plots")
+    assert [path.name for path in written] == ["latency.svg"]
+    assert "recollect" in written[0].read_text()
