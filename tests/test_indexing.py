@@ -18,6 +18,7 @@ import recollect
 from recollect.engine import indexing
 from recollect.engine.encoding import document_of
 from recollect.engine.indexing import IndexKeeper
+from recollect.indexes.merging import merged
 from recollect.indexes.segments import Builder
 from recollect.memory import Memory
 from recollect.stores.base import Line
@@ -220,7 +221,7 @@ class TestMerging:
 
     def test_what_is_written_while_it_merges_is_not_lost(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         begun, go_on = threading.Event(), threading.Event()
-        real = indexing.merged
+        real = merged
 
         def slow(view: Any) -> Any:
             begun.set()
