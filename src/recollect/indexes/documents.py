@@ -324,6 +324,16 @@ class Table:
         """The speakers of live documents whose names have a term."""
         return [number for number in self.speakers.by_term.get(term, ()) if self.says_something(number)]
 
+    @cached_property
+    def written_in(self) -> list[int]:
+        """The languages of live documents, the commonest first, by their numbers in `text.languages.CODES`."""
+        return sorted(np.flatnonzero(self.languages).tolist(), key=lambda code: (-int(self.languages[code]), code))
+
+    @cached_property
+    def anyone(self) -> bool:
+        """Whether any live document has a speaker."""
+        return bool(self.spoken.any())
+
     def says_something(self, speaker: int) -> bool:
         """Whether a live document has this speaker."""
         return speaker < len(self.spoken) and bool(self.spoken[speaker])

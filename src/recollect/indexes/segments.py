@@ -30,6 +30,8 @@ _LETTER_BITS = 21
 #: A document's count of a term is at most so much.
 MOST_COUNT = (1 << 15) - 1
 _DIGEST_BYTES = 32
+#: So many terms that were looked up stay at hand.
+_MOST_AT_HAND = 10_000
 _NO_DIGEST = bytes(_DIGEST_BYTES)
 
 
@@ -88,6 +90,7 @@ class Segment:
         self.frequencies: Ints = arrays["frequencies"]
         self.totals: Ints = arrays["totals"]
         self.session_count = len(self.sessions)
+        self._asked: dict[str, int] = {}
         # Where words resemble each other: the forms by trigram, and how many trigrams each has.
         self.forms: NDArray[np.int32] = arrays["forms"]
         self.form_sizes: NDArray[np.int32] = arrays["form_sizes"]
@@ -115,6 +118,15 @@ class Segment:
 
     def session_key(self, number: int) -> Session:
         return session_of(self.sessions[number])
+
+    def term(self, term: str) -> int:
+        """The number of a term, or NONE. Cost: O(log terms); those that were asked for lately are at hand."""
+        number = self._asked.get(term)
+        if number is None:
+            if len(self._asked) >= _MOST_AT_HAND:
+                self._asked.clear()
+            number = self._asked[term] = self.terms.find(term)
+        return number
 
     def span(self, term: int) -> tuple[int, int]:
         """Where the occurrences of a term, by its number, begin and end."""

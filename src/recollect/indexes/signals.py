@@ -80,21 +80,19 @@ def _language(text: str, view: WordView, tag: str | None) -> str:
     """In which language a question's words are read: one that documents are written in, where it is not told."""
     if known(tag):
         return language_of(text, tag)
-    counts = view.table.languages
-    if np.count_nonzero(counts) == 1:
-        return CODES[int(counts.argmax())]
+    written = view.table.written_in
+    if len(written) == 1:
+        return CODES[written[0]]
     own = language_of(text)
-    spoken = CODES.index(own)
-    return own if spoken < len(counts) and counts[spoken] else CODES[int(counts.argmax())] if counts.any() else own
+    return own if not written or CODES.index(own) in written else CODES[written[0]]
 
 
 def _known_stem(term: str, word: str, view: WordView) -> str:
     """The term of a word; where nobody uses it, that of a language in which the word is used, the commonest first."""
-    counts = view.table.languages
-    if not word or np.count_nonzero(counts) < 2 or view.known(term):
+    written = view.table.written_in
+    if not word or len(written) < 2 or view.known(term):
         return term
-    spoken = sorted(np.flatnonzero(counts).tolist(), key=lambda code: (-int(counts[code]), code))
-    return next((other for code in spoken if view.known(other := stem(word, CODES[code]))), term)
+    return next((other for code in written if view.known(other := stem(word, CODES[code]))), term)
 
 
 def _of_spans(dates: Named, civil: Numbers) -> Flags:
@@ -125,7 +123,7 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     """
     table = view.table
     misspelt: set[str] = set()
-    if table.spoken.any():
+    if table.anyone:
         for raw in _WORD.findall(text):
             plain = raw.partition("'")[0]
             word = folded(plain)

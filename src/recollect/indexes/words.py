@@ -97,7 +97,7 @@ class WordView:
 
     def _base(self, term: str) -> int:
         """The number of a term in the segment, or NONE."""
-        return NONE if self.segment is None else self.segment.terms.find(term)
+        return NONE if self.segment is None else self.segment.term(term)
 
     def _tail(self, term: str) -> Ints:
         tail = self._tails.get(term)
@@ -116,6 +116,8 @@ class WordView:
 
     def known(self, term: str) -> bool:
         """Whether a live document has a term."""
+        if self.table.live_count == self.table.count and self._base(term) != NONE:
+            return True
         alive = self.table.alive
         for part in self._parts(term):
             for at in range(0, len(part), 64):  # the first are mostly live

@@ -13,6 +13,8 @@ from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import NamedTuple
 
+from recollect.text.words import letters
+
 _MONTHS = "january february march april may june july august september october november december".split()
 _NUMBER = (
     {name: number for number, name in enumerate(_MONTHS, 1)}
@@ -58,6 +60,10 @@ _RELATIVE = re.compile(
     rf"|(?:in |over |during )?the (?:last|past)\s+(?P<within>{_COUNT})\s+(?P<length>{_STEP})s?)\b",
     re.IGNORECASE,
 )
+#: Without one of these, or a digit, no question names a date.
+_TELLING = frozenset(
+    [*"0123456789", *_NUMBER, *" ".join(_NEAR).split(), "last", "past", "previous", "this", "next", "ago"]
+) - {"the", "day"}
 
 
 class Named(NamedTuple):
@@ -76,6 +82,9 @@ class Named(NamedTuple):
     relative: tuple[str, ...] = ()
 
 
+_NOTHING = Named(frozenset(), frozenset(), frozenset())
+
+
 def named(question: str, reference: date) -> Named:
     """The dates that an English question names, asked on the reference day.
 
@@ -84,6 +93,9 @@ def named(question: str, reference: date) -> Named:
     >>> named("Whom did I meet the day before yesterday?", date(2024, 1, 1)).spans
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
+    present = letters(question)
+    if present is not None and _TELLING.isdisjoint(present):  # as most questions, which need not be read for it
+        return _NOTHING
     question = " ".join(question.split())
     spans, phrases = [], []
     for found in _RELATIVE.finditer(question):
