@@ -118,7 +118,7 @@ def total_of(scores: Scores, number: int) -> int:
 def share_of(scores: Scores, number: int, name: str) -> int:
     """The share of a signal in a document's score."""
     place = places(scores).get(number)
-    return 0 if place is None else int(scores.shares([place])[0, SHARES.index(name)])
+    return 0 if place is None else scores.explained([place])[0][0][SHARES.index(name)]
 
 
 def order_of(scores: Scores, kernels: Kernels | None = None) -> list[int]:
@@ -140,15 +140,12 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
         scores = of_words(view, asked)
         reached = places(scores)
         by_id = {record_id: reached[at] for record_id, at in numbers.items() if at in reached}
-        matches = scores.matches(list(by_id.values()))
+        explained = scores.explained(list(by_id.values()))
         out[question] = (
             sorted(asked),
             scores.mass,
             [table.id(number) for number in order_of(scores)],
-            {
-                record_id: (tuple(scores.shares([place])[0].tolist()), found)
-                for (record_id, place), found in zip(by_id.items(), matches, strict=True)
-            },
+            dict(zip(by_id, explained, strict=True)),
             len(reached) - len(by_id),  # of nobody: 0
         )
     return out

@@ -141,17 +141,16 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
     table = asked.view.table
     dates = np.arange(len(found.numbers), dtype=np.int64) * 0 + 7
     totals = kernels.weigh(found, dates, table, about)
-    matched = kernels.matched(asked.postings, table, found.numbers)
+    factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
+    order = np.argsort(found.numbers)
+    matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
     out: dict[int, Any] = {}
-    for at, number in enumerate(found.numbers.tolist()):
+    for at, number in enumerate(found.numbers[order].tolist()):
+        place = order[at]
         out[number] = (
-            found.shares[:, at].tolist(),
-            int(totals[at]),
-            matched.own[:, at].tolist(),
-            matched.mass[:, at].tolist(),
-            int(matched.pivot[at]),
-            matched.around[:, at].tolist(),
-            matched.lends[:, :, at].tolist(),
+            found.shares[:, place].tolist(),
+            int(totals[place]),
+            *(part[at].tolist() for part in matched),
         )
     return out
 

@@ -155,7 +155,7 @@ class TestShares:
         view = made_of(held).view()
         scores = of_words(view, asked(view, question))
         for number, place in own.places(scores).items():
-            matches = scores.matches([place])[0]
+            matches = scores.explained([place])[0][1]
             assert sum(match.share for match in matches) == scores.totals[place] <= UNIT
             assert sum(match.own for match in matches if not match.like) == own.share_of(scores, number, "words")
             assert sum(match.own for match in matches if match.like) == own.share_of(scores, number, "trigram")
@@ -177,7 +177,7 @@ class TestShares:
             at = turns.index(each)
             near = [*reversed(turns[max(0, at - 4) : at]), *turns[at + 1 : at + 5]] if each.session else []
             place = reached.get(view.table.number(each.id))
-            for match in scores.matches([place])[0] if place is not None else ():
+            for match in scores.explained([place])[0][1] if place is not None else ():
                 term = by_word[match.word, match.like]
                 having = tuple(other.id for other in near if term in [held.term for held in other.terms])
                 assert match.lent_by == having
@@ -190,7 +190,7 @@ class TestShares:
         ]
         view = made_of(held).view()
         scores = of_words(view, asked(view, "lihgthouse Boat"))
-        first, second = scores.matches([own.places(scores)[view.table.number("b")]])[0]
+        first, second = scores.explained([own.places(scores)[view.table.number("b")]])[0][1]
         assert (first.word, first.like, first.lent_by) == ("boat", "", ())
         assert (second.word, second.like, second.own, second.lent_by) == ("lihgthouse", "lighthouse", 0, ("a",))
 

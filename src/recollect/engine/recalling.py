@@ -159,17 +159,16 @@ def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
-    places = [place for place, _ in chosen if place is not None]
-    found = iter(zip(scores.shares(places).tolist(), scores.matches(places), strict=True))
+    found = iter(scores.explained([place for place, _ in chosen if place is not None]))
     out = []
     for place, record in chosen:
         shares, matches = next(found) if place is not None else ([], [])
         whole = sum(shares)
         words = tuple(
-            Word(match.word, match.like, match.share / _WHOLE, match.own / _WHOLE, match.lent_by) for match in matches
+            [Word(word, like, share / _WHOLE, own / _WHOLE, lent_by) for word, like, share, own, lent_by in matches]
         )
         why = Why({name: share / _WHOLE for name, share in zip(SHARES, shares, strict=False) if share}, words)
-        out.append(Hit(record=record, score=whole / _WHOLE, confidence=_confidence(whole, scores), why=why))
+        out.append(Hit(record, whole / _WHOLE, _confidence(whole, scores), why))
     return tuple(out)
 
 

@@ -74,17 +74,20 @@ class About(NamedTuple):
 
 
 class Matched(NamedTuple):
-    """How some documents have the terms of a question: a row for each term, a column for each document.
+    """What each term of a question gives to some documents: a row for each document, a column for each term.
 
-    own, mass  its own mass, and with what is lent, with 16 bits of fraction
-    pivot      of each document: how much mass is half of enough
-    around     the turns around each, a row for each step, nearest before first; NONE where there is none
-    lends      whether the turn around has the term itself: term, step, document
+    reached  whether the term has a share in the document, before any factor
+    shares   the shares, times each document's factor
+    own      the parts of them that the documents' own texts have
+    lent     whether the rest is lent by the turns around
+    around   the turns around each document, a column for each step, nearest before first; NONE where there is none
+    lends    whether the turn around has the term itself: document, term, step
     """
 
+    reached: Flags
+    shares: Ints
     own: Ints
-    mass: Ints
-    pivot: Ints
+    lent: Flags
     around: Ints
     lends: Flags
 
@@ -106,8 +109,8 @@ class Kernels(Protocol):
         """The totals: all shares, those of `dates` too (where there are any), times each document's factor."""
         ...
 
-    def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
-        """How these documents have the terms."""
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
+        """What the terms give to these documents, whose factors (16 bits of fraction) are given."""
         ...
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:

@@ -17,7 +17,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from recollect.indexes.documents import NONE, Documents, Flags, Ints, Numbers, Table
+from recollect.indexes.documents import NONE, Documents, Ints, Numbers, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import (
@@ -334,33 +334,37 @@ def _matched(
     asks: Any,
     before: Any,
     after: Any,
+    by_term: Any,
+    whole: int,
     hits: Any,
+    factors: Any,
+    reached: Any,
+    shares: Any,
     own: Any,
-    mass: Any,
-    pivots: Any,
+    lent: Any,
     around: Any,
     lends: Any,
 ) -> None:
     for place in range(len(hits)):
         number = hits[place]
-        pivots[place] = _pivot_of(number, count, length, asks, before, after)
+        pivot = _pivot_of(number, count, length, asks, before, after)
         at = np.int64(before[number])
         for step in range(2 * _STEPS):
             if step == _STEPS:
                 at = np.int64(after[number])
             if at >= count:
                 at = np.int64(NONE)
-            around[step, place] = at
+            around[place, step] = at
             if at != NONE:
                 at = np.int64(before[at]) if step < _STEPS else np.int64(after[at])
         for term in range(len(spans)):
             times = _count_of(base, spans[term, 0], spans[term, 1], number)
             if times == 0:
                 times = _count_of(tail, spans[term, 2], spans[term, 3], number)
-            total = min(times, MOST_COUNT) << BITS
-            own[term, place] = total
+            its_own = min(times, MOST_COUNT) << BITS
+            mass = its_own
             for step in range(2 * _STEPS):
-                at = around[step, place]
+                at = around[place, step]
                 if at == NONE:
                     continue
                 times = _count_of(base, spans[term, 0], spans[term, 1], at)
@@ -368,13 +372,21 @@ def _matched(
                     times = _count_of(tail, spans[term, 2], spans[term, 3], at)
                 if times == 0:
                     continue
-                lends[term, step, place] = True
-                lent = (min(times, MOST_COUNT) * DONOR_CAP << BITS) // max(np.int64(length[at]), DONOR_CAP)
+                lends[place, term, step] = True
+                given = (min(times, MOST_COUNT) * DONOR_CAP << BITS) // max(np.int64(length[at]), DONOR_CAP)
                 lending = FROM_BEFORE[step] if step < _STEPS else FROM_AFTER[step - _STEPS]
                 if step == 0 and asks[at]:
                     lending += AFTER_QUESTION
-                total += lent * lending // 10
-            mass[term, place] = total
+                mass += given * lending // 10
+            if mass == 0:
+                continue
+            saturated = by_term[term] * _TOP * mass // (_BELOW * (mass + pivot))
+            share = (saturated << SHARE_BITS) // whole
+            reached[place, term] = share > 0
+            share = share * factors[place] >> BITS
+            shares[place, term] = share
+            own[place, term] = share * its_own // mass
+            lent[place, term] = mass > its_own
 
 
 @_compiled
@@ -497,12 +509,12 @@ class NumbaKernels:
         out: Ints = _weigh(*reached, dates, table.weight, table.speaker, about.speaker, table.offers, kinds)
         return out
 
-    def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
-        terms, hits = len(postings.spans), len(numbers)
-        own: Ints = np.zeros((terms, hits), dtype=np.int64)
-        mass, pivots = np.zeros_like(own), np.zeros(hits, dtype=np.int64)
-        around: Ints = np.zeros((2 * _STEPS, hits), dtype=np.int64)
-        lends: Flags = np.zeros((terms, 2 * _STEPS, hits), dtype=np.bool_)
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
+        shape = len(numbers), len(postings.spans)
+        reached, lent = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        shares, own = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        around = np.zeros((len(numbers), 2 * _STEPS), dtype=np.int64)
+        found = Matched(reached, shares, own, lent, around, np.zeros((*shape, 2 * _STEPS), dtype=np.bool_))
         _matched(
             *postings,
             table.count,
@@ -510,14 +522,13 @@ class NumbaKernels:
             table.asks,
             table.before,
             table.after,
+            weights.terms,
+            weights.whole,
             numbers,
-            own,
-            mass,
-            pivots,
-            around,
-            lends,
+            factors,
+            *found,
         )
-        return Matched(own, mass, pivots, around, lends)
+        return found
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         out: Ints = _best(totals, numbers, table.micros, wanted)
@@ -535,6 +546,6 @@ def loaded() -> NumbaKernels:
     kernels.tally(postings, table)
     reached = kernels.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
     kernels.weigh(reached, nothing, table, About(NONE, ()))
-    kernels.matched(postings, table, nothing)
+    kernels.matched(postings, table, weights, nothing, nothing)
     kernels.best(nothing, nothing, table, 1)
     return kernels

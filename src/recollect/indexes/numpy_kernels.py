@@ -72,23 +72,23 @@ class NumpyKernels:
         totals: Ints = (reached.shares * factor >> BITS).sum(axis=0)
         return totals + (dates * factor >> BITS) if len(dates) else totals
 
-    def matched(self, postings: Postings, table: Table, numbers: Ints) -> Matched:
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
         around = _around(table, numbers)
-        everyone = np.concatenate([numbers[None, :], around])
-        counts = (
-            np.stack([_counts_of(part, table, everyone) for part in _parts(postings)])
-            if len(postings.spans)
-            else np.zeros((0, *everyone.shape), dtype=np.int64)
-        )
-        own = counts[:, 0] << BITS
+        everyone = np.concatenate([numbers[:, None], around], axis=1)
+        counts = np.zeros((len(postings.spans), *everyone.shape), dtype=np.int64)
+        for term, occurrences in enumerate(_parts(postings)):
+            counts[term] = _counts_of(occurrences, everyone)
+        counts = counts.swapaxes(0, 1)
+        own = counts[:, :, 0] << BITS
         mass = own.copy()
         for step in range(_STEPS):
-            at = around[step]
-            there = at != NONE
-            lent = (counts[:, step + 1] * DONOR_CAP << BITS) // np.maximum(table.length[at], DONOR_CAP)
+            at = around[:, step]
+            lent = (counts[:, :, step + 1] * DONOR_CAP << BITS) // np.maximum(table.length[at], DONOR_CAP)[:, None]
             lending = _lending(step) + np.where(table.asks[at], AFTER_QUESTION if step == 0 else 0, 0)
-            mass += np.where(there, lent * lending // 10, 0)
-        return Matched(own, mass, _pivot(table, numbers), around, counts[:, 1:] > 0)
+            mass += lent * lending[:, None] // 10
+        share = share_of(weights.terms, mass, _pivot(table, numbers)[:, None], weights.whole)
+        shares = share * factors[:, None] >> BITS
+        return Matched(share > 0, shares, shares * own // np.maximum(mass, 1), mass > own, around, counts[:, :, 1:] > 0)
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         places = np.flatnonzero(totals > 0)
@@ -158,7 +158,7 @@ def _counted(postings: Postings, table: Table) -> Iterator[tuple[Ints, Ints]]:
         yield run_lengths(live(occurrences, table))
 
 
-def _counts_of(occurrences: Ints, table: Table, numbers: Ints) -> Ints:
+def _counts_of(occurrences: Ints, numbers: Ints) -> Ints:
     """How often these documents, which are live, have a term; 0 for NONE."""
     begins = occurrences.searchsorted(numbers << PLACE_BITS)
     ends = occurrences.searchsorted(numbers + 1 << PLACE_BITS)
@@ -212,14 +212,14 @@ def _pivot(table: Table, numbers: Ints) -> Ints:
 
 
 def _around(table: Table, numbers: Ints) -> Ints:
-    rows = []
+    columns = []
     for links, steps in ((table.before, len(FROM_BEFORE)), (table.after, len(FROM_AFTER))):
         at = numbers.astype(np.int64)
         for _ in range(steps):
             at = np.where(at == NONE, NONE, links[at])
             at = np.where(at >= table.count, NONE, at)
-            rows.append(at)
-    return np.stack(rows)
+            columns.append(at)
+    return np.stack(columns, axis=1)
 
 
 def _add_sessions(sums: Ints, table: Table, weights: Weights, weight: int, numbers: Ints, counts: Ints) -> None:

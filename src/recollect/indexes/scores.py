@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from recollect.indexes.documents import Ints, Numbers
-from recollect.indexes.fixed import BITS, SHARE_BITS, log_ratio
-from recollect.indexes.kernels import RAW, SHARES, About, Kernels, Postings, Reached, Weights, serving
-from recollect.indexes.numpy_kernels import factor_of, share_of
+from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
+from recollect.indexes.kernels import RAW, SHARES, About, Kernels, Matched, Postings, Reached, Weights, serving
+from recollect.indexes.numpy_kernels import factor_of
 from recollect.indexes.recipe import PAIR_SHARE, TOP
 from recollect.indexes.words import QueryTerm, WordView
 
@@ -138,48 +138,53 @@ class Scores(NamedTuple):
         """Of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
         return self.asked.mass
 
-    def shares(self, places: Sequence[int]) -> Ints:
-        """The shares of the documents at these places: a row for each, columns as in `kernels.SHARES`.
+    def explained(self, places: Sequence[int]) -> list[tuple[list[int], list[Match]]]:
+        """The documents at these places, each with its shares and the words of the question that it has.
 
-        They add up to the totals, exactly.
+        Shares are in the order of `kernels.SHARES` and add up to the total, exactly; words by falling share.
         """
         at = list(places)
-        out = np.zeros((len(at), len(SHARES)), dtype=np.int64)
-        out[:, : len(RAW)] = self.reached.shares[:, at].T
-        if len(self.dates):
-            out[:, len(RAW)] = self.dates[at]
+        if not at:
+            return []
+        numbers = self.numbers[at]
+        factors = np.full(len(at), ONE, dtype=np.int64)
         if self.about is not None:
-            out = out * self._factor(at)[:, None] >> BITS
+            factors = factor_of(numbers, self.asked.view.table, self.about)
+        shares = np.zeros((len(at), len(SHARES)), dtype=np.int64)
+        shares[:, : len(RAW)] = self.reached.shares[:, at].T
+        if len(self.dates):
+            shares[:, len(RAW)] = self.dates[at]
+        shares = shares * factors[:, None] >> BITS
         if len(self.dense):
-            out[:, -1] = self.dense[at]
+            shares[:, -1] = self.dense[at]
+        return list(zip(shares.tolist(), self._matches(numbers, factors), strict=True))
+
+    def _matches(self, numbers: Ints, factors: Ints) -> list[list[Match]]:
+        asked = self.asked
+        if not asked.mass:
+            return [[] for _ in numbers]
+        found = asked.kernels.matched(asked.postings, asked.view.table, asked.weights, numbers, factors)
+        some_lent = found.lent.any()
+        out = []
+        for at, rows in enumerate(zip(found.reached.tolist(), found.shares.tolist(), found.own.tolist(), strict=True)):
+            matches = [
+                Match(
+                    asked.terms[term].word,
+                    asked.terms[term].like,
+                    share,
+                    own,
+                    self._lenders(found, at, term) if some_lent and found.lent[at, term] else (),
+                )
+                for term, (reached, share, own) in enumerate(zip(*rows, strict=True))
+                if reached
+            ]
+            matches.sort(key=lambda match: (-match.share, match.word, match.like))
+            out.append(matches)
         return out
 
-    def _factor(self, places: list[int]) -> Ints:
-        assert self.about is not None
-        return factor_of(self.numbers[places], self.asked.view.table, self.about)
-
-    def matches(self, places: Sequence[int]) -> list[list[Match]]:
-        """For each of these places, the words of the question that the document has, greatest share first."""
-        asked, at = self.asked, list(places)
-        out: list[list[Match]] = [[] for _ in at]
-        if not at or not asked.mass:
-            return out
-        found = asked.kernels.matched(asked.postings, asked.view.table, self.numbers[at])
-        whole = share_of(asked.weights.terms[:, None], found.mass, found.pivot, asked.mass)
-        share = whole if self.about is None else whole * self._factor(at) >> BITS
-        own = (share * found.own // np.maximum(found.mass, 1)).tolist()
-        lent = found.mass > found.own
-        shares, ids = share.tolist(), asked.view.table.id
-        for row, column in np.argwhere(whole > 0).tolist():
-            lenders: tuple[str, ...] = ()
-            if lent[row, column]:
-                turns = found.around[found.lends[row, :, column], column].tolist()
-                lenders = tuple(ids(number) for number in turns)
-            term = asked.terms[row]
-            out[column].append(Match(term.word, term.like, shares[row][column], own[row][column], lenders))
-        for each in out:
-            each.sort(key=lambda match: (-match.share, match.word, match.like))
-        return out
+    def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:
+        turns = found.around[at][found.lends[at, term]].tolist()
+        return tuple(map(self.asked.view.table.id, turns))
 
 
 def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
