@@ -33,7 +33,7 @@ def warmed(memory: recollect.Memory, asked: Sequence[str]) -> str | None:
     began = time.perf_counter()
     kernels: list[str | None] = []
     for question in cycle(asked):
-        kernels.append(getattr(memory.recall(question, K).plan, "kernel", None))
+        kernels.append(memory.recall(question, K).plan.kernels)
         steady = len(kernels) >= SAME_KERNEL and len(set(kernels[-SAME_KERNEL:])) == 1
         settled = steady and (kernels[-1] is None or len(set(kernels)) > 1)
         if settled or time.perf_counter() - began > WARM_UP_S:

@@ -61,7 +61,7 @@ def recall(
     words = words.at(now)
     if scope.fixed:
         # As if there were nothing else: neither a word, nor a length, nor a name of others has a part in it.
-        words = words.only(_seen_by(moment, line, scope))
+        words = words.narrowed(scope, lambda: _seen_by(moment, line, scope))
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
     dense, note = (None, "") if asking is None else asking.score(line, words.table)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -97,6 +97,8 @@ COLUMNS: dict[str, DTypeLike] = {
 }
 #: Those that change in the middle.
 _CHANGING = ("alive", "before", "after")
+#: So many narrowed tables are kept beside a table.
+_MOST_NARROWED = 8
 #: Columns grow by a quarter and at least so much.
 _LEAST_ROOM = 1024
 
@@ -258,6 +260,7 @@ class Table:
     _earlier: dict[int, int]
     _first: First | None
     _at: list[tuple[int, Table]] = field(default_factory=list)
+    _narrowed: dict[Hashable, Table] = field(default_factory=dict)
 
     def id(self, number: int) -> str:
         """The id of a document's record."""
@@ -318,7 +321,21 @@ class Table:
             languages=counted(self.language, live, len(self.languages)),
             spoken=counted(self.speaker, live, len(self.spoken)),
             _at=[],
+            _narrowed={},
         )
+
+    def narrowed(self, name: Hashable, record_ids: Callable[[], Iterable[str]]) -> Table:
+        """The table of some records (`only`), by a name that means the same ones to all who use it.
+
+        The latest few are kept, for those who ask again.
+        """
+        table = self._narrowed.get(name)
+        if table is None:
+            table = self.only(self.mask(record_ids()))
+            while len(self._narrowed) >= _MOST_NARROWED:
+                self._narrowed.pop(next(iter(self._narrowed), None), None)
+            self._narrowed[name] = table
+        return table
 
     def speaks(self, term: str) -> list[int]:
         """The speakers of live documents whose names have a term."""

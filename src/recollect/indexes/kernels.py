@@ -142,7 +142,8 @@ class _Choice:
             if self._done > _REPAID and self._loading is None:
                 with self._turn:
                     if self._loading is None:
-                        self._loading = threading.Thread(target=self._load, name="recollect-kernels", daemon=True)
+                        # No daemon: a compiler must not be cut off when the process ends.
+                        self._loading = threading.Thread(target=self._load, name="recollect-kernels")
                         self._loading.start()
         from recollect.indexes import numpy_kernels
 

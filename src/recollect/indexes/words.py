@@ -8,7 +8,7 @@ that are dead there: immutable, and a pure function of the records that it holds
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -87,6 +87,10 @@ class WordView:
     def only(self, record_ids: Iterable[str]) -> WordView:
         """The view of some records, as if there were no others. Cost: O(documents)."""
         return self._of(self.table.only(self.table.mask(record_ids)))
+
+    def narrowed(self, name: Hashable, record_ids: Callable[[], Iterable[str]]) -> WordView:
+        """The same, by a name under which it is kept for the next who asks (`Table.narrowed`)."""
+        return self._of(self.table.narrowed(name, record_ids))
 
     def _of(self, table: Table) -> WordView:
         if table is self.table:
