@@ -19,6 +19,7 @@ from recollect.engine.indexing import IndexKeeper, apply_changed
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.tries import TrieKeeper
 from recollect.engine.vectors import IN_BATCH, Asking, Progress, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.writing import Draft, Intake, Writer, draft
 from recollect.errors import (
@@ -75,6 +76,7 @@ class Engine:
         self.intake = intake
         self.feed = Feed()
         self.keeper = IndexKeeper()
+        self._tries = TrieKeeper()
         facts = store.facts()
         folder = None if store.path == ":memory:" or facts.get("read_only") else store.path + ".index"
         self._fulltext = FullText(folder, str(facts["uuid"]))
@@ -127,18 +129,22 @@ class Engine:
     ) -> Iterator[Writing]:
         """A transaction that becomes one commit when the block ends well, and nothing when it raises."""
         now = self.now()
-        with self.store.write() as transaction:
-            if expect_head is not None:
-                check_head(transaction, line, expect_head)
-            writer = Writer(transaction, line, self.store.key, now, scope, self.intake)
-            writing = Writing(self, transaction, writer, line, scope, now)
-            try:
-                yield writing
-            finally:
-                writing.open = False
-            if writing.failure is not None:
-                raise writing.failure
-            commit = writer.commit(actor, reason)
+        try:
+            with self.store.write() as transaction:
+                if expect_head is not None:
+                    check_head(transaction, line, expect_head)
+                writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries)
+                writing = Writing(self, transaction, writer, line, scope, now)
+                try:
+                    yield writing
+                finally:
+                    writing.open = False
+                if writing.failure is not None:
+                    raise writing.failure
+                commit = writer.commit(actor, reason)
+        except BaseException:
+            self._tries.drop(line)
+            raise
         if commit is not None:
             self.feed.wake()
 

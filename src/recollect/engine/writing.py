@@ -15,6 +15,7 @@ from typing import Any
 
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
+from recollect.engine.tries import TrieKeeper
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,
@@ -23,12 +24,12 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import AllOf, Filter, Is
-from recollect.indexes.merkle import update, version_hash
+from recollect.indexes.merkle import version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
-from recollect.stores.base import Change, Commit, Line, Stored, Transaction, expired
+from recollect.stores.base import Change, Commit, Head, Line, Stored, Transaction, expired
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
 
 #: In place of an id: a turn that is told again but was forgotten, and stays so.
@@ -142,7 +143,14 @@ class Writer:
     """The writes of one commit."""
 
     def __init__(
-        self, transaction: Transaction, line: Line, key: bytes, now: datetime, scope: Scope, intake: Intake
+        self,
+        transaction: Transaction,
+        line: Line,
+        key: bytes,
+        now: datetime,
+        scope: Scope,
+        intake: Intake,
+        tries: TrieKeeper,
     ) -> None:
         self._tx = transaction
         self._line = line
@@ -151,6 +159,7 @@ class Writer:
         self._micros = microseconds(now)
         self._scope = scope
         self._limits = intake
+        self._tries = tries
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
@@ -413,6 +422,7 @@ class Writer:
         if not changes:
             return None
         head = self._tx.head(self._line)
+        trie = self._tries.take(self._line, head)
         commit = Commit(
             namespace=self._line.namespace,
             branch=self._line.branch,
@@ -421,10 +431,11 @@ class Writer:
             micros=max(self._micros, head.micros + 1),
             actor=actor,
             reason=reason,
-            root=update(head.root, {change.id: change.after for change in changes}, self._tx),
+            root=trie.update({change.id: change.after for change in changes}, self._tx),
             changes=changes,
         )
         self._tx.append(commit)
+        self._tries.keep(self._line, Head(commit.seq, commit.root, commit.micros), trie)
         return commit
 
     def told_again(self, drafts: Sequence[Draft]) -> dict[int, str]:
