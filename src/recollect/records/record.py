@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, NewType, TypedDict
 
@@ -65,10 +65,11 @@ def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
         raise InvalidRecordError(name, value, "must be text")
     if not value:
         raise InvalidRecordError(name, value, "is empty; leave it out instead")
-    if has_surrogate(value):
-        raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
-    if _CONTROL.search(value):
-        raise InvalidRecordError(name, value, "holds a control character")
+    if not (value.isascii() and value.isprintable()):  # as most names are, which need not be searched then
+        if has_surrogate(value):
+            raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
+        if _CONTROL.search(value):
+            raise InvalidRecordError(name, value, "holds a control character")
     if len(value) > most_bytes or len(value.encode("utf-8")) > most_bytes:
         raise InvalidRecordError(name, value, f"is longer than {most_bytes} bytes")
     return str.__str__(value)  # of a `class Role(str, Enum)` the text that was checked, not what str() makes of it
@@ -126,6 +127,8 @@ def aware(name: str, value: object) -> datetime:
     """
     if not isinstance(value, datetime):
         raise InvalidRecordError(name, value, "must be a datetime with a time zone")
+    if type(value) is datetime and value.tzinfo is UTC and not value.fold and value.year in _YEARS:
+        return value  # as it would be given below
     offset = value.utcoffset()
     if offset is None:
         raise InvalidRecordError(name, value, "is naive: give it a time zone, such as tzinfo=datetime.timezone.utc")
@@ -265,9 +268,13 @@ class Record:
     _bytes: bytes | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        for name in FIELD_NAMES:
+        self._check(FIELD_NAMES)
+
+    def _check(self, names: Iterable[str]) -> None:
+        """Put the fields into their canonical form, then check what they say together."""
+        for name in names:
             value = getattr(self, name)
-            if value is None and name not in _REQUIRED:
+            if value is _DEFAULT.get(name, _NO_DEFAULT):
                 continue
             checked = _CHECKS.get(name, _text)(name, value)
             if checked is not value:
@@ -351,7 +358,12 @@ class Record:
         for name in changes:
             if name != "unknown":
                 check_field(name, "update()")
-        return replace(self, **changes)
+        record = object.__new__(type(self))
+        for name in _COPIED:
+            object.__setattr__(record, name, changes[name] if name in changes else getattr(self, name))
+        object.__setattr__(record, "_bytes", None)
+        record._check(name for name in FIELD_NAMES if name in changes)  # the others were checked when this was made
+        return record
 
     def present(self) -> dict[str, Any]:
         """The fields that the record has, by their names in `codec.FIELDS` (content is `text` or `data`)."""
@@ -392,7 +404,10 @@ class Record:
 
 
 FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
-_REQUIRED = frozenset(f.name for f in fields(Record) if f.default is not None)
+_COPIED = (*FIELD_NAMES, "unknown")
+_NO_DEFAULT = object()
+#: The defaults that are what they are: a field that has its own needs no check.
+_DEFAULT: dict[str, Any] = {f.name: f.default for f in fields(Record) if f.default is not MISSING}
 _DEFAULTS = tuple((f.name, f.default) for f in fields(Record) if f.name in FIELD_NAMES and f.name != "metadata")
 _NO_METADATA = FrozenDict()
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
