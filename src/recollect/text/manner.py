@@ -108,7 +108,60 @@ def marks(text: str) -> tuple[str, ...]:
     """
     if len(text) > _LONGEST:
         return ()
+    text = text.replace("\u2019", "'")
+    low = text.lower()
+    # Most texts lack the words of both rules, and need not be read for them. (Letters that the rules take for an "i",
+    # "s" or "k" without regard to case, and `lower` does not: such texts are read.)
+    odd = not text.isascii() and any(letter in text for letter in "\u0130\u0131\u017f\u212a")
+    instructs, prefers = odd or _may_instruct(low), odd or _may_prefer(low)
+    if not instructs and not prefers:
+        return ()
     # On blank runs the rules would try every place against every other.
-    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.replace("\u2019", "'")))
-    found = ((INSTRUCTION, _INSTRUCTION), (PREFERENCE, _PREFERENCE))
-    return tuple(mark for mark, rule in found if rule.search(text))
+    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text))
+    found = ((INSTRUCTION, instructs, _INSTRUCTION), (PREFERENCE, prefers, _PREFERENCE))
+    return tuple(mark for mark, may, rule in found if may and rule.search(text))
+
+
+def _may_instruct(low: str) -> bool:
+    """Whether a text in lower case has the words without which `_INSTRUCTION` finds nothing."""
+    return (
+        "ever" in low  # never, whenever, every
+        or "always" in low
+        or ("from" in low and "now" in low)
+        or "forward" in low
+        or "future" in low
+        or (("each" in low or "any" in low) and "time" in low)
+        or ("remember" in low and "that" in low)
+        or (("call" in low or "address" in low) and "me" in low)
+        or "respond" in low
+        or "reply" in low
+        or "answer" in low
+        or "write" in low
+        or "speak" in low
+        or "keep" in low
+        or ("please" in low and ("not" in low or "don't" in low))
+        or ("when" in low and "ask" in low)
+    )
+
+
+def _may_prefer(low: str) -> bool:
+    """The same of `_PREFERENCE`."""
+    return (
+        "prefer" in low
+        or "rather" in low
+        or "comfortable" in low
+        or "vegan" in low
+        or "vegetarian" in low
+        or "allergic" in low
+        or "intolerant" in low
+        or "hate" in low
+        or "dislike" in low
+        or "avoid" in low
+        or ("not" in low and ("fan" in low or "into" in low))
+        or (
+            ("n't" in low or "not" in low or "never" in low)
+            and (
+                "like" in low or "want" in low or "eat" in low or "drink" in low or "stand" in low or "tolerate" in low
+            )
+        )
+    )
