@@ -38,7 +38,8 @@ from recollect.indexes.merkle import PUBLIC_KEY, version_hash
 from recollect.records.record import Record
 from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
 from recollect.stores.sqlite_errors import translated
-from recollect.stores.sqlite_view import SqliteTransaction, SqliteView
+from recollect.stores.sqlite_transaction import SqliteTransaction
+from recollect.stores.sqlite_view import SqliteView
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -229,7 +230,7 @@ class SqliteStore:
             try:
                 transaction = SqliteTransaction(self._writer, self.path)
                 yield transaction
-                transaction.leave_unnamed_out()
+                transaction.finish()
                 transaction.check_open()
                 with translated(self.path):
                     self._writer.execute("COMMIT")
