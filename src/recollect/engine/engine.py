@@ -7,7 +7,7 @@ catch the index up to it and work inside it; writes open a transaction, and list
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -77,6 +77,9 @@ class Engine:
         self.feed = Feed()
         self.keeper = IndexKeeper()
         self._tries = TrieKeeper()
+        self._write_shared: Callable[[], AbstractContextManager[Transaction]] = getattr(
+            store, "write_shared", store.write
+        )
         facts = store.facts()
         folder = None if store.path == ":memory:" or facts.get("read_only") else store.path + ".index"
         self._fulltext = FullText(folder, str(facts["uuid"]))
@@ -107,7 +110,7 @@ class Engine:
         if isinstance(operation, WRITES):
             if isinstance(operation, Batch):
                 actor, reason = operation.actor or actor, operation.reason or reason
-            with self.writing(line, scope, actor, reason) as writing:
+            with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
         now = microseconds(clock)
@@ -125,12 +128,21 @@ class Engine:
 
     @contextmanager
     def writing(
-        self, line: Line, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None = None
+        self,
+        line: Line,
+        scope: Scope,
+        actor: str | None,
+        reason: str | None,
+        expect_head: int | None = None,
+        shared: bool = False,
     ) -> Iterator[Writing]:
-        """A transaction that becomes one commit when the block ends well, and nothing when it raises."""
+        """A transaction that becomes one commit when the block ends well, and nothing when it raises.
+
+        shared  whether a store that can may make it durable together with those of other threads
+        """
         now = self.now()
         try:
-            with self.store.write() as transaction:
+            with self._write_shared() if shared else self.store.write() as transaction:
                 if expect_head is not None:
                     check_head(transaction, line, expect_head)
                 writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries)
@@ -461,6 +473,13 @@ class Writing:
                 self._index = self._engine.keeper.fork(committed, self._line)
         apply_changed(self._index, self._transaction, self._line, self.writer.newly_touched())
         return self._index.view()
+
+
+def _is_short(operation: Operation) -> bool:
+    """Whether an operation is soon done, and waits for nobody: it runs no code of the caller's."""
+    return isinstance(operation, (Remember, Forget)) or (
+        isinstance(operation, Update) and not callable(operation.changes)
+    )
 
 
 def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:

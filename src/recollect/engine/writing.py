@@ -179,6 +179,8 @@ class Writer:
     def live(self, record_id: str) -> Record | None:
         """The record of an id as this transaction sees it, whatever its scope; None where it is due."""
         stored = self._tx.get(self._line, record_id)
+        if record_id not in self._pending:
+            self._live_before[record_id] = stored.version if stored else None
         if stored is None:
             return None
         record = Record.load(stored.payload)

@@ -239,6 +239,7 @@ class SqliteTransaction(SqliteView):
         if self._newest_before is not None and self._unnamed:
             own = "DELETE FROM versions WHERE namespace = ? AND hash = ? AND number > ?"
             self._write(own, [(*version, self._newest_before) for version in sorted(self._unnamed)])
+        self.check_open()
 
     def _unstage(self, versions: dict[tuple[int, bytes], bytes]) -> None:
         if versions:
