@@ -187,7 +187,10 @@ class Writer:
         return None if expired(record, self._micros) else record
 
     def _known(self, record_id: str) -> bool:
-        return record_id in self._pending or self._tx.known(self._line, record_id)
+        if record_id in self._pending or self._tx.known(self._line, record_id):
+            return True
+        self._live_before[record_id] = None
+        return False
 
     # Operations
 
@@ -205,16 +208,16 @@ class Writer:
         candidates = numbered_ids(asked.id) if wanted.own_id else derived_ids(asked)
         free = None
         for candidate in candidates:
-            held = self.live(candidate)
-            if held is not None:
-                if wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
-                    return self._take_over(wanted, held)
-                if self._says_the_same(held, wanted):
-                    return self._again(wanted, held)
-            else:
+            if not self._known(candidate):  # as most are not: then nothing more need be looked up
                 free = free or candidate
-                if not self._known(candidate):
-                    break
+                break
+            held = self.live(candidate)
+            if held is None:
+                free = free or candidate
+            elif wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
+                return self._take_over(wanted, held)
+            elif self._says_the_same(held, wanted):
+                return self._again(wanted, held)
         assert free is not None
         return self._create(wanted, free, asked.id if wanted.own_id and free != asked.id else None)
 
@@ -239,8 +242,9 @@ class Writer:
                 if held is not None and same_fact(held, record):
                     return self._again(wanted, held)
         for ordinal in range(_LOOKED_AT):
-            if self.live(derived_id(record, ordinal)) is None:
-                return self._create(wanted, derived_id(record, ordinal))
+            candidate = derived_id(record, ordinal)
+            if not self._known(candidate) or self.live(candidate) is None:
+                return self._create(wanted, candidate)
         low = high = _LOOKED_AT
         while self._known(derived_id(record, high)):
             low, high = high, high * 2

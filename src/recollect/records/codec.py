@@ -91,7 +91,7 @@ def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> byt
         items.append((number, kind, _ENCODERS[kind](value)))
     items.extend(unknown)
     items.sort()
-    return b"".join([b"%b%c%b%b" % (varint(number), kind, varint(len(raw)), raw) for number, kind, raw in items])
+    return b"".join([varint(number) + _BYTE[kind] + varint(len(raw)) + raw for number, kind, raw in items])
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
@@ -130,13 +130,13 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     return fields, tuple(unknown)
 
 
-_SHORT = [bytes((number,)) for number in range(0x80)]
+_BYTE = [bytes((number,)) for number in range(256)]
 
 
 def varint(number: int) -> bytes:
     """LEB128 of a number >= 0."""
     if number < 0x80:
-        return _SHORT[number]
+        return _BYTE[number]
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)

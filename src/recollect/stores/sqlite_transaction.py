@@ -95,11 +95,15 @@ class SqliteTransaction(SqliteView):
         return held
 
     def known(self, line: Line, record_id: str) -> bool:
-        if self._holds.get((self._branch(line), record_id)):
+        key = (self._branch(line), record_id)
+        if self._holds.get(key):
             return True
         if self._changes:
             self.flush()
-        return super().known(line, record_id)
+        known = super().known(line, record_id)
+        if not known:
+            self._absent.add(key)
+        return known
 
     def count(self, line: Line, where: Filter, *, now: int) -> int:
         self.flush()
