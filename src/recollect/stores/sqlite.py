@@ -110,6 +110,8 @@ class SqliteStore:
         with translated(self.path):
             connection = apsw.Connection(name, flags=flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
+            # One plan for a statement whatever is bound to it; else SQLite parses it anew for each value.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             if not writing:
                 connection.execute("PRAGMA query_only = 1")
             else:
