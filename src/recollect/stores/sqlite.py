@@ -248,23 +248,27 @@ class SqliteStore:
 
     def _entered(self, turn: Turn) -> Shared:
         """Begin a transaction, or a part of the one that was handed on."""
-        with translated(self.path):
-            if turn.shared is None:
-                self._writer.execute("BEGIN IMMEDIATE")
-                turn.shared = Shared()
-            else:
-                self._writer.execute("SAVEPOINT part")
-                turn.inside = True
+        if turn.shared is None:
+            self._run("BEGIN IMMEDIATE")
+            turn.shared = Shared()
+        else:
+            self._run("SAVEPOINT part")
+            turn.inside = True
         return turn.shared
 
     def _left(self, turn: Turn) -> None:
         """The turn's own part is done; now it depends on the commit."""
         assert turn.shared is not None
         if turn.inside:
-            with translated(self.path):
-                self._writer.execute("RELEASE part")
+            self._run("RELEASE part")
             turn.inside = False
         turn.shared.members += 1
+
+    def _run(self, sql: str) -> None:
+        try:
+            self._writer.execute(sql)
+        except SQLITE_ERRORS as error:
+            raise ours(self.path, error) from error
 
     def _undo(self, turn: Turn, error: BaseException) -> None:
         """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""

@@ -33,6 +33,12 @@ _PUT_HEAD = (
     "?, ?, ?) ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
     + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
 )
+#: The numbers of a line with its head: what every write begins with.
+_LINE = (
+    "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
+    "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
+    "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
+)
 _copied = attrgetter(*COPIED)
 #: A branch, and an id or the name of a conversation. (A line without a branch yet has nothing.)
 _Key = tuple[int | None, str]
@@ -82,6 +88,13 @@ class SqliteTransaction(SqliteView):
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.flush()
         return super()._sql(sql, parameters)
+
+    def _of(self, line: Line) -> Numbers | None:
+        if line not in self._numbers:
+            row = self._row(_LINE, (line.namespace, line.branch))
+            self._numbers[line] = Numbers(*row[:2]) if row else None
+            self._heads[line] = Head(row[2], Root(row[3], row[4]), row[5]) if row and row[2] else Head()
+        return self._numbers[line]
 
     def get(self, line: Line, record_id: str) -> Stored | None:
         key = (self._branch(line), record_id)

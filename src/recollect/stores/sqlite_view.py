@@ -88,10 +88,10 @@ class SqliteView:
         return [Line(*row) for row in rows]
 
     def head(self, line: Line) -> Head:
+        branch = self._branch(line)
         if line not in self._heads:
             row = self._row(
-                "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1",
-                (self._branch(line),),
+                "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1", (branch,)
             )
             self._heads[line] = Head(row[0], Root(row[1], row[2]), row[3]) if row else Head()
         return self._heads[line]
