@@ -2,7 +2,8 @@
 
 Write-ahead log with `synchronous=FULL`: a commit that was acknowledged survives a power cut. Readers never wait for the
 writer and see one moment; several processes may open the same file. The writer's lock is taken at the start of a
-transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster.
+transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster. Threads that write at
+once share a transaction (`sqlite_turns`), and the log is carried into the file beside them (`sqlite_checkpoints`).
 """
 
 from __future__ import annotations
@@ -274,14 +275,13 @@ class SqliteStore:
         """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""
         if not turn.held or turn.shared is None:
             return
-        if self._writer.in_transaction and turn.inside:
-            with suppress(apsw.Error):
-                self._writer.execute("ROLLBACK TO part; RELEASE part")
-                return
-        if self._writer.in_transaction and turn.shared.members:
-            return  # it had not begun its own part, or was done with it
-        # Some errors (a full disk) have made SQLite roll back by itself.
-        if self._writer.in_transaction:
+        if self._writer.in_transaction:  # some errors (a full disk) have made SQLite roll back by itself
+            if turn.inside:
+                with suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK TO part; RELEASE part")
+                    return
+            elif turn.shared.members:
+                return  # it had not begun its own part, or was done with it
             with suppress(apsw.Error):
                 self._writer.execute("ROLLBACK")
         lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit was lost to {error!r}")
@@ -297,18 +297,17 @@ class SqliteStore:
                 self._turns.release(turn)
 
     def _commit(self, shared: Shared) -> None:
-        error: RecollectError | None = StoreIOError(self.path, "the commit was interrupted")
+        error: RecollectError | None = None
         try:
             self._writer.execute("COMMIT")
         except SQLITE_ERRORS as raised:
             error = ours(self.path, raised)
             error.__cause__ = raised
-        else:
-            error = None
         finally:
             if self._writer.in_transaction:
                 with suppress(apsw.Error):
                     self._writer.execute("ROLLBACK")
+                error = error or StoreIOError(self.path, "interrupted before the commit")
             shared.end(error)
         if error is None:
             self._checkpointer.committed(self._writer)
