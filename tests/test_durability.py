@@ -219,6 +219,24 @@ def test_a_commit_of_another_process_is_seen_by_the_next_call(tmp_path: Path) ->
         assert other_process(path, "print(memory.root)").strip() == memory.root
 
 
+def test_handles_that_write_in_turn_and_fail_between_agree_on_the_root(tmp_path: Path) -> None:
+    """Each keeps pages of the trie loaded, which are the other's no longer."""
+    path = tmp_path / "shared.db"
+    with recollect.open(path) as one, recollect.open(path) as other:
+        for number in range(60):
+            writer = (one, one, other)[number % 3]
+            writer.remember(f"fact {number}", id=f"{number % 40}", if_exists="update")
+            with pytest.raises(ZeroDivisionError), (one, other)[number % 2].batch() as batch:
+                batch.remember(f"given up {number}")
+                raise ZeroDivisionError
+            if number % 5 == 0:
+                with pytest.raises(StoreFullError):
+                    memory_on(FaultyStore(writer._engine.store, fail_at=3)).remember(f"lost {number}")
+        assert one.check() == other.check() == []
+        assert one.count() == 40
+        assert [commit.seq for commit in other.changes()] == list(range(1, 61))
+
+
 class Rows:
     """Counts the rows that a store's connections step over, and the steps of SQLite's machine."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import shutil
@@ -225,9 +226,9 @@ def test_the_default_path_is_the_variable_and_then_the_users_folder(
 
 def test_payloads_are_never_updated() -> None:
     """No statement of the store updates a version, a commit or a change."""
-    import recollect.stores.sqlite_view as module
+    from recollect.stores import sqlite, sqlite_transaction, sqlite_view
 
-    source = Path(module.__file__).read_text()
+    source = "".join(map(inspect.getsource, (sqlite, sqlite_transaction, sqlite_view)))
     assert "UPDATE versions" not in source
     assert source.count("DO UPDATE SET") == 2  # heads, which point; and meta
     assert "payload" not in source.split("_PUT_HEAD = (")[1].split(")\n")[0]

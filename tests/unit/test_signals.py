@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from fractions import Fraction
@@ -10,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.conversations import share_of, total_of
 
@@ -21,6 +22,7 @@ from recollect.indexes.kernels import SHARES
 from recollect.indexes.signals import read, score
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
+from recollect.text import manner
 from recollect.text.answers import Kind, offered, subject_of, wanted
 from recollect.text.dates import named
 from recollect.text.manner import INSTRUCTION, PREFERENCE, asking_share, marks, weight
@@ -206,6 +208,29 @@ def test_what_only_sounds_like_an_instruction_is_none(text: str) -> None:
 )
 def test_preferences_are_recognised(text: str) -> None:
     assert marks(text) == (PREFERENCE,)
+
+
+def read_in_full(text: str) -> tuple[str, ...]:
+    """The marks of a text by the rules alone, each tried on all of it."""
+    plain = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.replace("\u2019", "'")))
+    rules = ((INSTRUCTION, manner._INSTRUCTION), (PREFERENCE, manner._PREFERENCE))
+    return tuple(mark for mark, rule in rules if rule.search(plain))
+
+
+@settings(max_examples=400)
+@given(st.from_regex(manner._INSTRUCTION) | st.from_regex(manner._PREFERENCE))
+@example("I don't l\u0130ke it")
+@example("I\u017fn't it; remember that \u0131 won't drin\u212a it")
+@example("I can\u2019t  \t stand it")
+@example("CALL ME ISHMAEL")
+def test_no_text_that_the_rules_would_mark_is_passed_over_unread(text: str) -> None:
+    assert marks(text) == read_in_full(text)
+
+
+def test_the_words_by_which_texts_are_passed_over_do_not_let_every_text_be_read() -> None:
+    told = "We went to the harbour on Tuesday and saw the new boats."
+    assert not manner._may_instruct(told.lower())
+    assert not manner._may_prefer(told.lower())
 
 
 def test_a_mark_counts_where_a_person_is_marked_and_speaking_of_oneself_counts_a_little() -> None:

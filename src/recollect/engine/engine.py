@@ -7,7 +7,7 @@ catch the index up to it and work inside it; writes open a transaction, and list
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import islice
@@ -19,6 +19,7 @@ from recollect.engine.indexing import IndexKeeper, apply_changed
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.tries import TrieKeeper
 from recollect.engine.vectors import IN_BATCH, Asking, Progress, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.writing import Draft, Intake, Writer, draft
 from recollect.errors import (
@@ -77,6 +78,10 @@ class Engine:
         self.clock = clock
         self.intake = intake
         self.feed = Feed()
+        self._tries = TrieKeeper()
+        self._write_shared: Callable[[], AbstractContextManager[Transaction]] = getattr(
+            store, "write_shared", store.write
+        )
         facts = store.facts()
         uuid, read_only = str(facts["uuid"]), bool(facts.get("read_only"))
         folder = None if store.path == ":memory:" else store.path + ".index"
@@ -108,7 +113,7 @@ class Engine:
         if isinstance(operation, WRITES):
             if isinstance(operation, Batch):
                 actor, reason = operation.actor or actor, operation.reason or reason
-            with self.writing(line, scope, actor, reason) as writing:
+            with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
         now = microseconds(clock)
@@ -126,22 +131,35 @@ class Engine:
 
     @contextmanager
     def writing(
-        self, line: Line, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None = None
+        self,
+        line: Line,
+        scope: Scope,
+        actor: str | None,
+        reason: str | None,
+        expect_head: int | None = None,
+        shared: bool = False,
     ) -> Iterator[Writing]:
-        """A transaction that becomes one commit when the block ends well, and nothing when it raises."""
+        """A transaction that becomes one commit when the block ends well, and nothing when it raises.
+
+        shared  whether a store that can may make it durable together with those of other threads
+        """
         now = self.now()
-        with self.store.write() as transaction:
-            if expect_head is not None:
-                check_head(transaction, line, expect_head)
-            writer = Writer(transaction, line, self.store.key, now, scope, self.intake)
-            writing = Writing(self, transaction, writer, line, scope, now)
-            try:
-                yield writing
-            finally:
-                writing.open = False
-            if writing.failure is not None:
-                raise writing.failure
-            commit = writer.commit(actor, reason)
+        try:
+            with self._write_shared() if shared else self.store.write() as transaction:
+                if expect_head is not None:
+                    check_head(transaction, line, expect_head)
+                writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries)
+                writing = Writing(self, transaction, writer, line, scope, now)
+                try:
+                    yield writing
+                finally:
+                    writing.open = False
+                if writing.failure is not None:
+                    raise writing.failure
+                commit = writer.commit(actor, reason)
+        except BaseException:
+            self._tries.drop(line)
+            raise
         if commit is not None:
             self.feed.wake()
 
@@ -459,6 +477,13 @@ class Writing:
                 self._index = self._engine.keeper.fork(committed, self._line)
         apply_changed(self._index, self._transaction, self._line, self.writer.newly_touched())
         return self._index.view()
+
+
+def _is_short(operation: Operation) -> bool:
+    """Whether an operation is soon done, and waits for nobody: it runs no code of the caller's."""
+    return isinstance(operation, (Remember, Forget)) or (
+        isinstance(operation, Update) and not callable(operation.changes)
+    )
 
 
 def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:

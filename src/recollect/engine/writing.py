@@ -15,6 +15,7 @@ from typing import Any
 
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
+from recollect.engine.tries import TrieKeeper
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,
@@ -23,12 +24,12 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import AllOf, Filter, Is
-from recollect.indexes.merkle import update, version_hash
+from recollect.indexes.merkle import version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
-from recollect.stores.base import Change, Commit, Line, Stored, Transaction, expired
+from recollect.stores.base import Change, Commit, Head, Line, Stored, Transaction, expired
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
 
 #: In place of an id: a turn that is told again but was forgotten, and stays so.
@@ -142,7 +143,14 @@ class Writer:
     """The writes of one commit."""
 
     def __init__(
-        self, transaction: Transaction, line: Line, key: bytes, now: datetime, scope: Scope, intake: Intake
+        self,
+        transaction: Transaction,
+        line: Line,
+        key: bytes,
+        now: datetime,
+        scope: Scope,
+        intake: Intake,
+        tries: TrieKeeper,
     ) -> None:
         self._tx = transaction
         self._line = line
@@ -151,6 +159,7 @@ class Writer:
         self._micros = microseconds(now)
         self._scope = scope
         self._limits = intake
+        self._tries = tries
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
@@ -170,13 +179,18 @@ class Writer:
     def live(self, record_id: str) -> Record | None:
         """The record of an id as this transaction sees it, whatever its scope; None where it is due."""
         stored = self._tx.get(self._line, record_id)
+        if record_id not in self._pending:
+            self._live_before[record_id] = stored.version if stored else None
         if stored is None:
             return None
         record = Record.load(stored.payload)
         return None if expired(record, self._micros) else record
 
     def _known(self, record_id: str) -> bool:
-        return record_id in self._pending or self._tx.known(self._line, record_id)
+        if record_id in self._pending or self._tx.known(self._line, record_id):
+            return True
+        self._live_before[record_id] = None
+        return False
 
     # Operations
 
@@ -194,16 +208,16 @@ class Writer:
         candidates = numbered_ids(asked.id) if wanted.own_id else derived_ids(asked)
         free = None
         for candidate in candidates:
-            held = self.live(candidate)
-            if held is not None:
-                if wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
-                    return self._take_over(wanted, held)
-                if self._says_the_same(held, wanted):
-                    return self._again(wanted, held)
-            else:
+            if not self._known(candidate):  # as most are not: then nothing more need be looked up
                 free = free or candidate
-                if not self._known(candidate):
-                    break
+                break
+            held = self.live(candidate)
+            if held is None:
+                free = free or candidate
+            elif wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
+                return self._take_over(wanted, held)
+            elif self._says_the_same(held, wanted):
+                return self._again(wanted, held)
         assert free is not None
         return self._create(wanted, free, asked.id if wanted.own_id and free != asked.id else None)
 
@@ -228,8 +242,9 @@ class Writer:
                 if held is not None and same_fact(held, record):
                     return self._again(wanted, held)
         for ordinal in range(_LOOKED_AT):
-            if self.live(derived_id(record, ordinal)) is None:
-                return self._create(wanted, derived_id(record, ordinal))
+            candidate = derived_id(record, ordinal)
+            if not self._known(candidate) or self.live(candidate) is None:
+                return self._create(wanted, candidate)
         low = high = _LOOKED_AT
         while self._known(derived_id(record, high)):
             low, high = high, high * 2
@@ -413,6 +428,7 @@ class Writer:
         if not changes:
             return None
         head = self._tx.head(self._line)
+        trie = self._tries.take(self._line, head)
         commit = Commit(
             namespace=self._line.namespace,
             branch=self._line.branch,
@@ -421,10 +437,11 @@ class Writer:
             micros=max(self._micros, head.micros + 1),
             actor=actor,
             reason=reason,
-            root=update(head.root, {change.id: change.after for change in changes}, self._tx),
+            root=trie.update({change.id: change.after for change in changes}, self._tx),
             changes=changes,
         )
         self._tx.append(commit)
+        self._tries.keep(self._line, Head(commit.seq, commit.root, commit.micros), trie)
         return commit
 
     def told_again(self, drafts: Sequence[Draft]) -> dict[int, str]:

@@ -29,35 +29,41 @@ from recollect.records.codec import length_prefixed
 PUBLIC_KEY = b"recollect public store key"
 #: The depth, in pages, at which two different hashes must have parted.
 _MAX_PAGES = 64
+#: A `Trie` keeps the pages below so many levels loaded: 1 + 16 + 256 pages, about a megabyte.
+_LOADED = 2
+_ALL_NODES = frozenset(range(1, 16))
+#: The nodes above each slot of a page.
+_ABOVE = [frozenset((16 + slot) >> up for up in range(1, 5)) for slot in range(16)]
 
 
-def _digest(domain: bytes, *parts: bytes) -> bytes:
-    return hashlib.sha256(b"".join((b"recollect.", domain, b".1\0", *parts))).digest()
+def _domain(name: bytes) -> bytes:
+    return b"recollect." + name + b".1\0"
 
 
-EMPTY = _digest(b"empty")
+_SALT, _VERSION, _LEAF, _PATH, _NODE = (_domain(name) for name in (b"salt", b"version", b"leaf", b"path", b"node"))
+EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 
 def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
     """The 32-byte address of a version: H(salt · payload), the salt an HMAC of the id and the payload under `key`."""
     content = length_prefixed(record_id.encode("utf-8")) + hashlib.sha256(payload).digest()
-    salt = hmac.digest(key, b"recollect.salt.1\0" + content, "sha256")
-    return _digest(b"version", salt, payload)
+    salt = hmac.digest(key, _SALT + content, "sha256")
+    return hashlib.sha256(_VERSION + salt + payload).digest()
 
 
 def leaf_hash(record_id: str, version: bytes) -> bytes:
     """The 32-byte leaf that says: this id is held, in this version."""
-    return _digest(b"leaf", length_prefixed(record_id.encode("utf-8")), version)
+    return hashlib.sha256(_LEAF + length_prefixed(record_id.encode("utf-8")) + version).digest()
 
 
 def path_of(record_id: str) -> bytes:
     """The 32 bytes whose bits name the place of an id."""
-    return _digest(b"path", record_id.encode("utf-8"))
+    return hashlib.sha256(_PATH + record_id.encode("utf-8")).digest()
 
 
 def node_hash(zero: bytes, one: bytes) -> bytes:
     """The hash of a node with these two sides."""
-    return _digest(b"node", zero, one)
+    return hashlib.sha256(_NODE + zero + one).digest()
 
 
 class Leaf(NamedTuple):
@@ -95,15 +101,7 @@ class Pages(Protocol):
 
 def encode_page(page: Page) -> bytes:
     """Two bit maps of 16 (slot used; slot is a child), then the used slots: path and hash, or hash and place."""
-    used = sum(1 << slot for slot, item in enumerate(page) if item is not None)
-    children = sum(1 << slot for slot, item in enumerate(page) if isinstance(item, Child))
-    out = [used.to_bytes(2, "big"), children.to_bytes(2, "big")]
-    for item in page:
-        if isinstance(item, Child):
-            out.append(item.hash + item.place.to_bytes(8, "big"))
-        elif item is not None:
-            out.append(item.path + item.hash)
-    return b"".join(out)
+    return _LoadedPage(page).body()
 
 
 def decode_page(body: bytes) -> Page:
@@ -127,25 +125,31 @@ def decode_page(body: bytes) -> Page:
 
 def page_hash(page: Page) -> tuple[bytes, Leaf | None]:
     """The hash of what a page holds, and the leaf where it holds just one."""
-    row: list[Leaf | bytes | None] = [item.hash if isinstance(item, Child) else item for item in page]
-    while len(row) > 1:
-        row = [_joined(row[i], row[i + 1]) for i in range(0, len(row), 2)]
-    (top,) = row
+    top = _LoadedPage(page).top()
     if isinstance(top, Leaf):
         return top.hash, top
     return (EMPTY if top is None else top), None
 
 
-def _joined(zero: Leaf | bytes | None, one: Leaf | bytes | None) -> Leaf | bytes | None:
-    if zero is None and (one is None or isinstance(one, Leaf)):
-        return one
-    if one is None and isinstance(zero, Leaf):
-        return zero
-    return node_hash(_side(zero), _side(one))
+#: What stands at a node of the binary trie: nothing, the one leaf below it, or its hash.
+_Node = Leaf | bytes | None
 
 
-def _side(item: Leaf | bytes | None) -> bytes:
-    return item.hash if isinstance(item, Leaf) else EMPTY if item is None else item
+def _joined(zero: _Node, one: _Node) -> _Node:
+    # Most of what an update costs is here, so nothing else is called.
+    if zero is None:
+        if one is None or type(one) is Leaf:
+            return one
+        zero = EMPTY
+    elif type(zero) is Leaf:
+        if one is None:
+            return zero
+        zero = zero.hash
+    if one is None:
+        one = EMPTY
+    elif type(one) is Leaf:
+        one = one.hash
+    return hashlib.sha256(_NODE + zero + one).digest()  # type: ignore[operator]
 
 
 def update(root: Root, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
@@ -153,50 +157,122 @@ def update(root: Root, changes: Mapping[str, bytes | None], pages: Pages) -> Roo
 
     Cost: O(log n) pages read and written for each change; a batch shares the pages near the root.
     """
-    if not changes:
-        return root
-    leaves = {
-        path_of(record_id): None if version is None else leaf_hash(record_id, version)
-        for record_id, version in changes.items()
-    }
-    page: Page = decode_page(pages.node(root.place)) if root.place else [None] * 16
-    page = _updated(page, leaves, 0, pages)
-    digest, _ = page_hash(page)
-    if digest == EMPTY:
-        return Root()
-    return Root(digest, pages.add_node(encode_page(page)))
+    return Trie(root).update(changes, pages)
+
+
+class Trie:
+    """A trie at one root after another. Its pages near the root stay loaded, so that the next update reads fewer.
+
+    root   the newest
+
+    Where an update fails, or what it wrote is given up, the trie must be given up too: it knows pages that are not
+    kept anywhere.
+    """
+
+    def __init__(self, root: Root) -> None:
+        self.root = root
+        self._top: _LoadedPage | None = None
+
+    def update(self, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
+        """Like the function `update`, from this root on."""
+        if not changes:
+            return self.root
+        leaves = {
+            path_of(record_id): None if version is None else leaf_hash(record_id, version)
+            for record_id, version in changes.items()
+        }
+        if self._top is None:
+            self._top = _LoadedPage(decode_page(pages.node(self.root.place)) if self.root.place else [None] * 16)
+        self._top.put(leaves, 0, pages)
+        top = self._top.top()
+        digest = top.hash if isinstance(top, Leaf) else top
+        self.root = Root() if digest is None else Root(digest, pages.add_node(self._top.body()))
+        return self.root
+
+
+class _LoadedPage:
+    """A page with what its slots make, so that a changed slot costs its own bytes and four hashes, not all of them.
+
+    nodes   the binary trie of the page: the node `n` has the sides `2n` and `2n + 1`, 16 to 31 are the slots
+    stale   the nodes above slots that were changed since; all of them at first
+    below   the pages of its children that stay loaded, by slot
+    """
+
+    __slots__ = ("_children", "_raw", "_used", "below", "nodes", "slots", "stale")
+
+    def __init__(self, slots: Page) -> None:
+        self.slots: Page = [None] * 16
+        self.nodes: list[_Node] = [None] * 32
+        self.stale = _ALL_NODES
+        self.below: dict[int, _LoadedPage] = {}
+        self._raw = [b""] * 16
+        self._used = self._children = 0  # the bit maps
+        for slot, item in enumerate(slots):
+            if item is not None:
+                self._set(slot, item)
+
+    def _set(self, slot: int, item: Slot) -> None:
+        bit = 1 << slot
+        self.slots[slot] = item
+        self._used |= bit
+        self._children &= ~bit
+        if isinstance(item, Child):
+            self._children |= bit
+            self.nodes[16 + slot] = item.hash
+            self._raw[slot] = item.hash + item.place.to_bytes(8, "big")
+        else:
+            self.nodes[16 + slot] = item
+            self._raw[slot] = b"" if item is None else item.path + item.hash
+            if item is None:
+                self._used &= ~bit
+        self.stale |= _ABOVE[slot]
+
+    def body(self) -> bytes:
+        """The page's bytes, as `encode_page` gives them."""
+        return self._used.to_bytes(2, "big") + self._children.to_bytes(2, "big") + b"".join(self._raw)
+
+    def top(self) -> _Node:
+        """The node that the whole page makes."""
+        nodes = self.nodes
+        for at in sorted(self.stale, reverse=True):
+            nodes[at] = _joined(nodes[2 * at], nodes[2 * at + 1])
+        self.stale = frozenset()
+        return nodes[1]
+
+    def put(self, leaves: Mapping[bytes, bytes | None], depth: int, pages: Pages) -> None:
+        """Set or remove the leaves, here and in new pages below."""
+        by_slot: dict[int, dict[bytes, bytes | None]] = {}
+        for path, leaf in leaves.items():
+            by_slot.setdefault(_nibble(path, depth), {})[path] = leaf
+        for slot, wanted in by_slot.items():
+            self._set(slot, self._changed(slot, wanted, depth, pages))
+
+    def _changed(self, slot: int, wanted: dict[bytes, bytes | None], depth: int, pages: Pages) -> Slot:
+        """What a slot holds once the leaves below it are set or removed."""
+        old = self.slots[slot]
+        inner = self.below.pop(slot, None)
+        if isinstance(old, Child):
+            inner = inner or _LoadedPage(decode_page(pages.node(old.place)))
+            inner.put(wanted, depth + 1, pages)
+        else:
+            if old is not None:
+                wanted = {old.path: old.hash, **wanted}
+            held = [Leaf(path, leaf) for path, leaf in wanted.items() if leaf is not None]
+            if len(held) <= 1:
+                return held[0] if held else None
+            inner = _LoadedPage([None] * 16)
+            inner.put({leaf.path: leaf.hash for leaf in held}, depth + 1, pages)
+        top = inner.top()
+        if top is None or isinstance(top, Leaf):
+            return top
+        if depth < _LOADED:
+            self.below[slot] = inner
+        return Child(top, pages.add_node(inner.body()))
 
 
 def _nibble(path: bytes, depth: int) -> int:
     byte = path[depth >> 1]
     return byte & 15 if depth & 1 else byte >> 4
-
-
-def _updated(page: Page, leaves: Mapping[bytes, bytes | None], depth: int, pages: Pages) -> Page:
-    """A copy of the page with the leaves set or removed."""
-    page = list(page)
-    by_slot: dict[int, dict[bytes, bytes | None]] = {}
-    for path, leaf in leaves.items():
-        by_slot.setdefault(_nibble(path, depth), {})[path] = leaf
-    for slot, wanted in by_slot.items():
-        page[slot] = _slot_updated(page[slot], wanted, depth, pages)
-    return page
-
-
-def _slot_updated(old: Slot, wanted: dict[bytes, bytes | None], depth: int, pages: Pages) -> Slot:
-    if isinstance(old, Child):
-        inner = _updated(decode_page(pages.node(old.place)), wanted, depth + 1, pages)
-    else:
-        if old is not None:
-            wanted = {old.path: old.hash, **wanted}
-        held = [Leaf(path, leaf) for path, leaf in wanted.items() if leaf is not None]
-        if len(held) <= 1:
-            return held[0] if held else None
-        inner = _updated([None] * 16, {leaf.path: leaf.hash for leaf in held}, depth + 1, pages)
-    digest, single = page_hash(inner)
-    if single is not None or digest == EMPTY:
-        return single
-    return Child(digest, pages.add_node(encode_page(inner)))
 
 
 def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:

@@ -91,13 +91,7 @@ def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> byt
         items.append((number, kind, _ENCODERS[kind](value)))
     items.extend(unknown)
     items.sort()
-    out = bytearray()
-    for number, kind, raw in items:
-        out += varint(number)
-        out.append(kind)
-        out += varint(len(raw))
-        out += raw
-    return bytes(out)
+    return b"".join([varint(number) + _BYTE[kind] + varint(len(raw)) + raw for number, kind, raw in items])
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
@@ -136,10 +130,13 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     return fields, tuple(unknown)
 
 
+_BYTE = [bytes((number,)) for number in range(256)]
+
+
 def varint(number: int) -> bytes:
     """LEB128 of a number >= 0."""
     if number < 0x80:
-        return bytes((number,))
+        return _BYTE[number]
     out = bytearray()
     while number >= 0x80:
         out.append(number & 0x7F | 0x80)
@@ -168,7 +165,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 def length_prefixed(*parts: bytes) -> bytes:
     """The parts, each behind its length: different lists of parts never give the same bytes."""
-    return b"".join(varint(len(part)) + part for part in parts)
+    return b"".join([varint(len(part)) + part for part in parts])
 
 
 def _encode_text(value: str) -> bytes:

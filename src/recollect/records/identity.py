@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterator
+from operator import attrgetter
 
 from recollect.records.codec import length_prefixed, varint
 from recollect.records.record import MAX_ID_BYTES, Record, RecordId
@@ -18,6 +19,7 @@ from recollect.unicode import nfc
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "record.recollect")
 #: The fields that say whose, of what, and where from: part of what makes a fact the same fact.
 SCOPE = ("user", "agent", "conversation", "session", "speaker", "role", "entity", "source", "parent")
+_identifying = attrgetter("kind", *SCOPE, "content")
 
 
 def derived_id(record: Record, ordinal: int = 0) -> RecordId:
@@ -25,12 +27,18 @@ def derived_id(record: Record, ordinal: int = 0) -> RecordId:
 
     The text counts in its composed form (NFC): one letter typed in two ways is one letter.
     """
-    parts = [record.kind, *(getattr(record, name) or "" for name in SCOPE)]
-    content = record.content if isinstance(record.content, bytes) else nfc(record.content).encode("utf-8")
-    name = length_prefixed(*(nfc(part).encode("utf-8") for part in parts), content) + varint(ordinal)
+    parts = [_composed(part) if part else b"" for part in _identifying(record)]
+    name = length_prefixed(*parts) + varint(ordinal)
     # uuid.uuid5 takes bytes only from 3.12 on; Latin-1 would re-encode them, so the digest is made here (RFC 9562).
-    digest = hashlib.sha1(_NAMESPACE.bytes + name, usedforsecurity=False).digest()
-    return RecordId(str(uuid.UUID(bytes=digest[:16], version=5)))
+    digest = bytearray(hashlib.sha1(_NAMESPACE.bytes + name, usedforsecurity=False).digest()[:16])
+    digest[6] = digest[6] & 0x0F | 0x50  # version 5
+    digest[8] = digest[8] & 0x3F | 0x80  # the variant of RFC 9562
+    text = digest.hex()
+    return RecordId(f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}")
+
+
+def _composed(part: str | bytes) -> bytes:
+    return part if isinstance(part, bytes) else nfc(part).encode("utf-8")
 
 
 def same_fact(held: Record, given: Record) -> bool:

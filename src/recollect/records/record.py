@@ -12,9 +12,10 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, NewType, TypedDict
+from operator import attrgetter
+from typing import Any, NewType, TypedDict, TypeGuard
 
 from recollect.arguments import check_known
 from recollect.errors import CodecError, InvalidRecordError, shown
@@ -52,6 +53,8 @@ def record_id(value: object, name: str = "id") -> RecordId:
 
     Raises: InvalidRecordError for anything but 1 to 255 bytes of Unicode text without control characters.
     """
+    if _is_plain(value, MAX_ID_BYTES):
+        return RecordId(value)
     text = _text(name, value, MAX_ID_BYTES)
     composed = nfc(text)
     if len(composed.encode("utf-8")) > MAX_ID_BYTES:
@@ -59,8 +62,15 @@ def record_id(value: object, name: str = "id") -> RecordId:
     return RecordId(composed)
 
 
+def _is_plain(value: object, most: int) -> TypeGuard[str]:
+    """Whether it is what names mostly are, which passes every check as it is: visible ASCII, not too long."""
+    return type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= most
+
+
 def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
     """A name: non-empty Unicode text on one line."""
+    if _is_plain(value, most_bytes):
+        return value
     if not isinstance(value, str):
         raise InvalidRecordError(name, value, "must be text")
     if not value:
@@ -126,6 +136,8 @@ def aware(name: str, value: object) -> datetime:
     """
     if not isinstance(value, datetime):
         raise InvalidRecordError(name, value, "must be a datetime with a time zone")
+    if type(value) is datetime and value.tzinfo is UTC and not value.fold and value.year in _YEARS:
+        return value  # as it would be given below
     offset = value.utcoffset()
     if offset is None:
         raise InvalidRecordError(name, value, "is naive: give it a time zone, such as tzinfo=datetime.timezone.utc")
@@ -265,9 +277,12 @@ class Record:
     _bytes: bytes | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        for name in FIELD_NAMES:
-            value = getattr(self, name)
-            if value is None and name not in _REQUIRED:
+        self._check(zip(FIELD_NAMES, _values(self), strict=True))
+
+    def _check(self, given: Iterable[tuple[str, Any]]) -> None:
+        """Put the fields that were given into their canonical form, then check what they say together."""
+        for name, value in given:
+            if value is _USUAL[name]:
                 continue
             checked = _CHECKS.get(name, _text)(name, value)
             if checked is not value:
@@ -351,14 +366,22 @@ class Record:
         for name in changes:
             if name != "unknown":
                 check_field(name, "update()")
-        return replace(self, **changes)
+        record = object.__new__(type(self))
+        for fill, value in zip(_FILL, _values(self), strict=True):
+            fill(record, value)
+        object.__setattr__(record, "unknown", self.unknown)
+        object.__setattr__(record, "_bytes", None)
+        for name, value in changes.items():
+            object.__setattr__(record, name, value)
+        # The other fields were checked when this record was made.
+        record._check((name, changes[name]) for name in FIELD_NAMES if name in changes)
+        return record
 
     def present(self) -> dict[str, Any]:
         """The fields that the record has, by their names in `codec.FIELDS` (content is `text` or `data`)."""
         out = {}
-        for name in FIELD_NAMES:
-            value = getattr(self, name)
-            if value is None or value is False or value == () or (name == "metadata" and not value):
+        for name, value in zip(FIELD_NAMES, _values(self), strict=True):
+            if value is None or value is False or (not value and isinstance(value, (tuple, dict))):
                 continue
             if name == "content":
                 name = "text" if isinstance(value, str) else "data"
@@ -392,7 +415,10 @@ class Record:
 
 
 FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
-_REQUIRED = frozenset(f.name for f in fields(Record) if f.default is not None)
+_values = attrgetter(*FIELD_NAMES)
+_FILL = [vars(Record)[name].__set__ for name in FIELD_NAMES]
+#: The default of each field, which needs no check. (Of those that have none, MISSING, which no value is.)
+_USUAL = {f.name: f.default for f in fields(Record)}
 _DEFAULTS = tuple((f.name, f.default) for f in fields(Record) if f.name in FIELD_NAMES and f.name != "metadata")
 _NO_METADATA = FrozenDict()
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)

@@ -256,6 +256,18 @@ class Store(Protocol):
         ...
 
 
+class SharingStore(Store, Protocol):
+    """A store whose transactions can share one durable commit. The engine asks for it where it is there."""
+
+    def write_shared(self) -> AbstractContextManager[Transaction]:
+        """Like `write`, for what is short and waits for nobody.
+
+        Threads that do it at once share a commit: each sees what those before it did, and is undone by itself when it
+        raises. None returns before all of it is durable. Where that fails, each raises, and nothing of any is held.
+        """
+        ...
+
+
 def in_order(records: Iterable[Record], order: str) -> list[Record]:
     """Records in one of `operations.ORDERS`: the definition that every store's `select` follows."""
 

@@ -2,7 +2,8 @@
 
 Write-ahead log with `synchronous=FULL`: a commit that was acknowledged survives a power cut. Readers never wait for the
 writer and see one moment; several processes may open the same file. The writer's lock is taken at the start of a
-transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster.
+transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster. Threads that write at
+once share a transaction (`sqlite_turns`), and the log is carried into the file beside them (`sqlite_checkpoints`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,10 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-import stat
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
@@ -29,19 +28,22 @@ from recollect.errors import (
     NewerFormatError,
     NotAStoreError,
     ReadOnlyStoreError,
+    RecollectError,
     StoreBusyError,
+    StoreError,
     StoreIOError,
-    StoreMissingError,
     WrongKeyError,
 )
 from recollect.indexes.merkle import PUBLIC_KEY, version_hash
 from recollect.records.record import Record
 from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
-from recollect.stores.sqlite_errors import translated
-from recollect.stores.sqlite_view import SqliteTransaction, SqliteView
+from recollect.stores.sqlite_checkpoints import Checkpointer
+from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
+from recollect.stores.sqlite_file import admit, must_not_write, stands_still
+from recollect.stores.sqlite_transaction import SqliteTransaction
+from recollect.stores.sqlite_turns import Shared, Turn, Turns
+from recollect.stores.sqlite_view import SqliteView
 
-_MAGIC = b"SQLite format 3\0"
-_HEADER_BYTES = 100
 #: So many readers' connections are kept for the next.
 _IDLE = 8
 #: What the modes promise after a power cut (`PRAGMA synchronous`).
@@ -49,15 +51,6 @@ DURABILITY = {
     "full": "FULL",  # every acknowledged commit
     "normal": "NORMAL",  # a consistent store, perhaps without the newest commits
 }
-
-
-@contextmanager
-def _file_errors(path: str) -> Iterator[None]:
-    """The operating system's errors as ours."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreIOError(path, str(error)) from error
 
 
 class SqliteStore:
@@ -92,13 +85,14 @@ class SqliteStore:
         self._durability = durability
         self._pid = os.getpid()
         self._closed = False
-        self._turn = threading.Lock()  # one writer of this process at a time
+        self._turns = Turns()  # one writer of this process at a time
         self._owner = 0  # the thread that writes
+        self._checkpointer = Checkpointer(self.path, self._turns)
         self._idle: list[apsw.Connection] = []
         self._busy_readers = 0
         self._readers_done = threading.Condition()
-        self._write_refused = _must_not_write(self.path, read_only)
-        new = _admit(self.path, create and not self._write_refused)
+        self._write_refused = must_not_write(self.path, read_only)
+        new = admit(self.path, create and not self._write_refused)
         self._writer = self._connect(writing=not self._write_refused)
         try:
             self._begin_life(new)
@@ -111,12 +105,14 @@ class SqliteStore:
     def _connect(self, *, writing: bool) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
         name = self.path
-        if self._write_refused and _stands_still(self.path):
+        if self._write_refused and stands_still(self.path):
             # SQLite would make files beside it, which it cannot here and need not.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
             connection = apsw.Connection(name, flags=flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
+            # One plan for a statement whatever is bound to it; else SQLite parses it anew for each value.
+            connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             if not writing:
                 connection.execute("PRAGMA query_only = 1")
             else:
@@ -132,6 +128,7 @@ class SqliteStore:
                     # In the header before anything else, so that the file is known as ours from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute("PRAGMA journal_mode = WAL")
+                self._checkpointer.attach(self._writer)
             self._make_tables()
             meta = dict(self._writer.execute("SELECT name, value FROM meta"))
         try:
@@ -212,36 +209,108 @@ class SqliteStore:
                 with translated(self.path):
                     connection.execute("ROLLBACK")  # nothing was written; this only ends the view
 
+    def write(self) -> AbstractContextManager[SqliteTransaction]:
+        return self._writing(shares=False)
+
+    def write_shared(self) -> AbstractContextManager[SqliteTransaction]:
+        """Like `write`, for what is short and waits for nobody: threads that do it at once share one durable commit.
+
+        Each has a part of its own in the transaction, which ends well or is undone by itself. None returns before all
+        of it is durable; where that fails, each raises, and nothing of any of them is held.
+        """
+        return self._writing(shares=True)
+
     @contextmanager
-    def write(self) -> Iterator[SqliteTransaction]:
+    def _writing(self, *, shares: bool) -> Iterator[SqliteTransaction]:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
         if self._owner == threading.get_ident():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        if not self._turn.acquire(timeout=self._timeout_s):
-            raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
-        self._owner = threading.get_ident()
+        turn = Turn(shares=shares)
         try:
+            if not self._turns.take(turn, self._timeout_s):
+                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
+            self._owner = threading.get_ident()
             self._check_usable()
-            with translated(self.path):
-                self._writer.execute("BEGIN IMMEDIATE")
-            try:
-                transaction = SqliteTransaction(self._writer, self.path)
-                yield transaction
-                transaction.leave_unnamed_out()
-                transaction.check_open()
-                with translated(self.path):
-                    self._writer.execute("COMMIT")
-            except BaseException:
-                # Some errors (a full disk) make SQLite roll back by itself.
-                if self._writer.in_transaction:
-                    with translated(self.path):
-                        self._writer.execute("ROLLBACK")
-                raise
+            shared = self._entered(turn)
+            transaction = SqliteTransaction(self._writer, self.path)
+            yield transaction
+            transaction.finish()
+            self._left(turn)
+        except BaseException as error:
+            self._undo(turn, error)
+            raise
         finally:
-            self._owner = 0
-            self._turn.release()
+            if turn.held:
+                self._owner = 0
+                self._pass_on(turn)
+        shared.result()
+
+    def _entered(self, turn: Turn) -> Shared:
+        """Begin a transaction, or a part of the one that was handed on."""
+        if turn.shared is None:
+            self._run("BEGIN IMMEDIATE")
+            turn.shared = Shared()
+        else:
+            self._run("SAVEPOINT part")
+            turn.inside = True
+        return turn.shared
+
+    def _left(self, turn: Turn) -> None:
+        """The turn's own part is done; now it depends on the commit."""
+        assert turn.shared is not None
+        if turn.inside:
+            self._run("RELEASE part")
+            turn.inside = False
+        turn.shared.members += 1
+
+    def _run(self, sql: str) -> None:
+        try:
+            self._writer.execute(sql)
+        except SQLITE_ERRORS as error:
+            raise ours(self.path, error) from error
+
+    def _undo(self, turn: Turn, error: BaseException) -> None:
+        """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""
+        if not turn.held or turn.shared is None:
+            return
+        if self._writer.in_transaction:  # some errors (a full disk) have made SQLite roll back by itself
+            if turn.inside:
+                with suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK TO part; RELEASE part")
+                    return
+            elif turn.shared.members:
+                return  # it had not begun its own part, or was done with it
+            with suppress(apsw.Error):
+                self._writer.execute("ROLLBACK")
+        lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit was lost to {error!r}")
+        turn.shared.end(lost)
+
+    def _pass_on(self, turn: Turn) -> None:
+        """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""
+        try:
+            if turn.shared is not None and self._writer.in_transaction and not self._turns.hand_on(turn):
+                self._commit(turn.shared)
+        finally:
+            if turn.held:
+                self._turns.release(turn)
+
+    def _commit(self, shared: Shared) -> None:
+        error: RecollectError | None = None
+        try:
+            self._writer.execute("COMMIT")
+        except SQLITE_ERRORS as raised:
+            error = ours(self.path, raised)
+            error.__cause__ = raised
+        finally:
+            if self._writer.in_transaction:
+                with suppress(apsw.Error):
+                    self._writer.execute("ROLLBACK")
+                error = error or StoreIOError(self.path, "interrupted before the commit")
+            shared.end(error)
+        if error is None:
+            self._checkpointer.committed(self._writer)
 
     # Facts
 
@@ -307,65 +376,18 @@ class SqliteStore:
                 return
             self._closed = True
             self._readers_done.wait_for(lambda: not self._busy_readers)
-        with self._turn:
+        self._checkpointer.close()
+        turn = Turn(shares=False)
+        try:
+            self._turns.take(turn)
             for connection in (*self._idle, self._writer):
                 with suppress(apsw.Error):
                     connection.close()
+        finally:
+            if turn.held:
+                self._turns.release(turn)
 
 
 def _key_check(key: bytes) -> bytes:
     """Eight bytes that tell a wrong key from the right one and nothing else."""
     return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]
-
-
-def _must_not_write(path: str, read_only: bool) -> str:
-    """Why the file must not be written; "" where it may be."""
-    if read_only:
-        return "it was opened for reading only"
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return ""
-    # Root may write anything; a file that nobody may write was marked so for a reason.
-    if stat.S_ISREG(mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
-        return "the file is marked read-only"
-    return ""
-
-
-def _stands_still(path: str) -> bool:
-    """Whether nobody at all can write to the file: its file system is read-only, and no log lies beside it."""
-    try:
-        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    except OSError:
-        return False
-    return read_only and not os.path.exists(path + "-wal")
-
-
-def _admit(path: str, create: bool) -> bool:
-    """Whether the file is new (made here, or empty). Looks at its first bytes without opening it as a database.
-
-    Raises: StoreMissingError, NotAStoreError, StoreIOError.
-    """
-    if os.path.isdir(path):
-        raise NotAStoreError(path, "it is a folder")
-    if not os.path.exists(path):
-        if not os.path.isdir(os.path.dirname(path)):
-            raise StoreMissingError(path, f"the folder {os.path.dirname(path)} does not exist")
-        if not create:
-            raise StoreMissingError(path)
-        with _file_errors(path), suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    if not os.path.isfile(path):
-        raise NotAStoreError(path, "it is not a regular file")
-    with _file_errors(path), Path(path).open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if not header:
-        if not create:
-            raise NotAStoreError(path, "it is empty")
-        return True
-    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise NotAStoreError(path, "it is not an SQLite file")
-    application = int.from_bytes(header[68:72], "big")
-    if application != APPLICATION_ID:
-        raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
-    return False

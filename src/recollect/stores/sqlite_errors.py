@@ -16,10 +16,37 @@ from recollect.errors import (
     DamagedStoreError,
     NotAStoreError,
     ReadOnlyStoreError,
+    RecollectError,
     StoreBusyError,
     StoreFullError,
     StoreIOError,
 )
+
+#: Whoever catches these and raises `ours` of them does what `translated` does, without its cost.
+SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)
+
+
+def ours(path: str, error: Exception) -> RecollectError:
+    """Our error for one of `SQLITE_ERRORS`."""
+    match error:
+        case apsw.BusyError() | apsw.LockedError():
+            return StoreBusyError(path, str(error))
+        case apsw.FullError():
+            return StoreFullError(path, str(error))
+        case apsw.NotADBError() | apsw.FormatError():
+            return NotAStoreError(path, str(error))
+        case apsw.CorruptError() | UnicodeDecodeError():  # a text of ours is valid UTF-8
+            return DamagedStoreError(path, str(error))
+        case apsw.ReadOnlyError():
+            return ReadOnlyStoreError(path, str(error))
+        case apsw.IOError() | apsw.CantOpenError() | apsw.PermissionsError():
+            return StoreIOError(path, str(error))
+        case apsw.ConnectionClosedError():
+            return ClosedError("the memory")
+        case apsw.SQLError() | apsw.MismatchError() | apsw.ConstraintError() | apsw.SchemaChangeError():
+            # Our own statements are right on our own tables, so the tables are not ours any more.
+            return DamagedStoreError(path, str(error))
+    return StoreIOError(path, str(error))
 
 
 @contextmanager
@@ -27,22 +54,5 @@ def translated(path: str) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
-    except (apsw.BusyError, apsw.LockedError) as error:
-        raise StoreBusyError(path, str(error)) from error
-    except apsw.FullError as error:
-        raise StoreFullError(path, str(error)) from error
-    except (apsw.NotADBError, apsw.FormatError) as error:
-        raise NotAStoreError(path, str(error)) from error
-    except (apsw.CorruptError, UnicodeDecodeError) as error:  # a text of ours is valid UTF-8
-        raise DamagedStoreError(path, str(error)) from error
-    except apsw.ReadOnlyError as error:
-        raise ReadOnlyStoreError(path, str(error)) from error
-    except (apsw.IOError, apsw.CantOpenError, apsw.PermissionsError) as error:
-        raise StoreIOError(path, str(error)) from error
-    except apsw.ConnectionClosedError as error:
-        raise ClosedError("the memory") from error
-    except (apsw.SQLError, apsw.MismatchError, apsw.ConstraintError, apsw.SchemaChangeError) as error:
-        # Our own statements are right on our own tables, so the tables are not ours any more.
-        raise DamagedStoreError(path, str(error)) from error
-    except apsw.Error as error:
-        raise StoreIOError(path, str(error)) from error
+    except SQLITE_ERRORS as error:
+        raise ours(path, error) from error

@@ -1,25 +1,23 @@
-"""What is read and written inside a transaction of the SQLite store: views, and the writer's transaction.
+"""What is read of the SQLite store: a view of one moment, inside a transaction that `stores.sqlite` has opened.
 
-Errors of SQLite pass through here; `stores.sqlite`, which opens the transactions, turns them into ours.
+A view is asked for the same line again and again, so it remembers the line's numbers and its head.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
-from recollect.errors import DamagedStoreError, StoreIOError
+from recollect.errors import DamagedStoreError
 from recollect.filters.tree import Filter
 from recollect.indexes.merkle import Root
-from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, check_seq, tally_of
-from recollect.stores.schema import COPIED
+from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
 from recollect.stores.sql_filters import bounds, selective
-from recollect.stores.sqlite_errors import translated
+from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
 
 _ORDER_BY = {
     "newest": "h.time DESC, h.position DESC, h.id",
@@ -28,42 +26,59 @@ _ORDER_BY = {
     "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time, h.id",
     "id": "h.id",
 }
-_PUT_HEAD = (
-    f"INSERT INTO heads (branch, id, version, {', '.join(COPIED)}, time, importance, expires) "
-    f"VALUES ({', '.join('?' * (len(COPIED) + 6))}) ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
-    + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
-)
+
+
+class Numbers(NamedTuple):
+    """The numbers of a line's branch and of its namespace."""
+
+    branch: int
+    namespace: int
 
 
 class SqliteView:
     def __init__(self, connection: apsw.Connection, path: str) -> None:
         self._execute = connection.execute
         self._path = path
-        self._branches: dict[Line, int | None] = {}
+        self._numbers: dict[Line, Numbers | None] = {}
+        self._heads: dict[Line, Head] = {}
 
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """Run a statement. The columns of its rows have the types that schema.TABLES (STRICT) gives them."""
-        with translated(self._path):
+        """Run a statement that reads what the tables hold."""
+        return self._rows(sql, parameters)
+
+    def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement. Their columns have the types that schema.TABLES (STRICT) gives them."""
+        try:
             rows: Any = self._execute(sql, parameters)
-        return self._translated(rows)
+            yield from rows  # later rows can fail like the first
+        except SQLITE_ERRORS as error:
+            raise ours(self._path, error) from error
 
-    def _translated(self, rows: Iterator[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-        """The rows of a statement; later rows can fail like the first."""
-        with translated(self._path):
-            yield from rows
+    def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The first row of a statement."""
+        try:
+            row: tuple[Any, ...] | None = next(self._execute(sql, parameters), None)
+        except SQLITE_ERRORS as error:
+            raise ours(self._path, error) from error
+        return row
 
-    def _branch(self, line: Line) -> int | None:
-        if line not in self._branches:
-            self._branches[line] = self._value(
-                "SELECT b.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
+    def _value(self, sql: str, parameters: tuple[Any, ...]) -> Any:
+        row = self._row(sql, parameters)
+        return row[0] if row else None
+
+    def _of(self, line: Line) -> Numbers | None:
+        if line not in self._numbers:
+            row = self._row(
+                "SELECT b.number, n.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
                 "WHERE n.name = ? AND b.name = ?",
                 line,
             )
-        return self._branches[line]
+            self._numbers[line] = Numbers(*row) if row else None
+        return self._numbers[line]
 
-    def _value(self, sql: str, parameters: tuple[Any, ...]) -> Any:
-        row = next(self._sql(sql, parameters), None)
-        return row[0] if row else None
+    def _branch(self, line: Line) -> int | None:
+        numbers = self._of(line)
+        return numbers.branch if numbers else None
 
     def lines(self) -> list[Line]:
         rows = self._sql(
@@ -73,30 +88,25 @@ class SqliteView:
         return [Line(*row) for row in rows]
 
     def head(self, line: Line) -> Head:
-        row = next(
-            self._sql(
-                "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1",
-                (self._branch(line),),
-            ),
-            None,
-        )
-        return Head(row[0], Root(row[1], row[2]), row[3]) if row else Head()
+        branch = self._branch(line)
+        if line not in self._heads:
+            row = self._row(
+                "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1", (branch,)
+            )
+            self._heads[line] = Head(row[0], Root(row[1], row[2]), row[3]) if row else Head()
+        return self._heads[line]
 
     def get(self, line: Line, record_id: str) -> Stored | None:
-        row = next(
-            self._sql(
-                "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
-                "WHERE h.branch = ? AND h.id = ?",
-                (self._branch(line), record_id),
-            ),
-            None,
+        row = self._row(
+            "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ? AND h.id = ?",
+            (self._branch(line), record_id),
         )
         return Stored(*row) if row else None
 
     def known(self, line: Line, record_id: str) -> bool:
         sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
-        # Within a transaction, what was put but not yet committed is known too.
-        return bool(self._value(sql, (self._branch(line), record_id)) or self.get(line, record_id))
+        return self._row(sql, (self._branch(line), record_id)) is not None
 
     def select(
         self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
@@ -185,7 +195,7 @@ class SqliteView:
         return found
 
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
-        rows = self._sql(
+        rows = self._rows(
             "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY h.id",
             (self._branch(line), conversation, position),
@@ -194,7 +204,7 @@ class SqliteView:
 
     def due(self, line: Line, now: int, limit: int) -> list[str]:
         sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
-        return [row[0] for row in self._sql(sql, (self._branch(line), now, limit))]
+        return [row[0] for row in self._rows(sql, (self._branch(line), now, limit))]
 
     def changed(self, line: Line, since: int) -> list[str]:
         rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
@@ -219,7 +229,7 @@ class SqliteView:
                 namespace=line.namespace,
                 branch=line.branch,
                 seq=seq,
-                parents=_parents(line, seq, parents),
+                parents=usual_parents(line, seq) if parents is None else _parents(parents),
                 micros=time,
                 actor=actor,
                 reason=reason,
@@ -234,106 +244,10 @@ class SqliteView:
         return bytes(body)
 
 
-class SqliteTransaction(SqliteView):
-    def __init__(self, connection: apsw.Connection, path: str) -> None:
-        super().__init__(connection, path)
-        self._connection = connection
-        self._unnamed: dict[tuple[str, bytes | None], int] = {}  # versions that were put and that no commit names yet
-
-    def check_open(self) -> None:
-        """Raises: StoreIOError where an error has made SQLite undo the transaction: what came now would stand alone."""
-        if not self._connection.in_transaction:
-            raise StoreIOError(self._path, "the transaction was undone by an error before")
-
-    def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        self.check_open()
-        return super()._sql(sql, parameters)
-
-    def _own(self, line: Line) -> int:
-        """The number of the line's branch, made where it is the first write to it."""
-        branch = self._branch(line)
-        if branch is None:
-            self._sql("INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING", (line.namespace,))
-            self._sql(
-                "INSERT INTO branches (namespace, name) SELECT number, ? FROM namespaces WHERE name = ?",
-                (line.branch, line.namespace),
-            )
-            del self._branches[line]
-            branch = self._branch(line)
-        assert branch is not None
-        return branch
-
-    def put(self, line: Line, record: Record, stored: Stored) -> None:
-        branch = self._own(line)
-        namespace = self._value("SELECT namespace FROM branches WHERE number = ?", (branch,))
-        version = self._value(
-            "SELECT number FROM versions WHERE namespace = ? AND hash = ?", (namespace, stored.version)
-        )
-        if version is None:
-            self._sql(
-                "INSERT INTO versions (namespace, hash, payload) VALUES (?, ?, ?)",
-                (namespace, stored.version, stored.payload),
-            )
-            version = self._connection.last_insert_rowid()
-            self._unnamed[line.namespace, stored.version] = version
-        self._sql(
-            _PUT_HEAD,
-            (
-                branch,
-                record.id,
-                version,
-                *(getattr(record, name) for name in COPIED),
-                None if record.time is None else microseconds(record.time),
-                record.importance,
-                None if record.expires is None else microseconds(record.expires),
-            ),
-        )
-
-    def drop(self, line: Line, record_id: str) -> None:
-        self._sql("DELETE FROM heads WHERE branch = ? AND id = ?", (self._own(line), record_id))
-
-    def add_node(self, body: bytes) -> int:
-        self._sql("INSERT INTO nodes (body) VALUES (?)", (body,))
-        return self._connection.last_insert_rowid()
-
-    def append(self, commit: Commit) -> None:
-        line = Line(commit.namespace, commit.branch)
-        check_seq(commit, self.head(line))
-        branch = self._own(line)
-        usual = _parents(line, commit.seq, None)
-        self._sql(
-            "INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                branch,
-                commit.seq,
-                None if commit.parents == usual else json.dumps(commit.parents),
-                commit.micros,
-                commit.actor,
-                commit.reason,
-                commit.root.hash,
-                commit.root.place,
-            ),
-        )
-        with translated(self._path):
-            self._connection.executemany(
-                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(branch, commit.seq, place, *change) for place, change in enumerate(commit.changes)],
-            )
-        for change in commit.changes:
-            self._unnamed.pop((commit.namespace, change.after), None)
-
-    def leave_unnamed_out(self) -> None:
-        """Keep no version that was written over, or dropped again, before a commit named it."""
-        for number in self._unnamed.values():
-            self._sql("DELETE FROM versions WHERE number = ?", (number,))
-
-    def set_meta(self, name: str, value: str) -> None:
-        self._sql(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", (name, value)
-        )
-
-
-def _parents(line: Line, seq: int, stored: str | None) -> tuple[tuple[str, int], ...]:
-    if stored is not None:
-        return tuple((branch, number) for branch, number in json.loads(stored))
+def usual_parents(line: Line, seq: int) -> tuple[tuple[str, int], ...]:
+    """The parents of a commit that simply follows the one before: those are not written down."""
     return ((line.branch, seq - 1),) if seq > 1 else ()
+
+
+def _parents(written: str) -> tuple[tuple[str, int], ...]:
+    return tuple((branch, number) for branch, number in json.loads(written))

@@ -333,6 +333,54 @@ class StoreContract:
             for record in (passing, gone):
                 assert view.payload(LINE, stored(record, store.key).version) is None
 
+    def test_what_is_read_between_writes_does_not_change_what_is_kept(self, store: Store) -> None:
+        long = "long " * 20_000
+        texts = {text: note("a", text) for text in ("held", "passing", "passing again", "named", "final", long)}
+        versions = {text: stored(record, store.key) for text, record in texts.items()}
+        write(store, [texts["held"]])
+        with store.write() as transaction:
+            for text in ("passing", "held", long, "passing again"):
+                transaction.put(LINE, texts[text], versions[text])
+                assert list(transaction.select(LINE, f.everything(), now=NOW)) == [texts[text]]
+                assert transaction.payload(LINE, versions[text].version) == versions[text].payload
+            write_into(transaction, store.key, [texts["named"]])
+            write_into(transaction, store.key, [texts["final"]])
+            assert [commit.seq for commit in transaction.commits(LINE)] == [1, 2, 3]
+        with store.read() as view:
+            kept = {text for text, version in versions.items() if view.payload(LINE, version.version) is not None}
+            assert kept == {"held", "named", "final"}
+            assert list(view.select(LINE, f.everything(), now=NOW)) == [texts["final"]]
+
+    def test_places_are_known_while_turns_come_go_and_move_in_one_transaction(self, store: Store) -> None:
+        def turn(record_id: str, position: int, conversation: str = "c") -> Record:
+            return note(record_id, conversation=conversation, position=position)
+
+        write(store, [turn("a", 0), turn("b", 1), turn("z", 5, "d")])
+        with store.write() as transaction:
+
+            def put(record: Record) -> tuple[int | None, int | None]:
+                transaction.get(LINE, record.id)
+                transaction.put(LINE, record, stored(record, store.key))
+                return last()
+
+            def last() -> tuple[int | None, int | None]:
+                return transaction.last_position(LINE, "c"), transaction.last_position(LINE, "d")
+
+            assert last() == (1, 5)
+            assert put(turn("c", 2)) == (2, 5)
+            assert put(turn("e", 1)) == (2, 5)
+            assert put(turn("c", 6, "d")) == (1, 6)
+            transaction.drop(LINE, "c")
+            assert last() == (1, 5)
+            assert put(turn("c", 9)) == (9, 5)
+            assert [Record.load(each.payload).id for each in transaction.turns_at(LINE, "c", 1)] == ["b", "e"]
+            assert put(turn("b", 3)) == (9, 5)
+            assert [Record.load(each.payload).id for each in transaction.turns_at(LINE, "c", 1)] == ["e"]
+            held = dict(transaction.versions(LINE))
+            assert set(held) == {"a", "b", "c", "e", "z"}
+            assert last() == (9, 5)
+            write_into(transaction, store.key, [])
+
     def test_pages_are_kept_and_the_trie_holds_what_is_held(self, store: Store) -> None:
         held = {f"id {number}": note(f"id {number}", f"text {number}") for number in range(50)}
         for record in held.values():

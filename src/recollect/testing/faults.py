@@ -33,9 +33,15 @@ class SteppedStore:
     def read(self) -> AbstractContextManager[View]:
         return self.inner.read()
 
+    def write(self) -> AbstractContextManager[Transaction]:
+        return self._stepped(self.inner.write)
+
+    def write_shared(self) -> AbstractContextManager[Transaction]:
+        return self._stepped(getattr(self.inner, "write_shared", self.inner.write))
+
     @contextmanager
-    def write(self) -> Iterator[Transaction]:
-        with self.inner.write() as transaction:
+    def _stepped(self, write: Callable[[], AbstractContextManager[Transaction]]) -> Iterator[Transaction]:
+        with write() as transaction:
             stepped: Any = _Stepped(transaction, self)
             yield stepped
             self.step("commit")

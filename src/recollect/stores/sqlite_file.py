@@ -1,0 +1,77 @@
+"""Whether a file may be opened as a store, told by its first bytes and its rights, before SQLite sees it."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from recollect.errors import NotAStoreError, StoreIOError, StoreMissingError
+from recollect.stores.schema import APPLICATION_ID
+
+_MAGIC = b"SQLite format 3\0"
+_HEADER_BYTES = 100
+
+
+@contextmanager
+def _file_errors(path: str) -> Iterator[None]:
+    """The operating system's errors as ours."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreIOError(path, str(error)) from error
+
+
+def must_not_write(path: str, read_only: bool) -> str:
+    """Why the file must not be written; "" where it may be."""
+    if read_only:
+        return "it was opened for reading only"
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return ""
+    # Root may write anything; a file that nobody may write was marked so for a reason.
+    if stat.S_ISREG(mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
+        return "the file is marked read-only"
+    return ""
+
+
+def stands_still(path: str) -> bool:
+    """Whether nobody at all can write to the file: its file system is read-only, and no log lies beside it."""
+    try:
+        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+    return read_only and not os.path.exists(path + "-wal")
+
+
+def admit(path: str, create: bool) -> bool:
+    """Whether the file is new (made here, or empty). Looks at its first bytes without opening it as a database.
+
+    Raises: StoreMissingError, NotAStoreError, StoreIOError.
+    """
+    if os.path.isdir(path):
+        raise NotAStoreError(path, "it is a folder")
+    if not os.path.exists(path):
+        if not os.path.isdir(os.path.dirname(path)):
+            raise StoreMissingError(path, f"the folder {os.path.dirname(path)} does not exist")
+        if not create:
+            raise StoreMissingError(path)
+        with _file_errors(path), suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    if not os.path.isfile(path):
+        raise NotAStoreError(path, "it is not a regular file")
+    with _file_errors(path), Path(path).open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header:
+        if not create:
+            raise NotAStoreError(path, "it is empty")
+        return True
+    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+        raise NotAStoreError(path, "it is not an SQLite file")
+    application = int.from_bytes(header[68:72], "big")
+    if application != APPLICATION_ID:
+        raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
+    return False

@@ -1,0 +1,302 @@
+"""Threads that write at once share a durable commit, and nothing else: each has its own commit, and its own errors."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+import pytest
+
+import recollect
+from recollect.errors import (
+    ClosedError,
+    ConflictError,
+    DamagedStoreError,
+    InvalidRecordError,
+    StoreFullError,
+    UnknownRecordError,
+)
+from recollect.indexes.merkle import root_of
+from recollect.memory import Memory
+from recollect.operations import ABSENT, Forget, Operation, Remember, Update
+from recollect.stores.base import Line
+from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite_turns import MOST
+from recollect.testing import memory_on
+from recollect.testing.faults import SteppedStore
+
+LINE = Line("default")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "shared.db", timeout_s=600)
+    yield store
+    store.close()
+
+
+class Told:
+    """What threads were given back, by their names: a result, or an error."""
+
+    def __init__(self) -> None:
+        self.given: dict[str, object] = {}
+        self.threads: list[threading.Thread] = []
+
+    def tell(self, store: SqliteStore, name: str, call: Callable[[], object]) -> None:
+        """Let a thread do the call, which is behind those before it by the time that this returns."""
+
+        def run() -> None:
+            try:
+                self.given[name] = call()
+            except BaseException as error:  # noqa: BLE001 - it is looked at below
+                self.given[name] = error
+
+        waiting = store._turns.waiting
+        thread = threading.Thread(target=run, name=name)
+        self.threads.append(thread)
+        thread.start()
+        while store._turns.waiting == waiting and thread.is_alive():
+            os.sched_yield()
+
+    def join(self) -> dict[str, object]:
+        for thread in self.threads:
+            thread.join()
+        return self.given
+
+
+@contextmanager
+def at_once(store: SqliteStore) -> Iterator[Told]:
+    """Calls that all wait when the first of them begins."""
+    told = Told()
+    with store.write():
+        yield told
+    told.join()
+
+
+def together(store: SqliteStore, memory: Memory, operations: dict[str, Operation]) -> dict[str, object]:
+    """Do the operations at once, each in a thread of its own, its name the actor."""
+    with at_once(store) as told:
+        for name, operation in operations.items():
+            told.tell(store, name, lambda operation=operation, name=name: memory.execute(operation, actor=name))  # type: ignore[misc]
+    return told.given
+
+
+@contextmanager
+def counted(store: SqliteStore) -> Iterator[list[str]]:
+    """The COMMIT statements that the writer runs."""
+    found: list[str] = []
+
+    def note(event: dict[str, object]) -> None:
+        if str(event["sql"]).startswith("COMMIT"):
+            found.append(str(event["sql"]))
+
+    store._writer.trace_v2(apsw.SQLITE_TRACE_STMT, note)
+    yield found
+    store._writer.trace_v2(0, None)
+
+
+def well(memory: Memory) -> bool:
+    """The log has no gaps, every root is that of what was held then, and nothing is wrong."""
+    held: dict[str, bytes] = {}
+    for seq, commit in enumerate(memory.changes(), 1):
+        for change in commit.changes:
+            assert held.pop(change.id, None) == change.before
+            if change.after is not None:
+                held[change.id] = change.after
+        assert (commit.seq, commit.root.hash) == (seq, root_of(held))
+    return memory.check() == []
+
+
+def facts(count: int) -> dict[str, Operation]:
+    return {f"thread {number}": Remember(content=f"fact {number}") for number in range(count)}
+
+
+def test_threads_share_a_commit_and_each_has_its_own_seq_root_and_actor(store: SqliteStore) -> None:
+    memory = memory_on(store)
+    with counted(store) as commits:
+        together(store, memory, facts(8))
+    assert len(commits) == 2  # of the one that held them up, which was empty, and of the eight
+    assert [commit.actor for commit in memory.changes()] == [f"thread {number}" for number in range(8)]
+    assert [len(commit.changes) for commit in memory.changes()] == [1] * 8
+    assert well(memory)
+
+
+def test_without_sharing_each_has_a_sync_of_its_own(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "write_shared", store.write)
+    memory = memory_on(store)
+    with counted(store) as commits:
+        together(store, memory, facts(8))
+    assert len(commits) == 1 + 8
+    assert well(memory)
+
+
+def test_one_thread_alone_commits_each_call(store: SqliteStore) -> None:
+    memory = memory_on(store)
+    with counted(store) as commits:
+        for number in range(3):
+            memory.remember(f"fact {number}")
+    assert len(commits) == 3
+
+
+def test_no_more_than_so_many_share(store: SqliteStore) -> None:
+    memory = memory_on(store)
+    with counted(store) as commits:
+        given = together(store, memory, facts(MOST + 3))
+    assert len(commits) == 1 + 2
+    assert len(given) == memory.count() == MOST + 3
+    assert well(memory)
+
+
+def test_a_call_that_is_refused_changes_nothing_for_those_beside_it(store: SqliteStore) -> None:
+    memory = memory_on(store)
+    held = memory.remember("held", id="held")
+    given = together(
+        store,
+        memory,
+        {
+            "first": Remember(content="first", id="first"),
+            "taken": Remember(content="other", id="held", expect=ABSENT),
+            "update": Update(id="held", changes={"importance": 0.5}, expect=held.hash),
+            "late": Update(id="held", changes={"importance": 0.9}, expect=held.hash),
+            "sees": Update(id="first", changes={"content": "first, seen by the same commit"}),
+            "unknown": Forget(id="nobody"),
+            "invalid": Remember(content="x", fields={"importance": 7}),
+            "last": Forget(id="first"),
+        },
+    )
+    errors = {name: type(each) for name, each in given.items() if isinstance(each, BaseException)}
+    assert errors == {
+        "taken": ConflictError,
+        "late": ConflictError,
+        "unknown": UnknownRecordError,
+        "invalid": InvalidRecordError,
+    }
+    assert [commit.actor for commit in memory.changes(since=1)] == ["first", "update", "sees", "last"]
+    assert {record.id: record.importance for record in memory.find()} == {"held": 0.5}
+    assert well(memory)
+
+
+def test_nobody_else_sees_a_shared_transaction_before_it_is_committed(store: SqliteStore) -> None:
+    seen: list[int] = []
+
+    def on_step(_number: int, name: str) -> None:
+        if name == "commit":
+            with store.read() as view:
+                seen.append(view.head(LINE).seq)
+
+    memory = memory_on(SteppedStore(store, on_step))
+    with at_once(store) as told:
+        for number in range(4):
+            told.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
+    assert seen == [0, 0, 0, 0]
+    assert memory.seq == 4
+
+
+@pytest.mark.parametrize("error", [StoreFullError("x", "injected"), KeyboardInterrupt(), ZeroDivisionError()])
+@pytest.mark.parametrize("step", ["put", "append", "commit"])
+@pytest.mark.parametrize("place", [0, 2, 4])
+def test_a_fault_in_one_part_undoes_that_part_alone(
+    store: SqliteStore, error: BaseException, step: str, place: int
+) -> None:
+    def on_step(_number: int, name: str) -> None:
+        if name == step and threading.current_thread().name == f"thread {place}":
+            raise error
+
+    memory = memory_on(SteppedStore(store, on_step))
+    given = together(store, memory, facts(5))
+    assert {name for name, each in given.items() if each is error} == {f"thread {place}"}
+    assert memory.seq == memory.count() == 4
+    assert well(memory)
+    memory.remember("and it goes on")
+    assert memory.seq == 5
+    assert well(memory)
+
+
+def test_where_the_commit_fails_nobody_is_told_otherwise_and_nothing_is_held(store: SqliteStore) -> None:
+    memory = memory_on(store)
+    memory.remember("held")
+    before = memory.root
+    with at_once(store) as told:
+        for number in range(5):
+            told.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
+        first = iter([False])  # the one that holds them up
+        store._writer.set_commit_hook(lambda: next(first, True))
+    errors = list(told.given.values())
+    assert [type(error) for error in errors] == [DamagedStoreError] * 5
+    assert len({id(error) for error in errors}) == 5
+    assert (memory.root, memory.seq, memory.count()) == (before, 1, 1)
+    store._writer.set_commit_hook(None)
+    assert not any(isinstance(each, BaseException) for each in together(store, memory, facts(5)).values())
+    assert memory.seq == 6
+    assert well(memory)
+
+
+def test_a_disk_that_fills_in_a_part_is_told_to_all_who_lose_by_it(store: SqliteStore) -> None:
+    """SQLite undoes the whole transaction then, with what the others wrote in it."""
+    memory = memory_on(store)
+    memory.remember("held")
+    pages = next(iter(store._writer.execute("PRAGMA page_count")))[0]
+    store._writer.execute(f"PRAGMA max_page_count = {pages + 12}")
+    given = together(
+        store,
+        memory,
+        {
+            "before": Remember(content="before"),
+            "big": Remember(content="big " * 50_000),
+            "after": Remember(content="after"),
+        },
+    )
+    assert isinstance(given["big"], StoreFullError)
+    told = {name for name, each in given.items() if not isinstance(each, BaseException)}
+    lost = {name: type(each) for name, each in given.items() if isinstance(each, BaseException)}
+    assert {record.content for record in memory.find()} == {"held", *told}
+    assert set(lost.values()) == {StoreFullError}
+    assert "after" in told
+    assert well(memory)
+
+
+def test_what_a_caller_may_hold_up_is_not_begun_before_the_others_are_told(store: SqliteStore) -> None:
+    """A batch whose block waits for a thread that wrote before it: sharing one commit, both would wait for ever."""
+    memory = memory_on(store)
+    wrote = threading.Event()
+
+    def remember() -> None:
+        memory.remember("before the batch")
+        wrote.set()
+
+    def batch() -> bool:
+        with memory.batch() as batch:
+            batch.remember("in the batch")
+            return wrote.wait(600)
+
+    def update() -> object:
+        return memory.update("held", lambda record: record.changed(pinned=wrote.wait(600)))
+
+    memory.remember("held", id="held")
+    with at_once(store) as told:
+        told.tell(store, "remember", remember)
+        told.tell(store, "batch", batch)
+        told.tell(store, "update", update)
+    assert told.given["batch"] is True
+    assert [len(commit.changes) for commit in memory.changes()] == [1] * 4
+    assert well(memory)
+
+
+def test_those_who_wait_when_the_store_is_closed_are_told_and_what_was_told_is_held(tmp_path: Path) -> None:
+    path = tmp_path / "closed.db"
+    store = SqliteStore(path, timeout_s=600)
+    memory = memory_on(store)
+    with at_once(store) as told:
+        told.tell(store, "first", lambda: memory.remember("first"))
+        told.tell(store, "close", memory.close)
+        while not store._closed:
+            os.sched_yield()
+    assert isinstance(told.given["first"], ClosedError)
+    assert told.given["close"] is None
+    with recollect.open(path) as again:
+        assert again.count() == 0
+        assert again.check() == []
