@@ -6,6 +6,7 @@ every document an integer share; the score is their sum. A filter decides which 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
@@ -67,8 +68,10 @@ def recall(
     dense, note = (None, "") if asking is None else asking.score(line, words.table)
     scores = score(question, words, dense)
     where = AllOf.of(scope.filter, operation.where)
-    narrowed = None if isinstance(operation.where, Everything) else moment.narrowed(line, operation.where)
-    totals = scores.totals
+    totals, narrowed, most = scores.totals, None, 0
+    if not isinstance(operation.where, Everything):
+        most = _worth_preselecting(words.table.live_count, operation.k)
+        narrowed = moment.narrowed(line, operation.where, most)
     if narrowed is not None:
         totals = totals * words.table.mask(narrowed)[scores.numbers]
     records = Records(moment, line, words.table)
@@ -91,7 +94,8 @@ def recall(
         question.asked,
         scores.mass * 2 / 5 / ONE,
         int(np.count_nonzero(scores.totals)),
-        narrowed is not None,
+        None if narrowed is None else len(narrowed),
+        most,
         (note,) if note else (),
         None if asking is None or scope.fixed else asking.reached(moment, line),
         scores.asked.kernels.name,
@@ -138,18 +142,26 @@ class Records:
     def _of(self, numbers: Sequence[int]) -> list[Record]:
         memo: dict[int, Record] = self._table.rows.memo
         found = {number: memo[number] for number in numbers if number in memo}
-        for number in numbers:
-            if number not in found:
-                memo[number] = found[number] = self._read(self._table.id(number))
+        missing = {number: self._table.id(number) for number in numbers if number not in found}
+        stored = self._moment.several(self._line, list(missing.values())) if missing else {}
+        for number, record_id in missing.items():
+            if (
+                record_id not in stored
+            ):
+                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
+            memo[number] = found[number] = Record.load(stored[record_id].payload)
         while len(memo) > MEMO:
             memo.pop(next(iter(memo), NONE), None)  # another thread may have been faster
         return [found[number] for number in numbers]
 
-    def _read(self, record_id: str) -> Record:
-        stored = self._moment.get(self._line, record_id)
-        if stored is None:  # the index and the moment belong together, so the tables are not what they were
-            raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
-        return Record.load(stored.payload)
+
+def _worth_preselecting(records: int, k: int) -> int:
+    """Up to how many records that a filter may pass it is cheaper to find them first than to ask hit after hit.
+
+    To find a share s of n records first costs s n look-ups in the index. To go down the ranking until k pass costs the
+    reading of about k / s records, each some seven times as much. Both cost the same where (s n)^2 = 7 n k.
+    """
+    return math.isqrt(7 * records * k)
 
 
 def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:

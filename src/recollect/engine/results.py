@@ -134,7 +134,9 @@ class Plan:
     terms     what was asked for, stand-ins for unknown words included
     weight    what the question weighs: the sum of its terms' IDF, each as often as it was asked
     passed    how many records were scored above 0 before the filter
-    narrowed  whether an index of the store preselected records for the filter
+    narrowed  how many records an index of the store preselected for the filter; None where hits are asked one by one,
+              because no index helps or it was estimated to be cheaper
+    narrowed_up_to  up to how many records that estimate prefers to preselect them
     notes     what kept a signal from acting, in words
     vectors   the seq up to which every text has a vector; None where no embedder answered
     kernels   what walked the postings, "numpy" or "numba"; they give the same bits
@@ -145,7 +147,8 @@ class Plan:
     terms: tuple[QueryTerm, ...]
     weight: float
     passed: int
-    narrowed: bool
+    narrowed: int | None
+    narrowed_up_to: int
     notes: tuple[str, ...] = ()
     vectors: int | None = None
     kernels: str = "numpy"

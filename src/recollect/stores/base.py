@@ -10,7 +10,7 @@ store's, so that every store holds the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -136,6 +136,10 @@ class View(Protocol):
         """The version that is live now, expired or not. Cost: O(log n)."""
         ...
 
+    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
+        """`get` for some ids at once: those that are live, by id. Cost: O(log n) each."""
+        ...
+
     def known(self, line: Line, record_id: str) -> bool:
         """Whether the id was ever held: it is live, or a commit names it. Cost: O(log n)."""
         ...
@@ -162,8 +166,11 @@ class View(Protocol):
         """The canonical bytes of a version that was ever held; None where it never was, or is erased."""
         ...
 
-    def narrowed(self, line: Line, where: Filter) -> list[str] | None:
-        """The ids of a set, found through an index, that includes every live record that matches; None for no such."""
+    def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
+        """The ids of a set, found through an index, that includes every live record that matches.
+
+        None where no index finds it, or it would have more than `most`.
+        """
         ...
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
@@ -141,6 +141,10 @@ class _MemoryView:
         held = self._ledger(line).live.get(record_id)
         return held[0] if held else None
 
+    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
+        found = ((record_id, self.get(line, record_id)) for record_id in record_ids)
+        return {record_id: stored for record_id, stored in found if stored is not None}
+
     def known(self, line: Line, record_id: str) -> bool:
         return record_id in self._ledger(line).known
 
@@ -160,7 +164,7 @@ class _MemoryView:
     def payload(self, line: Line, version: bytes) -> bytes | None:
         return self._ledger(line).versions.get(version)
 
-    def narrowed(self, line: Line, where: Filter) -> list[str] | None:
+    def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
         return None
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:

@@ -96,6 +96,10 @@ class SqliteTransaction(SqliteView):
             self._heads[line] = Head(row[2], Root(row[3], row[4]), row[5]) if row and row[2] else Head()
         return self._numbers[line]
 
+    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
+        found = ((record_id, self.get(line, record_id)) for record_id in record_ids)  # what is staged too
+        return {record_id: stored for record_id, stored in found if stored is not None}
+
     def get(self, line: Line, record_id: str) -> Stored | None:
         key = (self._branch(line), record_id)
         if key in self._puts:

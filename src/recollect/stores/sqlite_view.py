@@ -6,7 +6,7 @@ A view is asked for the same line again and again, so it remembers the line's nu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -26,6 +26,9 @@ _ORDER_BY = {
     "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time, h.id",
     "id": "h.id",
 }
+
+#: So many ids are asked for in one statement.
+_AT_ONCE = 100
 
 
 class Numbers(NamedTuple):
@@ -104,6 +107,18 @@ class SqliteView:
         )
         return Stored(*row) if row else None
 
+    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
+        branch, out = self._branch(line), {}
+        for begin in range(0, len(record_ids), _AT_ONCE):
+            ids = tuple(record_ids[begin : begin + _AT_ONCE])
+            sql = (
+                "SELECT h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+                f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
+            )
+            for record_id, digest, payload in self._sql(sql, (branch, *ids)):
+                out[record_id] = Stored(digest, payload)
+        return out
+
     def known(self, line: Line, record_id: str) -> bool:
         sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
         return self._row(sql, (self._branch(line), record_id)) is not None
@@ -172,12 +187,13 @@ class SqliteView:
         )
         return found
 
-    def narrowed(self, line: Line, where: Filter) -> list[str] | None:
+    def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
         if not selective(where):
             return None
         upper = bounds(where).upper
-        sql = f"SELECT h.id FROM heads h WHERE h.branch = ? AND {upper.text}"
-        return [row[0] for row in self._sql(sql, (self._branch(line), *upper.parameters))]
+        sql = f"SELECT h.id FROM heads h WHERE h.branch = ? AND {upper.text} LIMIT ?"
+        ids = [row[0] for row in self._sql(sql, (self._branch(line), *upper.parameters, most + 1))]
+        return ids if len(ids) <= most else None
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
         rows = self._sql(
