@@ -145,9 +145,7 @@ class Records:
         missing = {number: self._table.id(number) for number in numbers if number not in found}
         stored = self._moment.several(self._line, list(missing.values())) if missing else {}
         for number, record_id in missing.items():
-            if (
-                record_id not in stored
-            ):
+            if record_id not in stored:
                 raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
             memo[number] = found[number] = Record.load(stored[record_id].payload)
         while len(memo) > MEMO:

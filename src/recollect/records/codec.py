@@ -101,18 +101,20 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     """
     fields: dict[str, Any] = {}
     unknown: list[RawField] = []
-    at, previous = 0, 0
-    while at < len(data):
+    at, previous, size = 0, 0, len(data)
+    while at < size:
         start = at
-        number, at = read_varint(data, at)
+        # Nearly every number takes one byte, which is read here without a call.
+        number, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at)
         if number <= previous:
             raise CodecError("field numbers do not rise", start)
         previous = number
-        if at >= len(data):
+        if at >= size:
             raise CodecError("a field is cut off", at)
         kind = data[at]
-        length, at = read_varint(data, at + 1)
-        if at + length > len(data):
+        at += 1
+        length, at = (data[at], at + 1) if at < size and data[at] < 0x80 else read_varint(data, at)
+        if at + length > size:
             raise CodecError("a value is cut off", at)
         raw = data[at : at + length]
         known = _BY_NUMBER.get(number)

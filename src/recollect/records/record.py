@@ -351,9 +351,9 @@ class Record:
         elif "data" in values:
             values["content"] = values.pop("data")
         record = object.__new__(cls)
-        for name, default in _DEFAULTS:
-            object.__setattr__(record, name, values.get(name, default))
-        object.__setattr__(record, "metadata", values.get("metadata", _NO_METADATA))
+        get = values.get
+        for fill, name, default in _LOADED:
+            fill(record, get(name, default))
         object.__setattr__(record, "unknown", unknown)
         object.__setattr__(record, "_bytes", data)
         return record
@@ -419,8 +419,11 @@ _values = attrgetter(*FIELD_NAMES)
 _FILL = [vars(Record)[name].__set__ for name in FIELD_NAMES]
 #: The default of each field, which needs no check. (Of those that have none, MISSING, which no value is.)
 _USUAL = {f.name: f.default for f in fields(Record)}
-_DEFAULTS = tuple((f.name, f.default) for f in fields(Record) if f.name in FIELD_NAMES and f.name != "metadata")
-_NO_METADATA = FrozenDict()
+_LOADED = tuple(
+    (vars(Record)[f.name].__set__, f.name, FrozenDict() if f.name == "metadata" else f.default)
+    for f in fields(Record)
+    if f.name in FIELD_NAMES
+)
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
 
 
