@@ -67,7 +67,10 @@ def recall(
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
     dense, note = (None, "") if asking is None else asking.score(line, words.table)
     scores = score(question, words, dense)
-    where = AllOf.of(scope.filter, operation.where)
+    # None where everything passes, as nobody need be asked then.
+    where = (
+        None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
+    )
     totals, narrowed, most = scores.totals, None, 0
     if not isinstance(operation.where, Everything):
         most = _worth_preselecting(words.table.live_count, operation.k)
@@ -75,10 +78,10 @@ def recall(
     if narrowed is not None:
         totals = totals * words.table.mask(narrowed)[scores.numbers]
     records = Records(moment, line, words.table)
-    order = ranked(scores.asked.kernels, scores.numbers, totals, words.table)
+    order = ranked(scores.asked.kernels, scores.numbers, totals, words.table, operation.k)
     chosen: list[tuple[int | None, Record]] = []
     for place, record in records.of(scores.numbers, order, operation.k):
-        if where.matches(record):
+        if where is None or where.matches(record):
             if operation.min_confidence and _confidence(int(totals[place]), scores) < operation.min_confidence:
                 break  # all that follow score less
             chosen.append((place, record))
@@ -105,7 +108,7 @@ def recall(
     return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), governing)
 
 
-def _standing(records: Records, table: Table, scores: Scores, where: Filter) -> list[tuple[int | None, Record]]:
+def _standing(records: Records, table: Table, scores: Scores, where: Filter | None) -> list[tuple[int | None, Record]]:
     """The standing instructions and preferences: those that fit the question best, then the newest."""
     marked = table.governing
     if not len(marked):
@@ -117,8 +120,8 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter) -> 
         reached[place] = at
         totals[place] += scores.totals[at]
     chosen: list[tuple[int | None, Record]] = []
-    for place, record in records.of(marked, ranked(scores.asked.kernels, marked, totals, table), STANDING):
-        if where.matches(record):
+    for place, record in records.of(marked, ranked(scores.asked.kernels, marked, totals, table, STANDING), STANDING):
+        if where is None or where.matches(record):
             chosen.append((reached.get(place), record))
             if len(chosen) == STANDING:
                 break

@@ -12,12 +12,13 @@ from itertools import groupby
 from recollect.indexes.documents import Ints, Table
 from recollect.indexes.kernels import Kernels
 
-_FIRST_STEP = 32
 
+def ranked(kernels: Kernels, numbers: Ints, totals: Ints, table: Table, first: int = 32) -> Iterator[int]:
+    """The places in `numbers` whose total is above 0, best first.
 
-def ranked(kernels: Kernels, numbers: Ints, totals: Ints, table: Table) -> Iterator[int]:
-    """The places in `numbers` whose total is above 0, best first."""
-    given, step = 0, _FIRST_STEP
+    first  how many are probably asked for: so many are put in order before more are
+    """
+    given, step = 0, first
     while True:
         places = kernels.best(totals, numbers, table, step)
         micros = table.micros[numbers[places]].tolist()
