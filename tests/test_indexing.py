@@ -307,10 +307,13 @@ class TestBudget:
 def test_a_missing_compiler_is_said_and_numpy_serves(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    from recollect.indexes import kernels, numpy_kernels
+    from recollect.indexes import kernels, numba_kernels, numpy_kernels
+
+    def broken() -> None:
+        raise ImportError("no compiler here")
 
     monkeypatch.setenv("RECOLLECT_KERNELS", "numba")
-    monkeypatch.setitem(sys.modules, "recollect.indexes.numba_kernels", None)
+    monkeypatch.setattr(numba_kernels, "loaded", broken)
     choice = kernels._Choice()
     with caplog.at_level(logging.WARNING):
         assert choice.serving(10) is numpy_kernels.KERNELS

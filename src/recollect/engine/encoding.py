@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from functools import lru_cache
 
 import Stemmer
@@ -55,6 +56,11 @@ def _names(speaker: str) -> tuple[str, ...]:
     return tuple(term.term for term in terms(speaker))
 
 
+def _fixed(weight: Fraction) -> int:
+    """A weight with 16 bits of fraction."""
+    return weight.numerator * ONE // weight.denominator
+
+
 def document_of(record: Record, *, digests: bool = True) -> Document:
     """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`).
 
@@ -75,7 +81,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + record.role if record.role else ""),
         names=_names(record.speaker) if record.speaker else (),
-        weight=int(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags) * ONE),
+        weight=_fixed(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags)),
         civil=0 if record.time is None else civil_of(record.time.date()),
         offers=offered(record.text),
         language=_NUMBER[language],

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any
 
 from recollect.embedding.base import Embedder
+from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper, apply_changed
 from recollect.engine.recalling import recall
@@ -219,9 +220,10 @@ class Engine:
         self, operation: RememberAll, line: Line, scope: Scope, actor: str | None, reason: str | None
     ) -> Report:
         """All items are checked first; then the valid ones are held, a commit for each thousand."""
-        drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
+        with uncollected():
+            drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
         if operation.on_error == "raise":
-            with self.writing(line, scope, actor, reason) as writing:
+            with uncollected(), self.writing(line, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
         results: list[tuple[int, Outcome]] = []
         told: dict[int, str] | None = None
@@ -230,7 +232,7 @@ class Engine:
             outcomes: list[tuple[int, Outcome]] = []
             refused: list[Failed] = []
             try:
-                with self.writing(line, scope, actor, reason) as writing:
+                with uncollected(), self.writing(line, scope, actor, reason) as writing:
                     if told is None:  # for all items at once: a conversation may be longer than a commit
                         told = writing.writer.told_again([wanted for _, wanted in drafts])
                     for at, (place, wanted) in enumerate(part, start):

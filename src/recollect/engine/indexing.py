@@ -13,9 +13,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
+from recollect.engine.bulk import uncollected
 from recollect.engine.encoding import document_of, rules
 from recollect.errors import RecollectError
 from recollect.indexes.merging import merged
@@ -33,6 +35,8 @@ KEPT_FROM = 1000
 MERGED_FROM, MERGED_PART = 1000, 8
 #: A document that is not in a segment takes about so much memory.
 _TAIL_BYTES = 1500
+#: From so many changes on they are bulk work.
+_MANY = 100
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
 _LAG = 20
 
@@ -136,9 +140,11 @@ class IndexKeeper:
                 return
             _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
         builder = Builder()
-        for _, stored in moment.versions(line):
-            builder.add(document_of(Record.load(stored.payload), digests=self._digests))
-        kept.index, kept.seq, kept.root = WordIndex(builder.segment()), head.seq, head.root.hash
+        with uncollected():
+            for _, stored in moment.versions(line):
+                builder.add(document_of(Record.load(stored.payload), digests=self._digests))
+            segment = builder.segment()
+        kept.index, kept.seq, kept.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
             self._give(line, kept)
 
@@ -247,6 +253,7 @@ class IndexKeeper:
 def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str], *, digests: bool = True) -> None:
     """Bring the records of some ids up to the moment: take each out, and put in what it is now."""
     changed = list(changed)
-    stored = (moment.get(line, record_id) for record_id in changed)
-    documents = [document_of(Record.load(each.payload), digests=digests) for each in stored if each is not None]
-    index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))
+    with uncollected() if len(changed) > _MANY else nullcontext():
+        stored = moment.several(line, changed)
+        documents = [document_of(Record.load(each.payload), digests=digests) for each in stored.values()]
+        index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))

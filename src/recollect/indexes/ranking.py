@@ -18,7 +18,7 @@ def ranked(kernels: Kernels, numbers: Ints, totals: Ints, table: Table, first: i
 
     first  how many are probably asked for: so many are put in order before more are
     """
-    given, step = 0, first
+    given, step = 0, max(1, min(first, len(totals)))
     while True:
         places = kernels.best(totals, numbers, table, step)
         micros = table.micros[numbers[places]].tolist()

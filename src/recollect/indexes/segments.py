@@ -288,19 +288,22 @@ class Builder:
         )
         for column, value in zip(self._columns.values(), values, strict=True):
             column.append(value)
-        forms = set()
-        for term in document.terms:
-            known = self._known.get(term)
-            if known is None:
-                known = self._known[term] = (
-                    self._number(term.term),
-                    self._number(form(term.word, term.term)) if comparable(term.word) else NONE,
-                )
-            self._said.append(known[0])
-            forms.add(known[1])
+        known = self._known
+        try:
+            found = [known[term] for term in document.terms]
+        except KeyError:
+            found = [known.get(term) or self._learnt(term) for term in document.terms]
+        self._said.extend([term for term, _ in found])
+        forms = {form for _, form in found}
         forms.discard(NONE)
         self._formed.extend(forms)
         self._formed_in.extend([number] * len(forms))
+
+    def _learnt(self, term: Term) -> tuple[int, int]:
+        """The numbers of a new word: of its term, and of its form where it has one."""
+        shape = self._number(form(term.word, term.term)) if comparable(term.word) else NONE
+        self._known[term] = self._number(term.term), shape
+        return self._known[term]
 
     def _number(self, term: str) -> int:
         return self._terms.setdefault(term, len(self._terms))

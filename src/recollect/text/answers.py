@@ -46,8 +46,8 @@ _NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS})\b", re.IGNORECASE)
 _NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
 _DIGITS = frozenset("0123456789")
 #: A capital that does not begin a sentence (nor is the word "I").
-_CAPITAL = re.compile(r"\s[\"'(]?[A-Z]")
 _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
+_ASCII_NAME = re.compile(r"(?<=[\w,;')]\s)[\"'(]?[A-Z]\w")
 
 _WANTS_TIME = re.compile(
     r"^\W*(?:(?:and|so|but)\s+)?(?:when\b|(?:(?:in|on|at|during|since|by|for|until)\s+)?(?:what|which)\s+"
@@ -89,7 +89,9 @@ def offered(text: str) -> Kind:
         out |= _A_TIME
     if digits or present is None or not _NUMBER_WORDS.isdisjoint(present):
         out |= _A_NUMBER if _NUMBER.search(text) else 0
-    if (present is None or _CAPITAL.search(text)) and any(found[1][0].isupper() for found in _NAME.finditer(text)):
+    if _ASCII_NAME.search(text) or (
+        not text.isascii() and any(found[1][0].isupper() for found in _NAME.finditer(text))
+    ):
         out |= _A_NAME
     return _KINDS[out]
 

@@ -81,16 +81,16 @@ def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
     present = letters(text)
     first_person = not assistant and (present is None or not _FIRST_WORDS.isdisjoint(present))
     return _weight(
-        asking_share(text),
+        asking_share(text) or None,
         assistant,
         first_person and _FIRST_PERSON.search(text) is not None,
-        () if assistant else tuple(mark for mark in MARKS if mark in tags),
+        tuple(mark for mark in MARKS if mark in tags) if tags and not assistant else (),
     )
 
 
 @lru_cache(maxsize=4096)
-def _weight(asking: Fraction, assistant: bool, own: bool, marks: tuple[str, ...]) -> Fraction:
-    out = 1 - ASKING * asking
+def _weight(asking: Fraction | None, assistant: bool, own: bool, marks: tuple[str, ...]) -> Fraction:
+    out = 1 - ASKING * (asking or 0)
     if assistant:
         return out * ASSISTANT
     if own:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
+from itertools import repeat
 from typing import NamedTuple
 
 from recollect.text.english import IRREGULAR
@@ -67,22 +68,16 @@ def stem(word: str, language: str = ENGLISH) -> str:
     return str(stemmer(language).stemWord(base))
 
 
-class Run(NamedTuple):
-    """A run of what words are made of, folded.
-
-    unspaced  whether it is of a script without spaces
-    """
-
-    text: str
-    unspaced: bool
+#: A folded run of what words are made of, and whether it is of a script without spaces.
+Run = tuple[str, bool]
 
 
 def runs(text: str) -> list[Run]:
     """The runs of a text that words are made of."""
     text = folded(text)
     if text.isascii():
-        return [Run(found, False) for found in _ASCII_WORD.findall(text)]
-    return [Run(unspaced or word, bool(unspaced)) for unspaced, word in _pattern().findall(text)]
+        return list(zip(_ASCII_WORD.findall(text), repeat(False)))
+    return [(unspaced or word, bool(unspaced)) for unspaced, word in _pattern().findall(text)]
 
 
 def language_of(text: str, tag: str | None = None) -> str:
@@ -176,6 +171,7 @@ def trigrams(word: str) -> frozenset[str]:
 _LETTERS = re.compile(r"[a-z]+|[0-9]")
 
 
+@lru_cache(maxsize=8)  # several rules look at one text
 def letters(text: str) -> frozenset[str] | None:
     """The runs of ASCII letters of a text, in lower case, and its digits; None for a text that has other characters.
 
