@@ -12,11 +12,13 @@ import apsw
 import pytest
 
 import recollect
+from recollect.engine.results import Outcome
 from recollect.errors import (
     ClosedError,
     ConflictError,
     DamagedStoreError,
     InvalidRecordError,
+    StoreBusyError,
     StoreFullError,
     UnknownRecordError,
 )
@@ -25,7 +27,7 @@ from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
 from recollect.stores.base import Line
 from recollect.stores.sqlite import SqliteStore
-from recollect.stores.sqlite_turns import MOST
+from recollect.stores.sqlite_turns import MOST, Turn
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
 
@@ -194,6 +196,39 @@ def test_nobody_else_sees_a_shared_transaction_before_it_is_committed(store: Sql
             told.tell(store, f"thread {number}", lambda number=number: memory.remember(f"fact {number}"))  # type: ignore[misc]
     assert seen == [0, 0, 0, 0]
     assert memory.seq == 4
+
+
+def test_nobody_is_told_before_it_is_committed(store: SqliteStore) -> None:
+    memory = memory_on(store)
+
+    def remembered(number: int) -> object:
+        record = memory.remember(f"fact {number}")
+        with SqliteStore(store.path, read_only=True).read() as view:  # a connection that knows the file alone
+            return view.get(LINE, record.id)
+
+    with at_once(store) as told:
+        for number in range(6):
+            told.tell(store, f"thread {number}", lambda number=number: remembered(number))  # type: ignore[misc]
+    assert len(told.given) == 6
+    assert None not in told.given.values()
+
+
+def test_a_thread_that_gives_up_waiting_leaves_its_place_to_the_next(tmp_path: Path) -> None:
+    hasty, patient = SqliteStore(tmp_path / "a.db", timeout_s=0.01), SqliteStore(tmp_path / "b.db", timeout_s=600)
+    given = together(hasty, memory_on(hasty), {"first": Remember(content="first")} | facts(2))
+    # Whoever was not in time is told; the turn is not lost with them.
+    assert all(isinstance(each, (StoreBusyError, Outcome)) for each in given.values())
+    memory_on(hasty).remember("after")
+    turn, late = Turn(shares=True), Turn(shares=True)
+    with patient.write():
+        assert not patient._turns.take(turn, 0)
+        assert not turn.held
+        assert patient._turns.waiting == 0
+    assert patient._turns.take(late, 0)
+    patient._turns.release(late)
+    memory_on(patient).remember("after")
+    hasty.close()
+    patient.close()
 
 
 @pytest.mark.parametrize("error", [StoreFullError("x", "injected"), KeyboardInterrupt(), ZeroDivisionError()])

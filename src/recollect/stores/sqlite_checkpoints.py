@@ -20,7 +20,7 @@ from recollect.stores.sqlite_turns import Turn, Turns
 _log = logging.getLogger("recollect")
 #: The log is carried over when it has so many pages, and again whenever it has grown by so many.
 PAGES = 1000
-#: A log of so many pages is also carried over by the commit that finds it so long.
+#: A log of so many pages is carried over by the commit that finds it so long.
 LONG = 8 * PAGES
 
 
@@ -38,6 +38,7 @@ class Checkpointer:
         self._next = PAGES
         self._thread: threading.Thread | None = None
         self._connection: apsw.Connection | None = None
+        self._beside = threading.Lock()  # held by the thread while it is at it beside the writers
         self._closing = False
 
     def attach(self, writer: apsw.Connection) -> None:
@@ -53,11 +54,11 @@ class Checkpointer:
         pages = self._pages
         if pages < PAGES:
             self._next = PAGES  # it was begun anew
-        if pages < self._next or self._closing:
+        if self._closing or pages < min(self._next, LONG):
             return
         self._next = pages + PAGES
         if pages >= LONG or not self._started():
-            with suppress(apsw.Error):  # another is at it, or the disk is full: the next one tries again
+            with self._beside, suppress(apsw.Error):  # another process is at it, or the disk is full: the next tries
                 writer.wal_checkpoint()
 
     def _started(self) -> bool:
@@ -77,7 +78,8 @@ class Checkpointer:
             if self._connection is None:
                 self._connection = apsw.Connection(self._path, flags=apsw.SQLITE_OPEN_READWRITE)
                 self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # now it knows of the log
-            self._connection.wal_checkpoint()
+            with self._beside:
+                self._connection.wal_checkpoint()
             self._turns.take(turn)
             self._connection.wal_checkpoint()
         except apsw.Error as error:
