@@ -6,6 +6,7 @@ in per cent over all questions with evidence. J is the mean of the four.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,7 +20,7 @@ import numpy as np
 import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.run import evaluate
-from recollect.indexes import signals, words
+from recollect.indexes import numpy_kernels, scores, signals, words
 from recollect.text import manner
 
 Change = tuple[Any, str, Any]
@@ -28,31 +29,33 @@ Change = tuple[Any, str, Any]
 PARTS: dict[str, list[Change]] = {
     "nothing": [],
     "context": [
-        (words, "FROM_BEFORE", (0, 0, 0, 0)),
-        (words, "FROM_AFTER", (0, 0, 0, 0)),
-        (words, "AFTER_QUESTION", 0),
+        (numpy_kernels, "FROM_BEFORE", (0, 0, 0, 0)),
+        (numpy_kernels, "FROM_AFTER", (0, 0, 0, 0)),
+        (numpy_kernels, "AFTER_QUESTION", 0),
     ],
-    "the question bonus of context": [(words, "AFTER_QUESTION", 0)],
-    "the donor cap of context": [(words, "DONOR_CAP", 10**6)],
-    "session": [(signals, "SESSION", 0)],
-    "pair": [(signals, "PAIR", 0)],
-    "date": [(signals, "DATE", 0)],
-    "speaker": [(signals, "SPEAKER", (1, 1))],
-    "the kind of answer": [(signals, "ANSWER", (1, 1))],
+    "the question bonus of context": [(numpy_kernels, "AFTER_QUESTION", 0)],
+    "the donor cap of context": [(numpy_kernels, "DONOR_CAP", 10**6)],
+    "session": [(numpy_kernels, "SESSION_SHARE", 0)],
+    "pair": [(scores, "PAIR_SHARE", 0)],
+    "date": [(signals, "DATE_SHARE", 0)],
+    "speaker": [(numpy_kernels, "SPEAKER", (1, 1))],
+    "the kind of answer": [(numpy_kernels, "ANSWER", (1, 1))],
     "frames of questions": [(signals, "subject_of", lambda text: text)],
     "the asking factor": [(manner, "ASKING", Fraction(0))],
     "the assistant factor": [(manner, "ASSISTANT", Fraction(1))],
     "the factor of one's own": [(manner, "OWN", Fraction(1))],
     "the instruction factor": [(manner, "MARKS", {**manner.MARKS, manner.INSTRUCTION: Fraction(1)})],
     "the preference factor": [(manner, "MARKS", {**manner.MARKS, manner.PREFERENCE: Fraction(1)})],
-    "likeness of unknown words": [(words.WordView, "similar", lambda self, word, visible=None: [])],
+    "likeness of unknown words": [(words.WordView, "similar", lambda self, word: [])],
 }
 
 
 @contextmanager
 def without(changes: list[Change]) -> Iterator[None]:
-    """The package with some of its constants changed."""
-    patches = [patch.object(where, name, value) for where, name, value in changes]
+    """The package with some of its constants changed, walked by NumPy: what is compiled has its constants in it."""
+    manner._weight.cache_clear()
+    patches: list[Any] = [patch.object(where, name, value) for where, name, value in changes]
+    patches.append(patch.dict(os.environ, {"RECOLLECT_KERNELS": "numpy"}))
     for each in patches:
         each.start()
     try:
@@ -60,6 +63,7 @@ def without(changes: list[Change]) -> Iterator[None]:
     finally:
         for each in patches:
             each.stop()
+        manner._weight.cache_clear()
 
 
 def measured(data: datasets.DataSet) -> tuple[float, float]:

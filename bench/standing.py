@@ -1,0 +1,55 @@
+"""`python -m bench.standing DATA`: how often the rules for standing instructions and preferences mark a sentence.
+
+DATA is the folder with sciad/, whose sentences are from papers and state neither: every mark there is false. What is
+marked in the conversations of locomo/ and beam/ is counted too, and printed, to be judged by a reader.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import recollect
+from recollect.evaluation import datasets
+from recollect.text.manner import MARKS, marks
+
+
+def of_papers(folder: Path) -> tuple[int, Counter[str]]:
+    """How many sentences there are, and how many have each mark."""
+    sentences = [" ".join(each["tokens"]) for each in json.loads((folder / "dev-first-3000.json").read_text())]
+    return len(sentences), Counter(mark for sentence in sentences for mark in marks(sentence))
+
+
+def of_conversations(data: datasets.DataSet) -> tuple[int, dict[str, list[str]]]:
+    """How many records a data set has, and the texts that have each mark."""
+    marked: dict[str, list[str]] = {mark: [] for mark in MARKS}
+    count = 0
+    with recollect.open(":memory:") as memory:
+        data.fill(memory)
+        for name in memory.namespaces():
+            for record in memory.namespace(name).find():
+                count += 1
+                for mark in MARKS:
+                    if mark in record.tags:
+                        marked[mark].append(record.text)
+    return count, marked
+
+
+def main(folder: Path) -> None:
+    count, found = of_papers(folder / "sciad")
+    print(f"papers: {count} sentences; " + ", ".join(f"{mark} {found[mark]}" for mark in MARKS))
+    for data in (
+        datasets.locomo(folder / "locomo" / "locomo5-dev.json"),
+        datasets.beam(folder / "beam" / "100K"),
+    ):
+        count, marked = of_conversations(data)
+        print(f"{data.name}: {count} records; " + ", ".join(f"{mark} {len(marked[mark])}" for mark in MARKS))
+        for mark, texts in marked.items():
+            for text in texts:
+                print(f"  {mark}: {' '.join(text.split())[:100]}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
