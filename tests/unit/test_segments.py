@@ -315,3 +315,19 @@ class TestFiles:
         assert "could not be kept" in caplog.text
         assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(LINE, built(held), MADE)
         assert not (tmp_path / "index").exists()
+
+
+def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    real, asked = numba.njit, []
+
+    def nowhere(*args: Any, cache: bool = False, **options: Any) -> Any:
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(*args, **options)
+
+    monkeypatch.setattr(numba, "njit", nowhere)
+    assert numba_kernels._compiled(lambda number: number + 1)(2) == 3
+    assert asked == [True, False]
