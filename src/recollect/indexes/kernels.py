@@ -16,7 +16,7 @@ from recollect.indexes.documents import Flags, Ints, Numbers, Table
 
 _log = logging.getLogger("recollect")
 #: Occurrences that NumPy walks in about the time that loading the compiled kernels takes.
-_REPAID = 20_000_000
+_REPAID = 5_000_000
 #: What a question costs NumPy beside its occurrences, counted in such.
 _QUESTION = 20_000
 
