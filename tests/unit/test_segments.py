@@ -141,6 +141,10 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
     table = asked.view.table
     dates = np.arange(len(found.numbers), dtype=np.int64) * 0 + 7
     totals = kernels.weigh(found, dates, table, about)
+    for wanted in (1, 3, 1000):
+        places, best = kernels.best_of(found, dates, table, about, wanted)
+        assert sorted(places.tolist()) == sorted(kernels.best(totals, found.numbers, table, wanted).tolist())
+        assert best.tolist() == totals[places].tolist()
     factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
     order = np.argsort(found.numbers)
     matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
