@@ -111,13 +111,12 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
     marked = table.governing
     if not len(marked):
         return []
-    reached: dict[int, int] = {}
+    reached = np.flatnonzero(table.standing[scores.numbers])
+    places = marked.searchsorted(scores.numbers[reached])
     totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
-    found = np.flatnonzero(table.standing[scores.numbers]).tolist()
-    for at, total in zip(found, scores.total_at(found), strict=True):
-        place = int(marked.searchsorted(scores.numbers[at]))
-        reached[place] = at
-        totals[place] += total
+    totals[places] += scores.totals_at(reached)
+    place_of = np.full(len(marked), NONE, dtype=np.int64)
+    place_of[places] = reached
 
     def best(wanted: int) -> tuple[Ints, Ints]:
         places = scores.asked.kernels.best(totals, marked, table, wanted)
@@ -126,7 +125,8 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
     chosen: list[tuple[int | None, Record]] = []
     for place, _, record in records.of(marked, ranked(best, marked, table, STANDING), STANDING):
         if where is None or where.matches(record):
-            chosen.append((reached.get(place), record))
+            at = int(place_of[place])
+            chosen.append((None if at == NONE else at, record))
             if len(chosen) == STANDING:
                 break
     return chosen

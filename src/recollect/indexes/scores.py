@@ -146,9 +146,10 @@ class Scores:
         totals = self.asked.kernels.weigh(self.reached, self.dates, self.asked.view.table, self.about)
         return totals + self.dense if len(self.dense) else totals
 
-    def total_at(self, places: Sequence[int]) -> list[int]:
+    def totals_at(self, places: Ints) -> Ints:
         """The scores of the documents at these places."""
-        return [sum(shares) for shares in self._shares(list(places))[0].tolist()]
+        out: Ints = self._shares(places)[0].sum(axis=1)
+        return out
 
     def ranked(self, first: int, among: Flags | None = None) -> Iterator[tuple[int, int]]:
         """The places and scores above 0, best first (`ranking.ranked`).
@@ -181,7 +182,7 @@ class Scores:
         shares, factors = self._shares(at)
         return list(zip(shares.tolist(), self._matches(self.numbers[at], factors), strict=True))
 
-    def _shares(self, places: list[int]) -> tuple[Ints, Ints]:
+    def _shares(self, places: list[int] | Ints) -> tuple[Ints, Ints]:
         """The shares of the documents at these places, a row each, and the factors in them."""
         factors = factor_of(self.numbers[places], self.asked.view.table, self.about)
         shares = np.zeros((len(places), len(SHARES)), dtype=np.int64)
