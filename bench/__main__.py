@@ -4,7 +4,7 @@
     python -m bench recall --records 100000 --peers fts5,bm25s --json
     python -m bench write --json        one write beside the bare disk, many at once, eight threads
     python -m bench open --records 100000 --json
-    python -m bench namespaces, pauses, filters, once, plot, all
+    python -m bench namespaces, pauses, filters, catch-up, loading, once, plot, all
 
 Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
 folder or where RECOLLECT_BENCH_CACHE says. Everything is pinned to one core. docs/benchmarks.md tells what is measured.
@@ -95,6 +95,14 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             from bench.filtering import filters
 
             return filters(arguments.records, arguments.questions)
+        case "catch-up":
+            from bench.catching_up import catching_up
+
+            return catching_up(arguments.records)
+        case "loading":
+            from bench.loading import loadings
+
+            return loadings()
         case "once":
             from bench.once import once
 
@@ -149,6 +157,8 @@ def _parser() -> argparse.ArgumentParser:
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)
+    command("catch-up", "what a commit of another process costs a reader", 100_000)
+    command("loading", "what the compiled kernels cost to load", None)
     once = command("once", "peers in environments of their own", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

@@ -26,6 +26,8 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "write", ["write"]
     yield "filters", ["filters"]
     yield "pauses", ["pauses"]
+    yield "catch-up", ["catch-up"]
+    yield "loading", ["loading"]
     yield "once", ["once"]
     if large:
         yield f"recall-{LARGE}", ["recall", "--records", str(LARGE), "--peers", LARGE_PEERS]

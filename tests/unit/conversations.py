@@ -9,8 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from recollect.indexes.documents import NEVER, Document
-from recollect.indexes.kernels import SHARES, Kernels
-from recollect.indexes.ranking import ranked
+from recollect.indexes.kernels import SHARES
 from recollect.indexes.scores import Scores, of_words
 from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
@@ -121,10 +120,9 @@ def share_of(scores: Scores, number: int, name: str) -> int:
     return 0 if place is None else scores.explained([place])[0][0][SHARES.index(name)]
 
 
-def order_of(scores: Scores, kernels: Kernels | None = None) -> list[int]:
+def order_of(scores: Scores) -> list[int]:
     """The documents that a question reaches, best first."""
-    order = ranked(kernels or scores.asked.kernels, scores.numbers, scores.totals, scores.asked.view.table)
-    return [int(scores.numbers[place]) for place in order]
+    return [int(scores.numbers[place]) for place, _ in scores.ranked(10)]
 
 
 def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:

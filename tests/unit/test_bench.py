@@ -14,8 +14,10 @@ from typing import Any
 import bench
 import pytest
 from bench.__main__ import ONCE
+from bench.catching_up import catching_up
 from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
 from bench.filtering import filters
+from bench.loading import _loaded
 from bench.namespaces import many_namespaces
 from bench.once import PACKAGES, _last, once
 from bench.once_worker import KINDS
@@ -151,6 +153,9 @@ def test_the_other_measurements_have_their_figures() -> None:
     assert mixed["recall"]["n"] == 2
     assert mixed["worst_ms"] >= mixed["p999_ms"]
     assert set(filters(300, 5)["ratio"]) == {"0.1%", "1%", "10%", "50%"}
+    caught_up = catching_up(300)
+    assert all(caught_up[kind]["p50_ms"] > 0 for kind in ("nothing", "remember", "update", "turn", "forget"))
+    assert min(_loaded({})) > 0
 
 
 @pytest.mark.usefixtures("here")

@@ -141,6 +141,10 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
     table = asked.view.table
     dates = np.arange(len(found.numbers), dtype=np.int64) * 0 + 7
     totals = kernels.weigh(found, dates, table, about)
+    for wanted in (1, 3, 1000):
+        places, best = kernels.best_of(found, dates, table, about, wanted)
+        assert sorted(places.tolist()) == sorted(kernels.best(totals, found.numbers, table, wanted).tolist())
+        assert best.tolist() == totals[places].tolist()
     factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
     order = np.argsort(found.numbers)
     matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
@@ -315,3 +319,19 @@ class TestFiles:
         assert "could not be kept" in caplog.text
         assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(LINE, built(held), MADE)
         assert not (tmp_path / "index").exists()
+
+
+def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    import numba
+
+    real, asked = numba.njit, []
+
+    def nowhere(*args: Any, cache: bool = False, **options: Any) -> Any:
+        asked.append(cache)
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return real(*args, **options)
+
+    monkeypatch.setattr(numba, "njit", nowhere)
+    assert numba_kernels._compiled(lambda number: number + 1)(2) == 3
+    assert asked == [True, False]

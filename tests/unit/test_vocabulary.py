@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from tests.unit.conversations import document, made_of
 
 from recollect.indexes import numba_kernels, numpy_kernels
-from recollect.indexes.documents import Documents
+from recollect.indexes.documents import Documents, Table
+from recollect.indexes.kernels import Kernels
 from recollect.indexes.ranking import ranked
 from recollect.indexes.segments import comparable
 from recollect.indexes.vocabulary import Vocabulary
@@ -147,7 +149,20 @@ def test_ranking_is_a_full_sort_with_ties_by_time_then_id(
         key=lambda at: (-items[at][0], -items[at][1], names[at].encode()),
     )
     for kernels in KERNELS:
-        assert list(ranked(kernels, np.arange(len(scores)), scores, documents.view())) == expected
+        assert ranks(kernels, scores, documents.view()) == expected
+
+
+def ranks(kernels: Kernels, scores: Any, table: Table) -> list[int]:
+    """All that score above 0, best first, of documents whose numbers are their places."""
+    numbers = np.arange(len(scores))
+
+    def best(wanted: int) -> Any:
+        places = kernels.best(scores, numbers, table, wanted)
+        return places, scores[places]
+
+    found = list(ranked(best, numbers, table, 10))
+    assert [total for _, total in found] == [scores[place] for place, _ in found]
+    return [place for place, _ in found]
 
 
 def test_ranking_goes_on_to_the_last_of_thousands() -> None:
@@ -161,5 +176,5 @@ def test_ranking_goes_on_to_the_last_of_thousands() -> None:
         key=lambda at: (-int(scores[at]), -int(table.micros[at]), table.id(at)),
     )
     for kernels in KERNELS:
-        assert list(ranked(kernels, np.arange(len(scores)), scores, table)) == expected
+        assert ranks(kernels, scores, table) == expected
     assert not scores[sorted(set(range(3_000)) - set(expected))].any()

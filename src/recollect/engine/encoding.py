@@ -20,7 +20,7 @@ from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/unit/test_encoding.py notices where it was forgotten.
-_LAYOUT = 1
+_LAYOUT = 2
 
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 

@@ -177,6 +177,11 @@ class Engine:
                     yield moment, words
                     return
 
+    def catch_up(self, line: Line) -> None:
+        """Bring the index of a line up to the newest moment, as recall does before it asks."""
+        with self._reading(line, needs_index=True):
+            pass
+
     def read(
         self,
         operation: Operation,

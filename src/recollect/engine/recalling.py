@@ -71,18 +71,16 @@ def recall(
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
     )
-    totals, narrowed, most = scores.totals, None, 0
+    narrowed, most = None, 0
     if not isinstance(operation.where, Everything):
         most = _worth_preselecting(words.table.live_count, operation.k)
         narrowed = moment.narrowed(line, operation.where, most)
-    if narrowed is not None:
-        totals = totals * words.table.mask(narrowed)[scores.numbers]
+    among = None if narrowed is None else words.table.mask(narrowed)
     records = Records(moment, line, words.table)
-    order = ranked(scores.asked.kernels, scores.numbers, totals, words.table, operation.k)
     chosen: list[tuple[int | None, Record]] = []
-    for place, record in records.of(scores.numbers, order, operation.k):
+    for place, total, record in records.of(scores.numbers, scores.ranked(operation.k, among), operation.k):
         if where is None or where.matches(record):
-            if operation.min_confidence and _confidence(int(totals[place]), scores) < operation.min_confidence:
+            if operation.min_confidence and _confidence(total, scores) < operation.min_confidence:
                 break  # all that follow score less
             chosen.append((place, record))
             if len(chosen) == operation.k:
@@ -96,7 +94,7 @@ def recall(
         operation.k,
         question.asked,
         scores.mass * 2 / 5 / ONE,
-        int(np.count_nonzero(scores.totals)),
+        len(scores.numbers),
         None if narrowed is None else len(narrowed),
         most,
         (note,) if note else (),
@@ -113,16 +111,22 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
     marked = table.governing
     if not len(marked):
         return []
-    reached: dict[int, int] = {}
+    reached = np.flatnonzero(table.standing[scores.numbers])
+    places = marked.searchsorted(scores.numbers[reached])
     totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
-    for at in np.flatnonzero(table.standing[scores.numbers]).tolist():
-        place = int(marked.searchsorted(scores.numbers[at]))
-        reached[place] = at
-        totals[place] += scores.totals[at]
+    totals[places] += scores.totals_at(reached)
+    place_of = np.full(len(marked), NONE, dtype=np.int64)
+    place_of[places] = reached
+
+    def best(wanted: int) -> tuple[Ints, Ints]:
+        places = scores.asked.kernels.best(totals, marked, table, wanted)
+        return places, totals[places]
+
     chosen: list[tuple[int | None, Record]] = []
-    for place, record in records.of(marked, ranked(scores.asked.kernels, marked, totals, table, STANDING), STANDING):
+    for place, _, record in records.of(marked, ranked(best, marked, table, STANDING), STANDING):
         if where is None or where.matches(record):
-            chosen.append((reached.get(place), record))
+            at = int(place_of[place])
+            chosen.append((None if at == NONE else at, record))
             if len(chosen) == STANDING:
                 break
     return chosen
@@ -136,15 +140,17 @@ class Records:
         self._line = line
         self._table = table
 
-    def of(self, numbers: Ints, order: Iterator[int], at_a_time: int) -> Iterator[tuple[int, Record]]:
-        """The places of an order with the records of their documents, read some at a time."""
-        while places := list(islice(order, at_a_time)):
-            yield from zip(places, self._of([int(numbers[place]) for place in places]), strict=True)
+    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], at_a_time: int) -> Iterator[tuple[int, int, Record]]:
+        """The places and scores of an order with the records of their documents, read some at a time."""
+        while ranks := list(islice(order, at_a_time)):
+            records = self._of([int(numbers[place]) for place, _ in ranks])
+            yield from ((place, total, record) for (place, total), record in zip(ranks, records, strict=True))
             at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
 
     def _of(self, numbers: Sequence[int]) -> list[Record]:
         memo: dict[int, Record] = self._table.rows.memo
-        found = {number: memo[number] for number in numbers if number in memo}
+        known = ((number, memo.get(number)) for number in numbers)  # another thread may let one go meanwhile
+        found = {number: record for number, record in known if record is not None}
         missing = {number: self._table.id(number) for number in numbers if number not in found}
         stored = self._moment.several(self._line, list(missing.values())) if missing else {}
         for number, record_id in missing.items():

@@ -133,7 +133,7 @@ class Plan:
 
     terms     what was asked for, stand-ins for unknown words included
     weight    what the question weighs: the sum of its terms' IDF, each as often as it was asked
-    passed    how many records were scored above 0 before the filter
+    passed    how many records the question reaches, before the filter
     narrowed  how many records an index of the store preselected for the filter; None where hits are asked one by one,
               because no index helps or it was estimated to be cheaper
     narrowed_up_to  up to how many records that estimate prefers to preselect them

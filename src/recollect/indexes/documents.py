@@ -223,6 +223,7 @@ class Table:
     """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view.
 
     has_turns        whether any document ever was a turn
+    heaviest         no document weighs more
     session_lengths  the number of tokens of each session's live documents, by its number
     languages        how many live documents were read in each language, by its number
     spoken           how many live documents each speaker has, by the speaker's number
@@ -233,6 +234,7 @@ class Table:
     live_count: int
     tokens: int
     has_turns: bool
+    heaviest: int
     length: Numbers
     micros: Ints
     expires: Ints
@@ -405,7 +407,7 @@ class Documents:
         self._turns: dict[int, list[tuple[Place, int]]] = {}
         self._governing: list[int] = []
         self._due: list[tuple[int, int]] = []  # a heap of (expires, document); the dead are dropped when they come up
-        self._tokens = 0
+        self._tokens = self._heaviest = 0
         self._session_lengths, self._languages, self._spoken = Counts(), Counts(), Counts()
         self._shared = False  # whether a view holds the columns that change in the middle
         if first is None:
@@ -421,6 +423,7 @@ class Documents:
         live = self._columns["alive"]
         length, session = self._columns["length"], self._columns["session"]
         self._tokens = int(length.sum(dtype=np.int64))
+        self._heaviest = int(self._columns["weight"].max(initial=0))
         self._session_lengths = Counts(counted(session, live, first.session_count, length))
         self._languages = Counts(counted(self._columns["language"], live, 0))
         self._spoken = Counts(counted(self._columns["speaker"], live, len(first.speakers)))
@@ -480,6 +483,7 @@ class Documents:
         self.count += 1
         self.live_count += 1
         self._tokens += length
+        self._heaviest = max(self._heaviest, document.weight)
         self._languages.add(document.language, 1)
         if document.standing:
             self._governing.append(number)
@@ -579,6 +583,7 @@ class Documents:
             live_count=self.live_count,
             tokens=self._tokens,
             has_turns=self._session_count > 0,
+            heaviest=self._heaviest,
             **self._columns,  # type: ignore[arg-type]
             rows=self.rows,
             first_due=self._due[0][0] if self._due else NEVER,

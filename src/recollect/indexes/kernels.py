@@ -12,11 +12,14 @@ import os
 import threading
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recollect.indexes.documents import Flags, Ints, Numbers, Table
 
 _log = logging.getLogger("recollect")
 #: Occurrences that NumPy walks in about the time that loading the compiled kernels takes.
-_REPAID = 20_000_000
+_REPAID = 5_000_000
 #: What a question costs NumPy beside its occurrences, counted in such.
 _QUESTION = 20_000
 
@@ -30,11 +33,14 @@ class Postings(NamedTuple):
 
     base, tail  columns of occurrences
     spans       a row for each term: where it begins and ends in `base`, and in `tail`
+    base_lengths, tail_lengths  beside each occurrence, the length of its document (`segments.lengths_of`)
     """
 
     base: Ints
     tail: Ints
     spans: Ints
+    base_lengths: NDArray[np.uint16]
+    tail_lengths: NDArray[np.uint16]
 
 
 class Weights(NamedTuple):
@@ -115,6 +121,10 @@ class Kernels(Protocol):
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         """The places of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
+        ...
+
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
+        """`best` of what `weigh` would give, and their totals: documents that cannot be among them are not weighed."""
         ...
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numba
@@ -32,9 +33,11 @@ from recollect.indexes.recipe import (
     SPEAKER,
     TOP,
 )
-from recollect.indexes.segments import MOST_COUNT, PLACE_BITS
+from recollect.indexes.segments import LONGEST, MOST_COUNT, PLACE_BITS
 
 _RAW = len(RAW)
+#: So many documents are settled at a time where each stands by itself.
+_BLOCK = 4096
 _TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
 _SPEAKER, _BY_SPEAKER = SPEAKER
@@ -266,7 +269,7 @@ def _reach(
             touched[used] = number
             used += 1
     numbers = np.empty(used, np.int64)
-    shares = np.empty((_RAW, used), np.int64)
+    shares = np.empty((_RAW, used), np.int32)
     for place in range(used):
         number = np.int64(touched[place])
         which = session[number] if turns else NONE
@@ -286,25 +289,259 @@ def _reach(
 
 
 @_compiled
+def _reach_plain(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    base_lengths: Any,
+    tail_lengths: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    by_term: Any,
+    like: Any,
+    whole: int,
+    pairs: Any,
+    forced: Any,
+    rows: Any,
+    touched: Any,
+    cursors: Any,
+) -> tuple[Any, Any]:
+    """`_reach` where no document is a turn, so that each is settled by itself: a block of documents at a time.
+
+    What is gathered of a block stays in the processor's fastest cache, and each column is read once, in order.
+    """
+    by_whole = 1.0 / whole
+    most = len(forced)
+    for term in range(len(spans)):
+        most += spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2]
+        for part in range(2):
+            cursors[0, term, part] = spans[term, 2 * part]
+            cursors[1, term, part] = spans[term, 2 * part]
+    most = min(most, count)
+    numbers = np.empty(most, np.int64)
+    shares = np.empty((_RAW, most), np.int32)
+    kept = 0
+    next_forced = 0
+    while True:
+        first = np.int64(count)  # the next document that anything reaches
+        if next_forced < len(forced):
+            first = np.int64(forced[next_forced])
+        for term in range(len(spans)):
+            for part in range(2):
+                at = cursors[1, term, part]
+                cursors[0, term, part] = at
+                if at < spans[term, 2 * part + 1]:
+                    first = min(first, (base if part == 0 else tail)[at] >> PLACE_BITS)
+        if first >= count:
+            break
+        begin = first
+        limit = begin + _BLOCK << PLACE_BITS
+        used = 0
+        for term in range(len(spans)):
+            weight = by_term[term] * _TOP
+            column_of = 1 if like[term] else 0
+            for part in range(2):
+                column = base if part == 0 else tail
+                at, end = cursors[1, term, part], spans[term, 2 * part + 1]
+                while at < end and column[at] < limit:
+                    number = column[at] >> PLACE_BITS
+                    started = at
+                    at += 1
+                    while at < end and column[at] >> PLACE_BITS == number:
+                        at += 1
+                    if some_dead and not alive[number]:
+                        continue
+                    weighs = min(at - started, MOST_COUNT) << BITS
+                    size = np.int64(base_lengths[started] if part == 0 else tail_lengths[started])
+                    if size == LONGEST:
+                        size = np.int64(length[number])
+                    pivot = PIVOT_CONSTANT + (size << BITS) * PIVOT_SLOPE // 10_000
+                    below = _BELOW * (weighs + pivot)
+                    saturated = _quotient(weight * weighs, below, 1.0 / below)
+                    share = _quotient(saturated << SHARE_BITS, whole, by_whole)
+                    if share > 0:
+                        place = number - begin
+                        if rows[place, 0] == 0 and rows[place, 1] == 0:
+                            touched[used] = place
+                            used += 1
+                        rows[place, column_of] += share
+                cursors[1, term, part] = at
+        for pair in range(len(pairs)):
+            share = pairs[pair, 2]
+            for part in range(2):
+                column = base if part == 0 else tail
+                one, one_end = cursors[0, pairs[pair, 0], part], cursors[1, pairs[pair, 0], part]
+                other, other_end = cursors[0, pairs[pair, 1], part], cursors[1, pairs[pair, 1], part]
+                given_to = np.int64(NONE)
+                while one < one_end and other < other_end:
+                    gap = column[other] - column[one]
+                    if gap <= 0:
+                        other += 1
+                    elif gap > 2:
+                        one += 1
+                    else:
+                        place = (column[one] >> PLACE_BITS) - begin
+                        one += 1
+                        if place != given_to and (not some_dead or alive[begin + place]):
+                            given_to = place
+                            rows[place, 2] += share
+        reached = used
+        while next_forced < len(forced) and forced[next_forced] < begin + _BLOCK:
+            place = np.int64(forced[next_forced]) - begin
+            next_forced += 1
+            if rows[place, 0] == 0 and rows[place, 1] == 0:
+                touched[used] = place
+                used += 1
+        for at in range(used):
+            place = np.int64(touched[at])
+            numbers[kept] = begin + place
+            shares[0, kept] = rows[place, 0]
+            shares[1, kept] = rows[place, 1]
+            shares[2, kept] = 0
+            shares[3, kept] = 0
+            shares[4, kept] = rows[place, 2] if at < reached else 0
+            rows[place, 0] = 0
+            rows[place, 1] = 0
+            rows[place, 2] = 0
+            kept += 1
+    return numbers[:kept], shares[:, :kept]
+
+
+@_compiled
+def _factor(number: Any, weight: Any, speakers: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
+    factor = np.int64(weight[number])
+    if speaker != NONE and speakers[number] == speaker:
+        factor = factor * _SPEAKER // _BY_SPEAKER
+    for kind in kinds:
+        if offers[number] & kind:
+            factor = factor * _ANSWER // _BY_ANSWER
+    return factor
+
+
+@_compiled
+def _total(shares: Any, dates: Any, place: Any, factor: Any) -> Any:
+    total = np.int64(0)
+    for column in range(_RAW):
+        total += shares[column, place] * factor >> BITS
+    if len(dates):
+        total += dates[place] * factor >> BITS
+    return total
+
+
+@_compiled
 def _weigh(
     numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
 ) -> Any:
     totals = np.empty(len(numbers), np.int64)
     for place in range(len(numbers)):
-        number = numbers[place]
-        factor = np.int64(weight[number])
-        if speaker != NONE and speakers[number] == speaker:
-            factor = factor * _SPEAKER // _BY_SPEAKER
-        for kind in kinds:
-            if offers[number] & kind:
-                factor = factor * _ANSWER // _BY_ANSWER
-        total = np.int64(0)
-        for column in range(_RAW):
-            total += shares[column, place] * factor >> BITS
-        if len(dates):
-            total += dates[place] * factor >> BITS
-        totals[place] = total
+        totals[place] = _total(shares, dates, place, _factor(numbers[place], weight, speakers, speaker, offers, kinds))
     return totals
+
+
+@_compiled
+def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
+    """A heap of the best so far, the least of them on top; then all that are not below it."""
+    heap_totals = np.empty(wanted, np.int64)
+    heap_micros = np.empty(wanted, np.int64)
+    size = 0
+    for place in range(len(totals)):
+        total = totals[place]
+        if total <= 0 or (size == wanted and total < heap_totals[0]):
+            continue
+        time = micros[numbers[place]]
+        if size < wanted:
+            at = size
+            size += 1
+            while at > 0:
+                up = (at - 1) >> 1
+                if heap_totals[up] < total or (heap_totals[up] == total and heap_micros[up] <= time):
+                    break
+                heap_totals[at], heap_micros[at] = heap_totals[up], heap_micros[up]
+                at = up
+            heap_totals[at], heap_micros[at] = total, time
+        elif total > heap_totals[0] or time > heap_micros[0]:
+            at = 0
+            while True:
+                down = 2 * at + 1
+                if down >= size:
+                    break
+                other = down + 1
+                if other < size and (
+                    heap_totals[other] < heap_totals[down]
+                    or (heap_totals[other] == heap_totals[down] and heap_micros[other] < heap_micros[down])
+                ):
+                    down = other
+                if heap_totals[down] > total or (heap_totals[down] == total and heap_micros[down] >= time):
+                    break
+                heap_totals[at], heap_micros[at] = heap_totals[down], heap_micros[down]
+                at = down
+            heap_totals[at], heap_micros[at] = total, time
+    least, since = np.int64(1), np.int64(-(2**63))
+    if size == wanted:
+        least, since = heap_totals[0], heap_micros[0]
+    found = 0
+    out = np.empty(len(totals), np.int64)
+    for place in range(len(totals)):
+        if totals[place] > least or (totals[place] == least and micros[numbers[place]] >= since):
+            out[found] = place
+            found += 1
+    return out[:found]
+
+
+@_compiled
+def _best_of(
+    numbers: Any,
+    shares: Any,
+    dates: Any,
+    weight: Any,
+    speakers: Any,
+    speaker: int,
+    offers: Any,
+    kinds: Any,
+    heaviest: int,
+    micros: Any,
+    wanted: int,
+) -> tuple[Any, Any]:
+    """Those whose shares could reach the best so far are weighed; then the best of them are found as ever."""
+    most = heaviest
+    if speaker != NONE:
+        most = most * _SPEAKER // _BY_SPEAKER + 1
+    for _ in kinds:
+        most = most * _ANSWER // _BY_ANSWER + 1
+    places = np.empty(len(numbers), np.int64)
+    totals = np.empty(len(numbers), np.int64)
+    heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
+    found = 0
+    for place in range(len(numbers)):
+        raw = np.int64(dates[place]) if len(dates) else np.int64(0)
+        for column in range(_RAW):
+            raw += shares[column, place]
+        if raw * most >> BITS < heap[0]:
+            continue
+        total = _total(shares, dates, place, _factor(numbers[place], weight, speakers, speaker, offers, kinds))
+        if total <= 0 or total < heap[0]:
+            continue
+        places[found] = place
+        totals[found] = total
+        found += 1
+        if total > heap[0]:
+            at = 0
+            while True:
+                down = 2 * at + 1
+                if down >= wanted:
+                    break
+                if down + 1 < wanted and heap[down + 1] < heap[down]:
+                    down += 1
+                if heap[down] >= total:
+                    break
+                heap[at] = heap[down]
+                at = down
+            heap[at] = total
+    places, totals = places[:found], totals[:found]
+    best = _best(totals, numbers[places], micros, wanted)
+    return places[best], totals[best]
 
 
 @_compiled
@@ -389,56 +626,6 @@ def _matched(
             lent[place, term] = mass > its_own
 
 
-@_compiled
-def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
-    """A heap of the best so far, the least of them on top; then all that are not below it."""
-    heap_totals = np.empty(wanted, np.int64)
-    heap_micros = np.empty(wanted, np.int64)
-    size = 0
-    for place in range(len(totals)):
-        total = totals[place]
-        if total <= 0 or (size == wanted and total < heap_totals[0]):
-            continue
-        time = micros[numbers[place]]
-        if size < wanted:
-            at = size
-            size += 1
-            while at > 0:
-                up = (at - 1) >> 1
-                if heap_totals[up] < total or (heap_totals[up] == total and heap_micros[up] <= time):
-                    break
-                heap_totals[at], heap_micros[at] = heap_totals[up], heap_micros[up]
-                at = up
-            heap_totals[at], heap_micros[at] = total, time
-        elif total > heap_totals[0] or time > heap_micros[0]:
-            at = 0
-            while True:
-                down = 2 * at + 1
-                if down >= size:
-                    break
-                other = down + 1
-                if other < size and (
-                    heap_totals[other] < heap_totals[down]
-                    or (heap_totals[other] == heap_totals[down] and heap_micros[other] < heap_micros[down])
-                ):
-                    down = other
-                if heap_totals[down] > total or (heap_totals[down] == total and heap_micros[down] >= time):
-                    break
-                heap_totals[at], heap_micros[at] = heap_totals[down], heap_micros[down]
-                at = down
-            heap_totals[at], heap_micros[at] = total, time
-    least, since = np.int64(1), np.int64(-(2**63))
-    if size == wanted:
-        least, since = heap_totals[0], heap_micros[0]
-    found = 0
-    out = np.empty(len(totals), np.int64)
-    for place in range(len(totals)):
-        if totals[place] > least or (totals[place] == least and micros[numbers[place]] >= since):
-            out[found] = place
-            found += 1
-    return out[:found]
-
-
 class _Scratch:
     """What one question works on: all zeros whenever nobody has it."""
 
@@ -475,13 +662,15 @@ class NumbaKernels:
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
         stamps = np.zeros(max(len(table.session_lengths), 1), dtype=np.int64)
-        _tally(*postings, table.alive, table.session, stamps, out)
+        _tally(*postings[:3], table.alive, table.session, stamps, out)
         return out
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        if not table.has_turns:
+            return self._reach_plain(postings, table, weights, np.sort(forced))
         scratch = self._take(table)
         found = _reach(
-            *postings,
+            *postings[:3],
             table.count,
             table.live_count != table.count,
             table.alive,
@@ -504,6 +693,25 @@ class NumbaKernels:
         self._give_back(scratch)  # not after an exception: it may be half used then
         return Reached(*found)
 
+    @staticmethod
+    def _reach_plain(postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        found = _reach_plain(
+            *postings,
+            table.count,
+            table.live_count != table.count,
+            table.alive,
+            table.length,
+            weights.terms,
+            weights.like,
+            weights.whole,
+            weights.pairs,
+            forced,
+            np.zeros((_BLOCK, 3), dtype=np.int32),
+            np.empty(_BLOCK, dtype=np.int32),
+            np.empty((2, len(postings.spans), 2), dtype=np.int64),
+        )
+        return Reached(*found)
+
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         kinds = np.array(about.kinds, dtype=np.int8)
         out: Ints = _weigh(*reached, dates, table.weight, table.speaker, about.speaker, table.offers, kinds)
@@ -516,7 +724,7 @@ class NumbaKernels:
         around = np.zeros((len(numbers), 2 * _STEPS), dtype=np.int64)
         found = Matched(reached, shares, own, lent, around, np.zeros((*shape, 2 * _STEPS), dtype=np.bool_))
         _matched(
-            *postings,
+            *postings[:3],
             table.count,
             table.length,
             table.asks,
@@ -530,6 +738,22 @@ class NumbaKernels:
         )
         return found
 
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
+        kinds = np.array(about.kinds, dtype=np.int8)
+        places, totals = _best_of(
+            *reached,
+            dates,
+            table.weight,
+            table.speaker,
+            about.speaker,
+            table.offers,
+            kinds,
+            table.heaviest,
+            table.micros,
+            wanted,
+        )
+        return places, totals
+
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         out: Ints = _best(totals, numbers, table.micros, wanted)
         return out
@@ -540,12 +764,16 @@ def loaded() -> NumbaKernels:
     kernels = NumbaKernels()
     table = Documents().view()
     nothing = np.zeros(0, dtype=np.int64)
-    postings = Postings(nothing, nothing, np.zeros((0, 4), dtype=np.int64))
+    none = np.zeros(0, dtype=np.uint16)
+    postings = Postings(nothing, nothing, np.zeros((0, 4), dtype=np.int64), none, none)
     pairs = np.zeros((0, 3), dtype=np.int64)
     weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
     kernels.tally(postings, table)
-    reached = kernels.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
+    nobody = np.zeros(0, dtype=np.int32)
+    reached = kernels.reach(postings, replace(table, has_turns=True), weights, nobody)
+    kernels.reach(postings, table, weights, nobody)
     kernels.weigh(reached, nothing, table, About(NONE, ()))
     kernels.matched(postings, table, weights, nothing, nothing)
     kernels.best(nothing, nothing, table, 1)
+    kernels.best_of(reached, nothing, table, About(NONE, ()), 1)
     return kernels

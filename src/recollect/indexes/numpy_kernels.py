@@ -90,6 +90,11 @@ class NumpyKernels:
         shares = share * factors[:, None] >> BITS
         return Matched(share > 0, shares, shares * own // np.maximum(mass, 1), mass > own, around, counts[:, :, 1:] > 0)
 
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
+        totals = self.weigh(reached, dates, table, about)
+        places = self.best(totals, reached.numbers, table, wanted)
+        return places, totals[places]
+
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         places = np.flatnonzero(totals > 0)
         if len(places) > wanted:
@@ -141,8 +146,7 @@ def live(occurrences: Ints, table: Table) -> Ints:
 
 
 def _occurrences(postings: Postings, table: Table, term: int) -> Ints:
-    one = Postings(postings.base, postings.tail, postings.spans[term : term + 1])
-    return live(next(_parts(one)), table)
+    return live(next(_parts(postings._replace(spans=postings.spans[term : term + 1]))), table)
 
 
 def run_lengths(occurrences: Ints) -> tuple[Ints, Ints]:

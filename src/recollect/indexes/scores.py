@@ -12,21 +12,24 @@ depend on the order of adding. docs/architecture.md has the formulas.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.documents import Ints, Numbers
-from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio
+from recollect.indexes.documents import NONE, Flags, Ints, Numbers
+from recollect.indexes.fixed import BITS, SHARE_BITS, log_ratio
 from recollect.indexes.kernels import RAW, SHARES, About, Kernels, Matched, Postings, Reached, Weights, serving
 from recollect.indexes.numpy_kernels import factor_of
+from recollect.indexes.ranking import ranked
 from recollect.indexes.recipe import PAIR_SHARE, TOP
 from recollect.indexes.words import QueryTerm, WordView
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
+NOBODY = About(NONE, ())
 
 
 class Match(NamedTuple):
@@ -112,21 +115,20 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
     )
 
 
-class Scores(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Scores:
     """What a question gives to each document that it reaches.
 
     reached  the documents, and their shares before any factor
-    totals   the scores, with SHARE_BITS of fraction
     dates, dense  what those signals give to each, where they give anything; no factor is due to the dense one
-    about    what the question is about beside its words, which makes the factors; None for factors of 1
+    about    what the question is about beside its words, which makes the factors
     """
 
     asked: Asked
     reached: Reached
-    totals: Ints
-    dates: Ints = NOTHING
-    dense: Ints = NOTHING
-    about: About | None = None
+    dates: Ints = field(default_factory=lambda: NOTHING)
+    dense: Ints = field(default_factory=lambda: NOTHING)
+    about: About = NOBODY
 
     @property
     def numbers(self) -> Ints:
@@ -138,6 +140,37 @@ class Scores(NamedTuple):
         """Of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
         return self.asked.mass
 
+    @cached_property
+    def totals(self) -> Ints:
+        """The scores of all, with SHARE_BITS of fraction. Ranking does without, where there are no vectors."""
+        totals = self.asked.kernels.weigh(self.reached, self.dates, self.asked.view.table, self.about)
+        return totals + self.dense if len(self.dense) else totals
+
+    def totals_at(self, places: Ints) -> Ints:
+        """The scores of the documents at these places."""
+        out: Ints = self._shares(places)[0].sum(axis=1)
+        return out
+
+    def ranked(self, first: int, among: Flags | None = None) -> Iterator[tuple[int, int]]:
+        """The places and scores above 0, best first (`ranking.ranked`).
+
+        first  how many are probably asked for
+        among  which documents count; None for all
+        """
+        kernels, table = self.asked.kernels, self.asked.view.table
+        if among is None and not len(self.dense):
+
+            def best(wanted: int) -> tuple[Ints, Ints]:
+                return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
+        else:
+            totals = self.totals if among is None else self.totals * among[self.numbers]
+
+            def best(wanted: int) -> tuple[Ints, Ints]:
+                places = kernels.best(totals, self.numbers, table, wanted)
+                return places, totals[places]
+
+        return ranked(best, self.numbers, table, first)
+
     def explained(self, places: Sequence[int]) -> list[tuple[list[int], list[Match]]]:
         """The documents at these places, each with its shares and the words of the question that it has.
 
@@ -146,18 +179,20 @@ class Scores(NamedTuple):
         at = list(places)
         if not at:
             return []
-        numbers = self.numbers[at]
-        factors = np.full(len(at), ONE, dtype=np.int64)
-        if self.about is not None:
-            factors = factor_of(numbers, self.asked.view.table, self.about)
-        shares = np.zeros((len(at), len(SHARES)), dtype=np.int64)
-        shares[:, : len(RAW)] = self.reached.shares[:, at].T
+        shares, factors = self._shares(at)
+        return list(zip(shares.tolist(), self._matches(self.numbers[at], factors), strict=True))
+
+    def _shares(self, places: list[int] | Ints) -> tuple[Ints, Ints]:
+        """The shares of the documents at these places, a row each, and the factors in them."""
+        factors = factor_of(self.numbers[places], self.asked.view.table, self.about)
+        shares = np.zeros((len(places), len(SHARES)), dtype=np.int64)
+        shares[:, : len(RAW)] = self.reached.shares[:, places].T
         if len(self.dates):
-            shares[:, len(RAW)] = self.dates[at]
+            shares[:, len(RAW)] = self.dates[places]
         shares = shares * factors[:, None] >> BITS
         if len(self.dense):
-            shares[:, -1] = self.dense[at]
-        return list(zip(shares.tolist(), self._matches(numbers, factors), strict=True))
+            shares[:, -1] = self.dense[places]
+        return shares, factors
 
     def _matches(self, numbers: Ints, factors: Ints) -> list[list[Match]]:
         asked = self.asked
@@ -188,7 +223,6 @@ class Scores(NamedTuple):
 
 
 def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
-    """The scores of the words alone."""
+    """The scores of the words alone, with each document's factor."""
     asked = weighed(view, terms, beside=False)
-    reached = asked.reach(np.zeros(0, dtype=np.int32))
-    return Scores(asked, reached, reached.shares.sum(axis=0))
+    return Scores(asked, asked.reach(np.zeros(0, dtype=np.int32)))

@@ -27,6 +27,8 @@ _FORM = "="
 LEAST_LETTERS = 4
 #: A letter of a trigram takes so many bits: there are that many code points.
 _LETTER_BITS = 21
+#: A document of so many tokens or more is looked up for its length.
+LONGEST = (1 << 16) - 1
 #: A document's count of a term is at most so much.
 MOST_COUNT = (1 << 15) - 1
 _DIGEST_BYTES = 32
@@ -72,6 +74,7 @@ class Segment:
     sessions     by number
     speakers     by number, with the terms of their names
     terms        by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`
+    lengths      of the document of each occurrence, at most LONGEST: so that walking occurrences looks nothing up
     frequencies  of each term, how many documents have it
     totals       of each term, how often it occurs, in no document more than MOST_COUNT times
     """
@@ -87,6 +90,7 @@ class Segment:
         self.texts = arrays["texts"]
         self.offsets: Ints = arrays["offsets"]
         self.occurrences: Ints = arrays["occurrences"]
+        self.lengths: NDArray[np.uint16] = arrays["lengths"]
         self.frequencies: Ints = arrays["frequencies"]
         self.totals: Ints = arrays["totals"]
         self.session_count = len(self.sessions)
@@ -206,11 +210,18 @@ def made(gathered: Gathered) -> Segment:
         "texts": _digests(gathered.texts),
         "offsets": offsets,
         "occurrences": packed,
+        "lengths": lengths_of(gathered.columns["length"], packed),
         "frequencies": np.bincount(of_run, minlength=len(terms)).astype(np.int64),
         "totals": sizes - np.bincount(of_run, excess, len(terms)).astype(np.int64),
         **_forms(names),
     }
     return Segment(arrays, gathered.speakers)
+
+
+def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
+    """The length of the document of each occurrence, at most LONGEST."""
+    out: NDArray[np.uint16] = np.minimum(length[occurrences >> PLACE_BITS], LONGEST).astype(np.uint16)
+    return out
 
 
 def _digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:

@@ -199,12 +199,9 @@ def score(question: Question, view: WordView, dense: Dense | None = None) -> Sco
         reached = asked.reach(everyone[_date_shares(dates, table, everyone) > 0])
     dated = _date_shares(dates, table, reached.numbers) if named_time else NOTHING
     about = About(question.speaker, tuple(map(int, question.wanted)))
-    totals = asked.kernels.weigh(reached, dated, table, about)
-    if dense is None:
-        return Scores(asked, reached, totals, dated, about=about)
     # A cosine has seen the whole text, its manner too: no factor is due to it.
-    nearness = dense.shares[reached.numbers]
-    return Scores(asked, reached, totals + nearness, dated, nearness, about)
+    nearness = NOTHING if dense is None else dense.shares[reached.numbers]
+    return Scores(asked, reached, dated, nearness, about)
 
 
 def _numbers(flags: Flags) -> Numbers:

@@ -17,12 +17,13 @@ from recollect.indexes.documents import NONE, Document, Documents, Ints, Table
 from recollect.indexes.fixed import ONE, log_ratio
 from recollect.indexes.kernels import Postings
 from recollect.indexes.numpy_kernels import live, run_lengths
-from recollect.indexes.segments import LAST_PLACE, PLACE_BITS, Segment, comparable, form
+from recollect.indexes.segments import LAST_PLACE, PLACE_BITS, Segment, comparable, form, lengths_of
 from recollect.indexes.vocabulary import Similar, Vocabulary
 from recollect.text.words import stem
 
 _MOST_ASKED = 15
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
+_NO_LENGTHS = np.zeros(0, dtype=np.uint16)
 
 
 class QueryTerm(NamedTuple):
@@ -162,7 +163,8 @@ class WordView:
                 counts = None
         base = _NOTHING if self.segment is None else self.segment.occurrences
         tail = tails[0] if len(tails) == 1 else np.concatenate(tails) if tails else _NOTHING
-        return Postings(base, tail, spans), counts
+        lengths = _NO_LENGTHS if self.segment is None else self.segment.lengths
+        return Postings(base, tail, spans, lengths, lengths_of(self.table.length, tail)), counts
 
     def all_occurrences(self) -> tuple[list[str], Ints, Ints]:
         """Every term, and every occurrence (of dead documents too) with the place of its term among them."""
