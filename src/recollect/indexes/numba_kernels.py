@@ -4,22 +4,20 @@ Terms are taken one at a time. What a document has gathered stands in scratch co
 questions; only documents that were touched are visited again. The columns are narrow (a sum of shares of the words is
 at most 1, that is 30 bits), so that those of a hundred thousand documents stay in the processor's cache.
 
-This is the one module that imports numba, which takes most of a second. What it compiles is kept in numba's cache;
-where no place for that can be written, it is compiled in every process that comes so far.
+numba is imported with this module, which takes most of a second (`indexes.numba_compiling`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from recollect.indexes.documents import NONE, Documents, Ints, Numbers, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
+from recollect.indexes.numba_compiling import compiled
 from recollect.indexes.recipe import (
     AFTER_QUESTION,
     ANSWER,
@@ -41,18 +39,7 @@ _SPEAKER, _BY_SPEAKER = SPEAKER
 _ANSWER, _BY_ANSWER = ANSWER
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as numba compiles it, from its cache where there is one."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        made = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # there is nowhere to keep it
-        made = numba.njit(**options)(function)
-    out: Callable[..., Any] = made
-    return out
-
-
-@_compiled
+@compiled
 def _quotient(above: Any, below: Any, inverse: Any) -> Any:
     """above // below for numbers of which neither is negative and the quotient is below 2^52, without dividing."""
     out = np.int64(above * inverse)
@@ -66,7 +53,7 @@ def _quotient(above: Any, below: Any, inverse: Any) -> Any:
     return out
 
 
-@_compiled
+@compiled
 def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, after: Any) -> Any:
     total = np.int64(length[number]) << BITS
     at = np.int64(before[number])
@@ -87,7 +74,7 @@ def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, afte
     return PIVOT_CONSTANT + total * PIVOT_SLOPE // 10_000
 
 
-@_compiled
+@compiled
 def _tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: Any, out: Any) -> None:
     for term in range(len(spans)):
         for part in range(2):
@@ -109,7 +96,7 @@ def _tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: A
                     out[term, 2] += 1
 
 
-@_compiled
+@compiled
 def _reach(
     base: Any,
     tail: Any,
@@ -285,7 +272,7 @@ def _reach(
     return numbers, shares
 
 
-@_compiled
+@compiled
 def _weigh(
     numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
 ) -> Any:
@@ -307,7 +294,7 @@ def _weigh(
     return totals
 
 
-@_compiled
+@compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """How often a document stands in a part of a column."""
     low, high = begin, end
@@ -324,7 +311,7 @@ def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     return at - low
 
 
-@_compiled
+@compiled
 def _matched(
     base: Any,
     tail: Any,
@@ -389,7 +376,7 @@ def _matched(
             lent[place, term] = mass > its_own
 
 
-@_compiled
+@compiled
 def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
     """A heap of the best so far, the least of them on top; then all that are not below it."""
     heap_totals = np.empty(wanted, np.int64)
