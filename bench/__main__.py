@@ -4,6 +4,8 @@
     python -m bench recall --records 100000 --peers fts5,bm25s --json
     python -m bench write --json        one write beside the bare disk, many at once, eight threads
     python -m bench open --records 100000 --json
+    python -m bench sdr --records 100000 --json
+    python -m bench kernels --records 100000 --json
     python -m bench namespaces, pauses, filters, once, plot, all
 
 Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
@@ -95,6 +97,18 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             from bench.filtering import filters
 
             return filters(arguments.records, arguments.questions)
+        case "sdr":
+            from bench.sdrs import sdrs
+
+            return sdrs(arguments.records, arguments.questions)
+        case "sdr-encoders":
+            from bench.sdr_encoders import sdr_encoders
+
+            return sdr_encoders(arguments.records, arguments.questions)
+        case "kernels":
+            from bench.kernels import kernels
+
+            return kernels(arguments.records, arguments.questions)
         case "once":
             from bench.once import once
 
@@ -149,6 +163,9 @@ def _parser() -> argparse.ArgumentParser:
     command("namespaces", "one of many namespaces", None).add_argument("--namespaces", type=int, default=10_000)
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)
+    command("sdr", "the best of many SDRs beside reading all their rows", 100_000, 100)
+    command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)
+    command("kernels", "the words' kernel beside reading the bytes that it touches", 100_000, 200)
     once = command("once", "peers in environments of their own", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)
