@@ -4,6 +4,8 @@
     python -m bench recall --records 100000 --peers fts5,bm25s --json
     python -m bench write --json        one write beside the bare disk, many at once, eight threads
     python -m bench open --records 100000 --json
+    python -m bench sdr --records 100000 --json
+    python -m bench kernels --records 100000 --json
     python -m bench namespaces, pauses, filters, catch-up, loading, once, plot, all
 
 Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
@@ -103,6 +105,18 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             from bench.loading import loadings
 
             return loadings()
+        case "sdr":
+            from bench.sdrs import sdrs
+
+            return sdrs(arguments.records, arguments.questions)
+        case "sdr-encoders":
+            from bench.sdr_encoders import sdr_encoders
+
+            return sdr_encoders(arguments.records, arguments.questions)
+        case "kernels":
+            from bench.kernels import kernels
+
+            return kernels(arguments.records, arguments.questions)
         case "once":
             from bench.once import once
 
@@ -159,6 +173,9 @@ def _parser() -> argparse.ArgumentParser:
     command("filters", "recall with filters", 100_000, 100)
     command("catch-up", "what a commit of another process costs a reader", 100_000)
     command("loading", "what the compiled kernels cost to load", None)
+    command("sdr", "the best of many SDRs beside reading all their rows", 100_000, 100)
+    command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)
+    command("kernels", "the words' kernel beside reading the bytes that it touches", 100_000, 200)
     once = command("once", "peers in environments of their own", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

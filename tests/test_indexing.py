@@ -314,7 +314,7 @@ def test_a_missing_compiler_is_said_and_numpy_serves(
 
     monkeypatch.setenv("RECOLLECT_KERNELS", "numba")
     monkeypatch.setattr(numba_kernels, "loaded", broken)
-    choice = kernels._Choice()
+    choice = kernels.choice()
     with caplog.at_level(logging.WARNING):
         assert choice.serving(10) is numpy_kernels.KERNELS
         assert choice.serving(10) is numpy_kernels.KERNELS
@@ -327,7 +327,7 @@ def test_the_kernels_are_loaded_when_that_is_repaid(monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setenv("RECOLLECT_KERNELS", "auto")
     monkeypatch.setattr(kernels, "_REPAID", 100_000)
-    choice = kernels._Choice()
+    choice = kernels.choice()
     assert choice.serving(10) is numpy_kernels.KERNELS
     assert choice._loading is None
     assert choice.serving(90_000) is numpy_kernels.KERNELS
@@ -335,7 +335,7 @@ def test_the_kernels_are_loaded_when_that_is_repaid(monkeypatch: pytest.MonkeyPa
     choice._loading.join()
     assert choice.serving(10).name == "numba"
     monkeypatch.setenv("RECOLLECT_KERNELS", "numpy")
-    assert kernels._Choice().serving(10**9) is numpy_kernels.KERNELS
+    assert kernels.choice().serving(10**9) is numpy_kernels.KERNELS
 
 
 def test_the_layout_names_what_is_made_of_records() -> None:

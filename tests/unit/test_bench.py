@@ -7,16 +7,19 @@ import json
 import os
 import subprocess
 import sys
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import bench
+import numpy as np
 import pytest
 from bench.__main__ import ONCE
 from bench.catching_up import catching_up
 from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
 from bench.filtering import filters
+from bench.kernels import bytes_of, view_of
 from bench.loading import _loaded
 from bench.namespaces import many_namespaces
 from bench.once import PACKAGES, _last, once
@@ -25,8 +28,13 @@ from bench.pauses import pauses
 from bench.peers import PEERS, PeerMissingError
 from bench.plotting import latencies, plot
 from bench.recall import recalls
+from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
 
+from recollect.indexes.scores import weighed
+from recollect.indexes.sdr import SdrIndex
+from recollect.indexes.signals import read
+from recollect.text.sdr import encoded, encoded_all, packed
 from recollect.text.words import terms
 
 NOUNS = "lighthouse ferry harbour baker orchard violin glacier library saddle teapot compass meadow".split()
@@ -156,6 +164,40 @@ def test_the_other_measurements_have_their_figures() -> None:
     caught_up = catching_up(300)
     assert all(caught_up[kind]["p50_ms"] > 0 for kind in ("nothing", "remember", "update", "turn", "forget"))
     assert min(_loaded({})) > 0
+
+
+def test_sdr_prints_searching_beside_reading_all_rows_and_beside_a_scan(machine: dict[str, str]) -> None:
+    found = printed(machine, "sdr", "--records", "300", "--questions", "5")
+    assert found["records"] == 300
+    assert found["ratio_overlap"] == found["read_all_rows_ms"] / found["overlap_p50_ms"]
+    assert found["ratio_hamming"] == found["read_all_rows_ms"] / found["hamming_p50_ms"]
+    assert found["encode_per_s"] > 0
+    assert found["scan_ms"] > 0
+
+
+@pytest.mark.usefixtures("here")
+def test_the_scan_that_sdrs_are_set_beside_finds_the_same() -> None:
+    texts = corpus().texts(200)
+    found, index = encoded_all(texts), SdrIndex()
+    index.add_all(range(len(texts)), found)
+    for question in questions(texts, 5):
+        row = np.frombuffer(packed(encoded(question)), dtype=np.uint64)
+        best = index.nearest(encoded(question), 10)
+        assert scanned(packed_rows(found), row) == [(hit.number, hit.hamming) for hit in best]
+
+
+def test_kernels_prints_the_kernel_beside_reading_its_bytes(machine: dict[str, str]) -> None:
+    found = printed(machine, "kernels", "--records", "300", "--questions", "5")
+    assert set(found) >= {"bandwidth_gb_per_s", "bytes_p50", "kernel_us_p50", "ideal_us_p50", "ratio"}
+    assert found["ratio"] > 0
+
+
+@pytest.mark.usefixtures("here")
+def test_the_bytes_of_a_question_are_those_of_its_occurrences_and_documents() -> None:
+    view = view_of(["tea boat", "tea tea", "red"])
+    told = read("tea", view, date(2026, 1, 1))
+    # Three occurrences in two documents, both reached.
+    assert bytes_of(weighed(view, told.asked, told.sequence)) == 3 * 10 + 2 * 8 + 2 * 60
 
 
 @pytest.mark.usefixtures("here")

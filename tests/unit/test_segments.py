@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
-from recollect.indexes import numba_kernels, numpy_kernels
+from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels
 from recollect.indexes.documents import NEVER, NONE, Document
 from recollect.indexes.kernels import About, Kernels, Reached
 from recollect.indexes.merging import merged
@@ -333,5 +333,5 @@ def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch
         return real(*args, **options)
 
     monkeypatch.setattr(numba, "njit", nowhere)
-    assert numba_kernels._compiled(lambda number: number + 1)(2) == 3
+    assert numba_compiling.compiled(lambda number: number + 1)(2) == 3
     assert asked == [True, False]

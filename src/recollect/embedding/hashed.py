@@ -15,22 +15,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from recollect.embedding.base import Floats, Floors
+from recollect.text.fnv import fnv1a
 
 DIMENSION = 256
 _TOKEN = re.compile(r"[A-Za-z0-9']+")
-_OFFSET, _PRIME, _MASK = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
-
-
-def fnv1a(data: bytes) -> int:
-    """The 64-bit FNV-1a hash. Source: Fowler, Noll and Vo; RFC 9923.
-
-    >>> hex(fnv1a(b"")), hex(fnv1a(b"a")), hex(fnv1a(b"foobar"))
-    ('0xcbf29ce484222325', '0xaf63dc4c8601ec8c', '0x85944171f73967e8')
-    """
-    out = _OFFSET
-    for byte in data:
-        out = (out ^ byte) * _PRIME & _MASK
-    return out
 
 
 def features(text: str) -> Iterator[str]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -128,17 +129,24 @@ class Kernels(Protocol):
         ...
 
 
-class _Choice:
-    """Which kernels serve."""
+K = TypeVar("K")
 
-    def __init__(self) -> None:
+
+class Choice(Generic[K]):
+    """Which kernels of a kind serve.
+
+    by_numpy, by_numba  give the kernels; each is called only when these are wanted
+    """
+
+    def __init__(self, by_numpy: Callable[[], K], by_numba: Callable[[], K]) -> None:
+        self._by_numpy, self._by_numba = by_numpy, by_numba
         self._turn = threading.Lock()
         self._done = 0
         self._loading: threading.Thread | None = None
-        self._compiled: Kernels | None = None
+        self._compiled: K | None = None
         self.failure = ""
 
-    def serving(self, occurrences: int) -> Kernels:
+    def serving(self, occurrences: int) -> K:
         """The kernels for a question that walks so many occurrences."""
         if self._compiled is not None:
             return self._compiled
@@ -155,19 +163,32 @@ class _Choice:
                         # No daemon: a compiler must not be cut off when the process ends.
                         self._loading = threading.Thread(target=self._load, name="recollect-kernels")
                         self._loading.start()
-        from recollect.indexes import numpy_kernels
-
-        return numpy_kernels.KERNELS
+        return self._by_numpy()
 
     def _load(self) -> None:
         try:
-            from recollect.indexes import numba_kernels
-
-            self._compiled = numba_kernels.loaded()
+            self._compiled = self._by_numba()
         except Exception as error:  # noqa: BLE001 - whatever a compiler may say, NumPy gives the same
             self.failure = f"the compiled kernels cannot be loaded ({type(error).__name__}: {error}); NumPy serves"
             _log.warning("%s", self.failure)
 
 
-_CHOICE = _Choice()
+def _by_numpy() -> Kernels:
+    from recollect.indexes import numpy_kernels
+
+    return numpy_kernels.KERNELS
+
+
+def _by_numba() -> Kernels:
+    from recollect.indexes import numba_kernels
+
+    return numba_kernels.loaded()
+
+
+def choice() -> Choice[Kernels]:
+    """A new choice among the kernels for words."""
+    return Choice(_by_numpy, _by_numba)
+
+
+_CHOICE = choice()
 serving = _CHOICE.serving

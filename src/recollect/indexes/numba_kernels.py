@@ -11,16 +11,15 @@ where no place for that can be written, it is compiled in every process that com
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numba
 import numpy as np
 
 from recollect.indexes.documents import NONE, Documents, Ints, Numbers, Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
+from recollect.indexes.numba_compiling import compiled
 from recollect.indexes.recipe import (
     AFTER_QUESTION,
     ANSWER,
@@ -44,18 +43,7 @@ _SPEAKER, _BY_SPEAKER = SPEAKER
 _ANSWER, _BY_ANSWER = ANSWER
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as numba compiles it, from its cache where there is one."""
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        made = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # there is nowhere to keep it
-        made = numba.njit(**options)(function)
-    out: Callable[..., Any] = made
-    return out
-
-
-@_compiled
+@compiled
 def _quotient(above: Any, below: Any, inverse: Any) -> Any:
     """above // below for numbers of which neither is negative and the quotient is below 2^52, without dividing."""
     out = np.int64(above * inverse)
@@ -69,7 +57,7 @@ def _quotient(above: Any, below: Any, inverse: Any) -> Any:
     return out
 
 
-@_compiled
+@compiled
 def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, after: Any) -> Any:
     total = np.int64(length[number]) << BITS
     at = np.int64(before[number])
@@ -90,7 +78,7 @@ def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, afte
     return PIVOT_CONSTANT + total * PIVOT_SLOPE // 10_000
 
 
-@_compiled
+@compiled
 def _tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: Any, out: Any) -> None:
     for term in range(len(spans)):
         for part in range(2):
@@ -112,7 +100,7 @@ def _tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: A
                     out[term, 2] += 1
 
 
-@_compiled
+@compiled
 def _reach(
     base: Any,
     tail: Any,
@@ -259,7 +247,7 @@ def _reach(
                 else:
                     number = column[one] >> PLACE_BITS
                     one += 1
-                    if number != given_to and (not some_dead or alive[number]):
+                    if number != given_to and (words[number] != 0 or trigram[number] != 0):
                         given_to = number
                         near[number] += share
     reached = used
@@ -288,7 +276,7 @@ def _reach(
     return numbers, shares
 
 
-@_compiled
+@compiled
 def _reach_plain(
     base: Any,
     tail: Any,
@@ -384,7 +372,7 @@ def _reach_plain(
                     else:
                         place = (column[one] >> PLACE_BITS) - begin
                         one += 1
-                        if place != given_to and (not some_dead or alive[begin + place]):
+                        if place != given_to and (rows[place, 0] != 0 or rows[place, 1] != 0):
                             given_to = place
                             rows[place, 2] += share
         reached = used
@@ -409,7 +397,7 @@ def _reach_plain(
     return numbers[:kept], shares[:, :kept]
 
 
-@_compiled
+@compiled
 def _factor(number: Any, weight: Any, speakers: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
     factor = np.int64(weight[number])
     if speaker != NONE and speakers[number] == speaker:
@@ -420,7 +408,7 @@ def _factor(number: Any, weight: Any, speakers: Any, speaker: Any, offers: Any, 
     return factor
 
 
-@_compiled
+@compiled
 def _total(shares: Any, dates: Any, place: Any, factor: Any) -> Any:
     total = np.int64(0)
     for column in range(_RAW):
@@ -430,7 +418,7 @@ def _total(shares: Any, dates: Any, place: Any, factor: Any) -> Any:
     return total
 
 
-@_compiled
+@compiled
 def _weigh(
     numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
 ) -> Any:
@@ -440,7 +428,7 @@ def _weigh(
     return totals
 
 
-@_compiled
+@compiled
 def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
     """A heap of the best so far, the least of them on top; then all that are not below it."""
     heap_totals = np.empty(wanted, np.int64)
@@ -490,7 +478,7 @@ def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
     return out[:found]
 
 
-@_compiled
+@compiled
 def _best_of(
     numbers: Any,
     shares: Any,
@@ -544,7 +532,7 @@ def _best_of(
     return places[best], totals[best]
 
 
-@_compiled
+@compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """How often a document stands in a part of a column."""
     low, high = begin, end
@@ -561,7 +549,7 @@ def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     return at - low
 
 
-@_compiled
+@compiled
 def _matched(
     base: Any,
     tail: Any,

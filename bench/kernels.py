@@ -1,0 +1,94 @@
+"""The kernel that walks the postings of words, beside reading the bytes that it touches at this core's bandwidth.
+
+What it touches, counted as `numba_kernels._reach_plain` works, the corpus having no turns:
+
+    8 + 2   for each occurrence of a term, with the length of its document; 8 once more for each of a pair's two terms
+    4 + 4   for each document of a term: its share is read and written
+    60      for each document that is reached: noted and looked up (4 + 4), its three sums read and put back to zero
+            (12 + 12), its number and five shares written (8 + 20)
+
+A ratio of 1 would be a kernel that only reads, in order, with the next bytes always there.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from bench.corpus import corpus, questions
+from bench.measuring import milliseconds, percentile, told, versions
+from bench.reading import bandwidth
+from recollect.indexes import numba_kernels
+from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.scores import Asked, weighed
+from recollect.indexes.segments import Builder
+from recollect.indexes.signals import read
+from recollect.indexes.words import WordIndex, WordView
+from recollect.text.words import terms
+
+ROUNDS = 15
+OCCURRENCE, LENGTH, OF_TERM, REACHED = 8, 2, 4 + 4, 4 + 4 + 2 * 12 + 8 + 5 * 4
+_NOBODY = np.zeros(0, dtype=np.int32)
+
+
+def kernels(records: int, count: int = 200) -> dict[str, Any]:
+    """`count` questions put to the kernel alone, over an index of so many texts."""
+    source = corpus()
+    texts = source.texts(records)
+    with told("building the index"):
+        view = view_of(texts)
+    compiled = numba_kernels.loaded()
+    asked = []
+    for question in questions(texts, count):
+        told_by = read(question, view, date(2026, 1, 1))
+        asked.append(dataclasses.replace(weighed(view, told_by.asked, told_by.sequence), kernels=compiled))
+    times = [float("inf")] * len(asked)
+    for _ in range(ROUNDS):
+        for at, each in enumerate(asked):
+            times[at] = min(times[at], milliseconds(each.reach, _NOBODY))
+    touched = [bytes_of(each) for each in asked]
+    rate = bandwidth()
+    ideal_us = [each / rate * 1e6 for each in touched]
+    took_us = [each * 1000 for each in times]
+    return {
+        "command": "kernels",
+        "records": records,
+        "questions": count,
+        "bandwidth_gb_per_s": rate / 1e9,
+        "bytes_p50": percentile(touched, 0.5),
+        "kernel_us_p50": percentile(took_us, 0.5),
+        "ideal_us_p50": percentile(ideal_us, 0.5),
+        "ratio": percentile([took / ideal for took, ideal in zip(took_us, ideal_us, strict=True)], 0.5),
+        "ns_per_occurrence_p50": percentile(
+            [took * 1000 / _occurrences(each) for took, each in zip(took_us, asked, strict=True)], 0.5
+        ),
+        **source.to_json(),
+        "versions": versions(),
+    }
+
+
+def view_of(texts: Sequence[str]) -> WordView:
+    """The word index of texts that are no turns of any session."""
+    builder = Builder()
+    for at, text in enumerate(texts):
+        builder.add(Document(f"{at:08}", terms(text), None, (0, at, f"{at:08}"), False, at, NEVER))
+    return WordIndex(builder.segment()).view()
+
+
+def _occurrences(asked: Asked) -> int:
+    spans = asked.postings.spans
+    return max(int((spans[:, 1::2] - spans[:, 0::2]).sum()), 1)
+
+
+def bytes_of(asked: Asked) -> int:
+    """The bytes that the kernel touches for a question: see above."""
+    spans = asked.postings.spans
+    sizes = (spans[:, 1::2] - spans[:, 0::2]).sum(axis=1)
+    walked = int(sizes.sum()) + int(sizes[asked.weights.pairs[:, :2]].sum())
+    of_terms = int(asked.kernels.tally(asked.postings, asked.view.table)[:, 0].sum())
+    reached = len(asked.reach(_NOBODY).numbers)
+    return walked * OCCURRENCE + int(sizes.sum()) * LENGTH + of_terms * OF_TERM + reached * REACHED

@@ -1,0 +1,45 @@
+"""How fast this core reads memory in order: what searching is set beside."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.numba_compiling import compiled
+
+#: Of an SDR: 4096 bits.
+WORDS = 64
+
+
+@compiled
+def _sum(words: NDArray[np.uint64]) -> np.uint64:
+    total = np.uint64(0)
+    for place in range(len(words)):
+        total += words[place]
+    return total
+
+
+def reading(rows: NDArray[np.uint64]) -> Callable[[], object]:
+    """What reads all of some rows once, as fast as the compiler can: it adds their words up."""
+    words = rows.reshape(-1)
+    _sum(words)  # compiled before anything is measured
+    return lambda: _sum(words)
+
+
+def best_ms(call: Callable[[], object], times: int) -> float:
+    """The shortest of so many runs: all else is somebody else's work on this machine."""
+    out = []
+    for _ in range(times):
+        began = time.perf_counter()
+        call()
+        out.append(time.perf_counter() - began)
+    return min(out) * 1000
+
+
+def bandwidth(bytes_: int = 512 * 100_000, times: int = 30) -> float:
+    """Bytes a second that this core reads of so many in order, at best."""
+    words = np.arange(bytes_ // 8, dtype=np.uint64)
+    return words.nbytes / best_ms(reading(words), times) * 1000

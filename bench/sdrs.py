@@ -1,0 +1,94 @@
+"""The exact best ten of many SDRs, by overlap and by Hamming, beside reading all their rows once and beside a scan.
+
+Reading all 512-byte rows once is what no search that looks at every row can beat: nothing but adding up their words,
+the best of many runs. The scan is what one writes first: XOR with every row and a count of bits, in NumPy. Questions
+are put one after the other, the readings in between rounds, and of each question the best round counts, as the best
+reading does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bench.corpus import corpus, questions
+from bench.measuring import milliseconds, percentile, told, versions
+from bench.reading import WORDS, best_ms, reading
+from recollect.indexes import numba_sdr
+from recollect.indexes.sdr import SdrIndex
+from recollect.text.sdr import BYTES, WHOLE, Sdrs, encoded, encoded_all, packed
+
+K = 10
+ROUNDS, READINGS = 7, 10
+
+
+def sdrs(records: int, count: int = 100) -> dict[str, Any]:
+    """`count` questions put to an index of so many SDRs."""
+    source = corpus()
+    texts = source.texts(records)
+    asked = [encoded(question) for question in questions(texts, count)]
+    encoded_all(texts[:1000])  # NumPy loads what it needs
+    encoding_ms = min(milliseconds(encoded_all, texts) for _ in range(3))
+    index = SdrIndex(numba_sdr.loaded())
+    with told("building the index and the rows"):
+        found = encoded_all(texts)
+        building_ms = milliseconds(index.add_all, range(records), found)
+        rows = packed_rows(found)
+    read = reading(rows)
+    read_ms: list[float] = []
+    overlaps, hammings = [float("inf")] * count, [float("inf")] * count
+    for _ in range(ROUNDS):
+        _better(overlaps, asked, lambda bits: index.overlapping(bits, K))
+        _better(hammings, asked, lambda bits: index.nearest(bits, K))
+        read_ms.append(best_ms(read, READINGS))
+    scans = [float("inf")] * count
+    _better(scans, [_row(bits) for bits in asked], lambda row: scanned(rows, row))
+    read_all_ms, overlap_ms, hamming_ms = min(read_ms), percentile(overlaps, 0.5), percentile(hammings, 0.5)
+    return {
+        "command": "sdr",
+        "records": records,
+        "questions": count,
+        "encoder": WHOLE.name,
+        "bits_per_record": len(found.bits) / records,
+        "read_all_rows_ms": read_all_ms,
+        "overlap_p50_ms": overlap_ms,
+        "overlap_p95_ms": percentile(overlaps, 0.95),
+        "hamming_p50_ms": hamming_ms,
+        "hamming_p95_ms": percentile(hammings, 0.95),
+        "scan_ms": percentile(scans, 0.5),
+        "ratio_overlap": read_all_ms / overlap_ms,
+        "ratio_hamming": read_all_ms / hamming_ms,
+        "encode_per_s": records / encoding_ms * 1000,
+        "build_ms": building_ms,
+        **source.to_json(),
+        "versions": versions(),
+    }
+
+
+def packed_rows(sdrs: Sdrs) -> NDArray[np.uint64]:
+    """The SDRs as they are stored, a row of 64 words each."""
+    rows = [packed(sdrs.row(at)) for at in range(len(sdrs.offsets) - 1)]
+    return np.frombuffer(b"".join(rows), dtype=np.uint64).reshape(-1, WORDS).copy()
+
+
+def _row(bits: Sequence[int]) -> NDArray[np.uint64]:
+    row = np.frombuffer(packed(bits), dtype=np.uint64)
+    assert row.nbytes == BYTES
+    return row
+
+
+def scanned(rows: NDArray[np.uint64], row: NDArray[np.uint64]) -> list[tuple[int, int]]:
+    """The nearest ten by Hamming: places and distances, of equal distances the lowest places first."""
+    distances = np.bitwise_count(rows ^ row).sum(axis=1, dtype=np.int64)
+    keys = distances * len(rows) + np.arange(len(rows))
+    best = np.sort(np.partition(keys, min(K, len(keys)) - 1)[:K])
+    return [(int(key % len(rows)), int(key // len(rows))) for key in best.tolist()]
+
+
+def _better(best: list[float], asked: Sequence[Any], ask: Callable[[Any], object]) -> None:
+    """Put every question once, and keep for each the shortest time so far."""
+    for at, question in enumerate(asked):
+        best[at] = min(best[at], milliseconds(ask, question))
