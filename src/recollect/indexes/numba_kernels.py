@@ -37,6 +37,9 @@ from recollect.indexes.segments import LONGEST, MOST_COUNT, PLACE_BITS
 _RAW = len(RAW)
 #: So many documents are settled at a time where each stands by itself.
 _BLOCK = 4096
+#: Which terms a document of a block has is marked by bits; of so many terms and more some share one.
+_MARKS = 30
+_FORCED = 1 << _MARKS
 _TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
 _SPEAKER, _BY_SPEAKER = SPEAKER
@@ -247,7 +250,7 @@ def _reach(
                 else:
                     number = column[one] >> PLACE_BITS
                     one += 1
-                    if number != given_to and (words[number] != 0 or trigram[number] != 0):
+                    if number != given_to and (words[number] + trigram[number] + context[number] > 0):
                         given_to = number
                         near[number] += share
     reached = used
@@ -274,6 +277,18 @@ def _reach(
     for place in range(seen):
         sums[met[place]] = 0
     return numbers, shares
+
+
+@compiled
+def _first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
+    """The first place of a rising column, from `low` to `high`, that is not below `least`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if column[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @compiled
@@ -330,6 +345,7 @@ def _reach_plain(
         for term in range(len(spans)):
             weight = by_term[term] * _TOP
             column_of = 1 if like[term] else 0
+            mark = 1 << term % _MARKS
             for part in range(2):
                 column = base if part == 0 else tail
                 at, end = cursors[1, term, part], spans[term, 2 * part + 1]
@@ -349,51 +365,58 @@ def _reach_plain(
                     below = _BELOW * (weighs + pivot)
                     saturated = _quotient(weight * weighs, below, 1.0 / below)
                     share = _quotient(saturated << SHARE_BITS, whole, by_whole)
-                    if share > 0:
-                        place = number - begin
-                        if rows[place, 0] == 0 and rows[place, 1] == 0:
-                            touched[used] = place
-                            used += 1
-                        rows[place, column_of] += share
+                    place = number - begin
+                    if rows[place, 3] == 0:
+                        touched[used] = place
+                        used += 1
+                    rows[place, column_of] += share
+                    rows[place, 3] |= mark
                 cursors[1, term, part] = at
         for pair in range(len(pairs)):
-            share = pairs[pair, 2]
+            first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
             for part in range(2):
                 column = base if part == 0 else tail
-                one, one_end = cursors[0, pairs[pair, 0], part], cursors[1, pairs[pair, 0], part]
-                other, other_end = cursors[0, pairs[pair, 1], part], cursors[1, pairs[pair, 1], part]
+                one, one_end = cursors[0, first, part], cursors[1, first, part]
+                other, other_end = cursors[0, second, part], cursors[1, second, part]
+                # The shorter is walked; the longer is searched, where the document has both.
+                backward = other_end - other < one_end - one
+                mark = 1 << (first if backward else second) % _MARKS
+                if backward:
+                    at, end, low, high = other, other_end, one, one_end
+                else:
+                    at, end, low, high = one, one_end, other, other_end
                 given_to = np.int64(NONE)
-                while one < one_end and other < other_end:
-                    gap = column[other] - column[one]
-                    if gap <= 0:
-                        other += 1
-                    elif gap > 2:
-                        one += 1
-                    else:
-                        place = (column[one] >> PLACE_BITS) - begin
-                        one += 1
-                        if place != given_to and (rows[place, 0] != 0 or rows[place, 1] != 0):
+                while at < end and low < high:
+                    place = (column[at] >> PLACE_BITS) - begin
+                    if rows[place, 3] & mark and place != given_to:
+                        least = column[at] - 2 if backward else column[at] + 1
+                        low = _first_from(column, low, high, least)
+                        if low < high and column[low] <= least + 1:
                             given_to = place
                             rows[place, 2] += share
-        reached = used
+                    at += 1
         while next_forced < len(forced) and forced[next_forced] < begin + _BLOCK:
             place = np.int64(forced[next_forced]) - begin
             next_forced += 1
-            if rows[place, 0] == 0 and rows[place, 1] == 0:
+            if rows[place, 3] == 0:
                 touched[used] = place
                 used += 1
+            rows[place, 3] |= _FORCED
         for at in range(used):
             place = np.int64(touched[at])
-            numbers[kept] = begin + place
-            shares[0, kept] = rows[place, 0]
-            shares[1, kept] = rows[place, 1]
-            shares[2, kept] = 0
-            shares[3, kept] = 0
-            shares[4, kept] = rows[place, 2] if at < reached else 0
+            has_share = rows[place, 0] + rows[place, 1] > 0
+            if has_share or rows[place, 3] & _FORCED:
+                numbers[kept] = begin + place
+                shares[0, kept] = rows[place, 0]
+                shares[1, kept] = rows[place, 1]
+                shares[2, kept] = 0
+                shares[3, kept] = 0
+                shares[4, kept] = rows[place, 2] if has_share else 0
+                kept += 1
             rows[place, 0] = 0
             rows[place, 1] = 0
             rows[place, 2] = 0
-            kept += 1
+            rows[place, 3] = 0
     return numbers[:kept], shares[:, :kept]
 
 
@@ -535,14 +558,7 @@ def _best_of(
 @compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """How often a document stands in a part of a column."""
-    low, high = begin, end
-    wanted = number << PLACE_BITS
-    while low < high:
-        middle = (low + high) >> 1
-        if column[middle] < wanted:
-            low = middle + 1
-        else:
-            high = middle
+    low = _first_from(column, begin, end, number << PLACE_BITS)
     at = low
     while at < end and column[at] >> PLACE_BITS == number:
         at += 1
@@ -694,7 +710,7 @@ class NumbaKernels:
             weights.whole,
             weights.pairs,
             forced,
-            np.zeros((_BLOCK, 3), dtype=np.int32),
+            np.zeros((_BLOCK, 4), dtype=np.int32),
             np.empty(_BLOCK, dtype=np.int32),
             np.empty((2, len(postings.spans), 2), dtype=np.int64),
         )
