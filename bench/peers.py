@@ -100,7 +100,10 @@ class Bm25s:
         return self._bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
 
     def ask(self, question: str) -> object:
-        return self._index.retrieve(self._tokens([question]), k=self._k, show_progress=False)
+        tokens = self._tokens([question])
+        if not tokens.ids[0]:  # nothing but stop-words: it refuses to be asked
+            return []
+        return self._index.retrieve(tokens, k=self._k, show_progress=False)
 
 
 class Tantivy:
