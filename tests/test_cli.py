@@ -417,3 +417,17 @@ def test_bench_needs_words_to_ask_with(run: Run) -> None:
     assert "full" in error
     run("bench", "-n", "full", "-k", "0", code=1)
     run("bench", "-n", "full", "--questions", "0", code=2)
+
+
+def test_every_command_is_where_the_app_looks_for_it() -> None:
+    import importlib
+    import pkgutil
+
+    import recollect.cli
+    from recollect.cli.app import COMMANDS, app
+
+    for module in pkgutil.iter_modules(recollect.cli.__path__):
+        importlib.import_module(f"recollect.cli.{module.name}")
+    assert {name: command.callback.__module__ for name, command in app.commands.items() if command.callback} == {
+        name: f"recollect.cli.{module}" for name, module in COMMANDS.items()
+    }

@@ -7,6 +7,7 @@ cannot be read; 130 interrupted. Reading commands never make a store.
 from __future__ import annotations
 
 import functools
+import importlib
 import json
 import os
 import sys
@@ -54,8 +55,32 @@ def count_option(default: int) -> Callable[[F], F]:
     return click.option("-k", "k", type=int, metavar="N", callback=callback, help=help_)
 
 
+#: Where each command is. A command's module, and what it needs, is imported when the command is asked for.
+COMMANDS = {
+    name: module
+    for module, names in {
+        "benching": "bench",
+        "diagnosing": "demo doctor",
+        "embedding": "embed",
+        "evaluating": "eval",
+        "moving": "export import",
+        "reading": "grep list log namespaces recall show stats",
+        "writing": "forget remember update",
+    }.items()
+    for name in names.split()
+}
+
+
 class App(click.Group):
     """A group whose commands' errors become one line and an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS:
+            importlib.import_module(f"recollect.cli.{COMMANDS[cmd_name]}")  # it registers with the app
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -171,16 +196,3 @@ def time_of(name: str, text: str, zone: tzinfo) -> datetime:
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
-
-
-from recollect.cli import (  # noqa: E402 - the commands register with the app
-    benching,
-    diagnosing,
-    embedding,
-    evaluating,
-    moving,
-    reading,
-    writing,
-)
-
-__all__ = ["app", "benching", "diagnosing", "embedding", "evaluating", "moving", "reading", "writing"]
