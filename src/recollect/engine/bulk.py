@@ -8,6 +8,7 @@ time and finds nothing.
 from __future__ import annotations
 
 import gc
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,3 +34,16 @@ def uncollected() -> Iterator[None]:
             _under_way -= 1
             if not _under_way and _was_on:
                 gc.enable()
+
+
+def _after_fork() -> None:
+    """In a child nobody else is at work, whose end would switch the collector on again."""
+    global _turn, _under_way
+    _turn = threading.Lock()
+    if _under_way and _was_on:
+        gc.enable()
+    _under_way = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

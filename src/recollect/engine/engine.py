@@ -114,6 +114,12 @@ class Engine:
         if isinstance(operation, WRITES):
             if isinstance(operation, Batch):
                 actor, reason = operation.actor or actor, operation.reason or reason
+            if isinstance(operation, Remember):
+                # Drafted before it is its turn: what was given may be the caller's code, which nobody should wait for.
+                now = self.now()
+                wanted = draft(operation, scope, now, self.intake)
+                with self.writing(line, scope, actor, reason, shared=True, now=now) as writing:
+                    return writing.remember_draft(wanted)
             with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
@@ -139,12 +145,14 @@ class Engine:
         reason: str | None,
         expect_head: int | None = None,
         shared: bool = False,
+        now: datetime | None = None,
     ) -> Iterator[Writing]:
         """A transaction that becomes one commit when the block ends well, and nothing when it raises.
 
         shared  whether a store that can may make it durable together with those of other threads
+        now     the clock's time, where it was asked already
         """
-        now = self.now()
+        now = now or self.now()
         try:
             with self._write_shared() if shared else self.store.write() as transaction:
                 if expect_head is not None:
@@ -369,8 +377,10 @@ class Engine:
         try:
             self.feed.close()
         finally:
-            self.keeper.close()
-            self.store.close()
+            try:
+                self.keeper.close()
+            finally:
+                self.store.close()
             self._fulltext.close()
             if self.vectors is not None:
                 self.vectors.close()
@@ -486,10 +496,16 @@ class Writing:
         return self._index.view()
 
 
+#: What runs no code of the caller's when it is looked at.
+_PLAIN = (str, bytes, int, float, bool, type(None), datetime)
+
+
 def _is_short(operation: Operation) -> bool:
     """Whether an operation is soon done, and waits for nobody: it runs no code of the caller's."""
-    return isinstance(operation, (Remember, Forget)) or (
-        isinstance(operation, Update) and not callable(operation.changes)
+    return isinstance(operation, Forget) or (
+        isinstance(operation, Update)
+        and not callable(operation.changes)
+        and all(type(value) in _PLAIN for value in operation.changes.values())
     )
 
 

@@ -25,7 +25,7 @@ from recollect.indexes.merkle import EMPTY
 from recollect.indexes.segments import Builder
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
-from recollect.stores.base import Line, Store, View
+from recollect.stores.base import Head, Line, Store, View
 from recollect.stores.segments import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")
@@ -33,8 +33,8 @@ _log = logging.getLogger("recollect")
 KEPT_FROM = 1000
 #: What came since is merged into the segment when it is so many documents, and such a part of it.
 MERGED_FROM, MERGED_PART = 1000, 8
-#: A document that is not in a segment takes about so much memory.
-_TAIL_BYTES = 1500
+#: A line takes about so much beside its index: its tables, and the records that stay at hand (`recalling.MEMO`).
+_LINE_BYTES = 80_000
 #: From so many changes on they are bulk work.
 _MANY = 100
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
@@ -54,8 +54,7 @@ class _Kept:
     @property
     def nbytes(self) -> int:
         segment = self.index.segment
-        held, nbytes = (0, 0) if segment is None else (segment.count, segment.nbytes)
-        return nbytes + (self.index.documents.count - held) * _TAIL_BYTES
+        return _LINE_BYTES + self.index.tail_bytes + (0 if segment is None else segment.nbytes)
 
 
 class IndexKeeper:
@@ -86,6 +85,9 @@ class IndexKeeper:
         has it.
         """
         head = moment.head(line)
+        if not head.seq:  # there is nothing, and perhaps never will be: a name that somebody asked for
+            self.drop(line)
+            return WordIndex().view()
         kept = self._of(line)
         with kept.turn:
             if head.seq < kept.seq:
@@ -95,7 +97,9 @@ class IndexKeeper:
             try:
                 self._bring_up(kept, moment, line)
             except BaseException:
-                self._let_go(line, kept)  # half caught up is no index: the next reader starts anew
+                # Half caught up is no index: the next reader starts anew, also one that waits for this very one.
+                kept.seq, kept.view = 0, None
+                self._let_go(line, kept)
                 raise
             if kept.view is None:
                 kept.view = kept.index.view()
@@ -117,7 +121,7 @@ class IndexKeeper:
 
     def _bring_up(self, kept: _Kept, moment: View, line: Line) -> None:
         head = moment.head(line)
-        if kept.seq == head.seq and kept.root != head.root.hash:
+        if kept.seq and not _goes_on(moment, line, head, kept.seq, kept.root):
             kept.seq = 0  # another history: the file was put back from a copy
         if kept.seq == 0 and head.seq:
             self._begin(kept, moment, line)
@@ -165,8 +169,14 @@ class IndexKeeper:
                 return
             kept.merging = True
             if self._worker is None:
-                self._worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
-                self._worker.start()
+                worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
+                try:
+                    worker.start()
+                except RuntimeError as error:  # no thread to be had: the index that there is serves on
+                    _log.warning("an index could not be merged, which changes no answer: %s", error)
+                    kept.merging = False
+                    return
+                self._worker = worker
         self._tasks.put(lambda: self._merge(line, kept))
 
     def _work(self) -> None:
@@ -200,14 +210,14 @@ class IndexKeeper:
         while True:
             with self._store.read() as moment:
                 head = moment.head(line)
-                if head.seq < seq or self._closed:
+                if self._closed or not _goes_on(moment, line, head, seq, root):
                     return
                 apply_changed(successor, moment, line, moment.changed(line, seq), digests=self._digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _LAG:
                 break
         with kept.turn:
-            if kept.index is index and kept.seq <= seq:
+            if kept.index is index:  # though a reader may be some commits ahead: the next one catches up again
                 kept.index, kept.seq, kept.root, kept.view = successor, seq, root, None
 
     def close(self) -> None:
@@ -244,10 +254,21 @@ class IndexKeeper:
 
     def fork(self, moment: View, line: Line) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
-        self.view(moment, line)
-        kept = self._of(line)
-        with kept.turn:
-            return kept.index.fork()
+        while True:
+            self.view(moment, line)
+            kept = self._of(line)
+            with kept.turn:
+                # Another thread may have let the index go in between, or brought a new one up.
+                if kept.seq == moment.head(line).seq:
+                    return kept.index.fork()
+
+
+def _goes_on(moment: View, line: Line, head: Head, seq: int, root: bytes) -> bool:
+    """Whether the history at a moment has, at a seq, the commit of this root."""
+    if head.seq <= seq:
+        return head.seq == seq and head.root.hash == root
+    then = next(moment.commits(line, seq - 1, 1), None)
+    return then is not None and then.root.hash == root
 
 
 def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str], *, digests: bool = True) -> None:

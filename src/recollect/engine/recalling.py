@@ -32,7 +32,9 @@ _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.
 STANDING = 10
 #: So many records stay at hand, of each index.
-MEMO = 1000
+MEMO = 64
+#: None that is larger stays.
+_MEMO_BYTES = 8192
 _MOST_AT_A_TIME = 1000
 #: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
@@ -156,7 +158,10 @@ class Records:
         for number, record_id in missing.items():
             if record_id not in stored:
                 raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
-            memo[number] = found[number] = Record.load(stored[record_id].payload)
+            payload = stored[record_id].payload
+            found[number] = Record.load(payload)
+            if len(payload) <= _MEMO_BYTES:
+                memo[number] = found[number]
         while len(memo) > MEMO:
             memo.pop(next(iter(memo), NONE), None)  # another thread may have been faster
         return [found[number] for number in numbers]

@@ -161,8 +161,14 @@ class Choice(Generic[K]):
                 with self._turn:
                     if self._loading is None:
                         # No daemon: a compiler must not be cut off when the process ends.
-                        self._loading = threading.Thread(target=self._load, name="recollect-kernels")
-                        self._loading.start()
+                        loading = threading.Thread(target=self._load, name="recollect-kernels")
+                        try:
+                            loading.start()
+                        except RuntimeError as error:  # no thread to be had; another time
+                            _log.warning("the compiled kernels cannot be loaded now (%s); NumPy serves", error)
+                            self._done = 0
+                        else:
+                            self._loading = loading
         return self._by_numpy()
 
     def _load(self) -> None:

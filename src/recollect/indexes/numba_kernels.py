@@ -260,7 +260,8 @@ def _reach(
             touched[used] = number
             used += 1
     numbers = np.empty(used, np.int64)
-    shares = np.empty((_RAW, used), np.int32)
+    # Wider than what the words give: a session's share has no bound, as sessions have rarities of their own.
+    shares = np.empty((_RAW, used), np.int64)
     for place in range(used):
         number = np.int64(touched[place])
         which = session[number] if turns else NONE
@@ -774,10 +775,10 @@ def loaded() -> NumbaKernels:
     weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
     kernels.tally(postings, table)
     nobody = np.zeros(0, dtype=np.int32)
-    reached = kernels.reach(postings, replace(table, has_turns=True), weights, nobody)
-    kernels.reach(postings, table, weights, nobody)
-    kernels.weigh(reached, nothing, table, About(NONE, ()))
     kernels.matched(postings, table, weights, nothing, nothing)
     kernels.best(nothing, nothing, table, 1)
-    kernels.best_of(reached, nothing, table, About(NONE, ()), 1)
+    for each in (table, replace(table, has_turns=True)):
+        reached = kernels.reach(postings, each, weights, nobody)
+        kernels.weigh(reached, nothing, table, About(NONE, ()))
+        kernels.best_of(reached, nothing, table, About(NONE, ()), 1)
     return kernels

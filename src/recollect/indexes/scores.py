@@ -30,6 +30,8 @@ from recollect.indexes.words import QueryTerm, WordView
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 NOBODY = About(NONE, ())
+#: So many hits are explained at a time.
+_AT_A_TIME = 64
 
 
 class Match(NamedTuple):
@@ -176,6 +178,9 @@ class Scores:
 
         Shares are in the order of `kernels.SHARES` and add up to the total, exactly; words by falling share.
         """
+        if len(places) > _AT_A_TIME:  # what explains a hit takes some bytes for each term and turn around
+            parts = (places[begin : begin + _AT_A_TIME] for begin in range(0, len(places), _AT_A_TIME))
+            return [each for part in parts for each in self.explained(part)]
         at = list(places)
         if not at:
             return []

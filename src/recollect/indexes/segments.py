@@ -8,14 +8,15 @@ later gathers in a small tail beside it (`indexes.words`), until segment and tai
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.documents import COLUMNS, NONE, Document, Ints, Session
 from recollect.indexes.strings import Strings, session_name, session_of
+from recollect.text.languages import CODES
 from recollect.text.words import Term, trigrams
 
 PLACE_BITS = 16
@@ -155,6 +156,81 @@ class Segment:
             parts = form_parts(self.terms[int(self.forms[at])])
             assert parts is not None
             yield *parts, int(self.form_sizes[at]), int(shared[at])
+
+
+#: The arrays beside the columns of the documents, and how each is kept.
+_KINDS: dict[str, DTypeLike] = {
+    **{
+        f"{name}.{part}": kind
+        for name in ("ids", "sessions", "terms")
+        for part, kind in (("blob", np.uint8), ("ends", np.int64), ("keys", np.uint64), ("order", np.int32))
+    },
+    "texts": np.uint8,
+    "offsets": np.int64,
+    "occurrences": np.int64,
+    "lengths": np.uint16,
+    "frequencies": np.int64,
+    "totals": np.int64,
+    "forms": np.int32,
+    "form_sizes": np.int32,
+    "grams.keys": np.uint64,
+    "grams.ends": np.int64,
+    "grams.forms": np.int32,
+}
+
+
+def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) -> None:
+    """Raises: ValueError where arrays that somebody else made are no segment: kernels do not look where they step."""
+    kinds = {**COLUMNS, **_KINDS}
+    if arrays.keys() != kinds.keys():
+        raise ValueError("it has other columns")
+    for name, kind in kinds.items():
+        if arrays[name].dtype != kind or arrays[name].ndim != (2 if name == "texts" else 1):
+            raise ValueError(f"its column {name} is of another type")
+    for name, terms in speakers:
+        if not isinstance(name, str) or not all(isinstance(term, str) for term in terms):
+            raise ValueError("its speakers have no names")
+    count, terms = len(arrays["length"]), len(arrays["terms.ends"])
+    sizes = {**dict.fromkeys(COLUMNS, count), "ids.ends": count, "frequencies": terms, "totals": terms}
+    sizes |= {
+        f"{name}.{part}": len(arrays[f"{name}.ends"])
+        for name in ("ids", "sessions", "terms")
+        for part in ("keys", "order")
+    }
+    sizes |= {"lengths": len(arrays["occurrences"]), "offsets": terms + 1, "form_sizes": len(arrays["forms"])}
+    sizes |= {"grams.ends": len(arrays["grams.keys"])}
+    if any(len(arrays[name]) != size for name, size in sizes.items()) or arrays["texts"].shape not in (
+        (0, _DIGEST_BYTES),
+        (count, _DIGEST_BYTES),
+    ):
+        raise ValueError("its columns are not equally long")
+    # Column -> the least and the greatest (but for the last) that may stand in it.
+    bounds = {
+        "session": (NONE, len(arrays["sessions.ends"])),
+        "speaker": (NONE, len(speakers)),
+        "before": (NONE, count),
+        "after": (NONE, count),
+        "length": (0, 1 << 31),
+        "language": (0, len(CODES)),
+        "occurrences": (0, count << PLACE_BITS),
+        "forms": (0, terms),
+        "grams.forms": (0, len(arrays["forms"])),
+        "ids.order": (0, count),
+        "sessions.order": (0, len(arrays["sessions.ends"])),
+        "terms.order": (0, terms),
+    }
+    for name, (least, end) in bounds.items():
+        column = arrays[name]
+        if len(column) and (column.min() < least or column.max() >= end):
+            raise ValueError(f"its column {name} refers to what is not there")
+    ends = {f"{name}.ends": len(arrays[f"{name}.blob"]) for name in ("ids", "sessions", "terms")}
+    ends |= {"offsets": len(arrays["occurrences"]), "grams.ends": len(arrays["grams.forms"])}
+    for name, end in ends.items():
+        column = arrays[name]
+        if len(column) and (column[0] < 0 or column[-1] != end or (np.diff(column) < 0).any()):
+            raise ValueError(f"its column {name} does not rise to its end")
+    if not arrays["alive"].all():
+        raise ValueError("it has dead documents")
 
 
 class Gathered(NamedTuple):

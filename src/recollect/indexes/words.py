@@ -23,6 +23,8 @@ from recollect.text.words import stem
 
 _MOST_ASKED = 15
 _NOTHING: Ints = np.zeros(0, dtype=np.int64)
+#: What a document, each of its terms, and a term that is new take in a tail.
+_DOCUMENT_BYTES, _TERM_BYTES, _NEW_TERM_BYTES = 1000, 32, 500
 _NO_LENGTHS = np.zeros(0, dtype=np.uint16)
 
 
@@ -224,6 +226,8 @@ class WordIndex:
         self._vocabulary = Vocabulary(segment)
         # Terms whose tails belong to the index that this one was forked from -> the first document not ours there.
         self._borrowed: dict[str, int] = {}
+        #: About how much memory what is not in the segment takes.
+        self.tail_bytes = 0
 
     def fork(self) -> WordIndex:
         """A copy that can go its own way: for a batch that wants to find what it has not yet committed.
@@ -247,6 +251,7 @@ class WordIndex:
             self.documents.remove(record_id)
         for document in added:
             number = self.documents.add(document)
+            self.tail_bytes += _DOCUMENT_BYTES + _TERM_BYTES * len(document.terms)
             for position, (term, _) in enumerate(document.terms):
                 self._tail(term, number).append(number, position)
             for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
@@ -258,6 +263,7 @@ class WordIndex:
         tail = self._tails.get(term)
         if tail is None:
             tail = self._tails[term] = _Tail()
+            self.tail_bytes += _NEW_TERM_BYTES
         elif term in self._borrowed:
             # What the other index appended since the fork is not ours.
             tail = self._tails[term] = _Tail(tail.until(self._borrowed[term]).copy())

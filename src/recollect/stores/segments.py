@@ -1,7 +1,6 @@
 """Segment files: indexes kept beside the store, so that a process need not make them anew.
 
-A segment lies in `FILE.index` in a file of its own for each line, as its arrays stand in memory, and is mapped from
-there. The header says what it was made of: store, line, seq and root, and by which rules; whoever opens it goes on from
+A segment lies in `FILE.index` in a file of its own for each line, as its arrays stand in memory. The header says what it was made of: store, line, seq and root, and by which rules; whoever opens it goes on from
 that seq. A file that is missing, of other rules or another history, or damaged in any byte is not used, which is said,
 and the index is made anew. Files are replaced as a whole, by one process at a time.
 """
@@ -11,16 +10,16 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape, glob
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.segments import Segment
+from recollect.indexes.segments import Segment, check_arrays
 from recollect.stores.base import Line
 
 try:
@@ -67,22 +66,25 @@ class SegmentFiles:
         """The segment of a line and what it was made of; None where there is none that can be used."""
         path = self._path(line)
         try:
-            with open(path, "rb") as file:
-                # A private mapping: what is written to it stays in memory.
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+            # Read, not mapped: it costs little beside hashing it, and nobody who writes to the file can change it then.
+            data = np.fromfile(path, dtype=np.uint8)
         except FileNotFoundError:
             return None
-        except (OSError, ValueError) as error:
+        except OSError as error:
             return self._unusable(path, str(error))
         try:
-            header, arrays = _decoded(mapped)
+            header, arrays = _decoded(data)
             about = header["about"]
             if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != line:
                 return self._unusable(path, "it belongs to another store")
             if about["rules"] != rules:
                 return self._unusable(path, "it was made by another release")
-            return Segment(arrays, header["speakers"]), Made(rules, int(about["seq"]), str(about["root"]))
-        except (ValueError, KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            seq = about["seq"]
+            if not isinstance(seq, int) or not 0 < seq < 1 << 63:
+                raise ValueError(f"it claims to be of commit {seq!r}")
+            check_arrays(arrays, header["speakers"])
+            return Segment(arrays, header["speakers"]), Made(rules, seq, str(about["root"]))
+        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
             return self._unusable(path, f"it is damaged: {error}")
 
     @staticmethod
@@ -100,9 +102,11 @@ class SegmentFiles:
             with self._alone() as alone:
                 if not alone:
                     return False
+                for left in glob(f"{escape(path)}.*.new"):  # by processes that died at it
+                    os.unlink(left)
                 draft = f"{path}.{os.getpid()}.new"
                 try:
-                    with open(os.open(draft, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, 0o600), "wb") as file:
+                    with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
                         for part in _encoded(segment, about):
                             file.write(part)
                     os.replace(draft, path)
@@ -153,26 +157,26 @@ def _encoded(segment: Segment, about: dict[str, Any]) -> Iterator[bytes | memory
         yield bytes(filled)
 
 
-def _decoded(mapped: mmap.mmap) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def _decoded(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The header and arrays of `_encoded`'s bytes. Raises: ValueError and its like where they are not just those."""
     begin = len(_MAGIC) + 8 + _DIGEST_BYTES
-    if mapped[: len(_MAGIC)] != _MAGIC:
+    head = data[:begin].tobytes()
+    if head[: len(_MAGIC)] != _MAGIC:
         raise ValueError("it does not begin as a segment does")
-    size = int.from_bytes(mapped[len(_MAGIC) : len(_MAGIC) + 8], "little")
-    raw = mapped[begin : begin + size]
-    if len(raw) != size or hashlib.sha256(raw).digest() != mapped[begin - _DIGEST_BYTES : begin]:
+    size = int.from_bytes(head[len(_MAGIC) : len(_MAGIC) + 8], "little")
+    raw = data[begin : begin + size].tobytes()
+    if len(raw) != size or hashlib.sha256(raw).digest() != head[-_DIGEST_BYTES:]:
         raise ValueError("its header is not what it was")
     header = json.loads(raw)
-    begin += size
-    if len(mapped) - begin != header["bytes"]:
+    body = data[begin + size :]
+    if len(body) != header["bytes"]:
         raise ValueError("it is cut or too long")
-    with memoryview(mapped) as whole, whole[begin:] as data:
-        if hashlib.sha256(data).hexdigest() != header["sha256"]:
-            raise ValueError("its contents are not what they were")
+    if hashlib.sha256(body.data).hexdigest() != header["sha256"]:
+        raise ValueError("its contents are not what they were")
     arrays = {}
     for name, kind, shape, at in header["arrays"]:
         if kind not in _TYPES:
             raise ValueError(f"it has a column of {kind}")
         count = int(np.prod(shape, dtype=np.int64))
-        arrays[name] = np.frombuffer(mapped, dtype=kind, count=count, offset=begin + at).reshape(shape)
+        arrays[name] = np.frombuffer(body.data, dtype=kind, count=count, offset=at).reshape(shape)
     return header, arrays

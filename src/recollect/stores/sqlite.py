@@ -242,19 +242,18 @@ class SqliteStore:
             self._undo(turn, error)
             raise
         finally:
-            if turn.held:
-                self._owner = 0
-                self._pass_on(turn)
+            self._give_up(turn)
         shared.result()
 
     def _entered(self, turn: Turn) -> Shared:
         """Begin a transaction, or a part of the one that was handed on."""
+        # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
         if turn.shared is None:
-            self._run("BEGIN IMMEDIATE")
             turn.shared = Shared()
+            self._run("BEGIN IMMEDIATE")
         else:
-            self._run("SAVEPOINT part")
             turn.inside = True
+            self._run("SAVEPOINT part")
         return turn.shared
 
     def _left(self, turn: Turn) -> None:
@@ -277,9 +276,14 @@ class SqliteStore:
             return
         if self._writer.in_transaction:  # some errors (a full disk) have made SQLite roll back by itself
             if turn.inside:
-                with suppress(apsw.Error):
+                try:
                     self._writer.execute("ROLLBACK TO part; RELEASE part")
                     return
+                except apsw.SQLError:  # there is no such part: it was interrupted before it had begun
+                    if turn.shared.members:
+                        return
+                except apsw.Error:
+                    pass
             elif turn.shared.members:
                 return  # it had not begun its own part, or was done with it
             with suppress(apsw.Error):
@@ -287,14 +291,29 @@ class SqliteStore:
         lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit was lost to {error!r}")
         turn.shared.end(lost)
 
+    def _give_up(self, turn: Turn) -> None:
+        """Pass the turn on, whatever interrupts that: others wait for it."""
+        interruption: BaseException | None = None
+        while turn.held:
+            try:
+                self._owner = 0
+                self._pass_on(turn)
+            except BaseException as error:  # noqa: BLE001 - raised below, when nobody waits for it any more
+                interruption = error
+        if interruption is not None:
+            raise interruption
+
     def _pass_on(self, turn: Turn) -> None:
         """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""
-        try:
-            if turn.shared is not None and self._writer.in_transaction and not self._turns.hand_on(turn):
-                self._commit(turn.shared)
-        finally:
-            if turn.held:
-                self._turns.release(turn)
+        shared = turn.shared
+        if shared is not None and not shared.over:
+            if self._writer.in_transaction:
+                if self._turns.hand_on(turn):
+                    return
+                self._commit(shared)
+            else:  # what ended it was interrupted before it could tell
+                shared.end(StoreIOError(self.path, "interrupted at the commit; whether it is held, reading tells"))
+        self._turns.release(turn)
 
     def _commit(self, shared: Shared) -> None:
         error: RecollectError | None = None

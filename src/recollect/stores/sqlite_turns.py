@@ -26,7 +26,7 @@ class Shared:
 
     def __init__(self) -> None:
         self.members = 0
-        self._over = False
+        self.over = False
         self._error: RecollectError | None = None
         self._waking: threading.Event | None = None  # made when the first member has to wait
 
@@ -37,13 +37,13 @@ class Shared:
     def end(self, error: RecollectError | None) -> None:
         """It is durable, or nothing of it is held because of an error."""
         self._error = error
-        self._over = True
+        self.over = True
         if self._waking is not None:
             self._waking.set()
 
     def result(self) -> None:
         """Wait for its end. Raises: the error because of which nothing of it is held, to each member its own."""
-        if not self._over:
+        if not self.over:
             assert self._waking is not None
             self._waking.wait()
         if self._error is not None:
