@@ -116,9 +116,9 @@ class Engine:
                 actor, reason = operation.actor or actor, operation.reason or reason
             if isinstance(operation, Remember):
                 # Drafted before it is its turn: what was given may be the caller's code, which nobody should wait for.
-                now = self.now()
-                wanted = draft(operation, scope, now, self.intake)
-                with self.writing(line, scope, actor, reason, shared=True, now=now) as writing:
+                told_at = self.now()
+                wanted = draft(operation, scope, told_at, self.intake)
+                with self.writing(line, scope, actor, reason, shared=True, now=told_at) as writing:
                     return writing.remember_draft(wanted)
             with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)

@@ -1,7 +1,7 @@
 """Segments: the index of many documents in contiguous arrays that never change.
 
 All occurrences of all terms stand in one column, term after term, each `number << 16 | position` and rising within its
-term; the terms are found by a hash. A segment can be written to a file as it stands and mapped from there. What comes
+term; the terms are found by a hash. A segment can be written to a file as it stands, and read from there. What comes
 later gathers in a small tail beside it (`indexes.words`), until segment and tail are merged into a new one.
 """
 
@@ -192,11 +192,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
             raise ValueError("its speakers have no names")
     count, terms = len(arrays["length"]), len(arrays["terms.ends"])
     sizes = {**dict.fromkeys(COLUMNS, count), "ids.ends": count, "frequencies": terms, "totals": terms}
-    sizes |= {
-        f"{name}.{part}": len(arrays[f"{name}.ends"])
-        for name in ("ids", "sessions", "terms")
-        for part in ("keys", "order")
-    }
+    for name in ("ids", "sessions", "terms"):
+        sizes[f"{name}.keys"] = sizes[f"{name}.order"] = len(arrays[f"{name}.ends"])
     sizes |= {"lengths": len(arrays["occurrences"]), "offsets": terms + 1, "form_sizes": len(arrays["forms"])}
     sizes |= {"grams.ends": len(arrays["grams.keys"])}
     if any(len(arrays[name]) != size for name, size in sizes.items()) or arrays["texts"].shape not in (

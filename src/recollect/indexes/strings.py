@@ -1,6 +1,6 @@
 """Many strings in few arrays: found by number, and by what they are, without an object for each.
 
-What lies in a file that is mapped can be looked up at once: nothing has to be read through and put into a dict first.
+What comes from a file can be looked up at once: nothing has to be read through and put into a dict first.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Segment files: indexes kept beside the store, so that a process need not make them anew.
 
-A segment lies in `FILE.index` in a file of its own for each line, as its arrays stand in memory. The header says what it was made of: store, line, seq and root, and by which rules; whoever opens it goes on from
-that seq. A file that is missing, of other rules or another history, or damaged in any byte is not used, which is said,
-and the index is made anew. Files are replaced as a whole, by one process at a time.
+A segment lies in `FILE.index` in a file of its own for each line, as its arrays stand in memory. The header says what
+it was made of: store, line, seq and root, and by which rules; whoever opens it goes on from that seq. A file that is
+missing, of other rules or another history, or damaged in any byte is not used, which is said, and the index is made
+anew. Files are replaced as a whole, by one process at a time.
 """
 
 from __future__ import annotations
