@@ -267,7 +267,99 @@ class TestMerging:
         assert not [each for each in threading.enumerate() if each.name == "recollect-indexes"]
 
 
+class TestHistories:
+    def test_a_copy_that_has_gone_further_on_is_noticed_when_it_is_put_back(self, tmp_path: Path) -> None:
+        path, copy = tmp_path / "a.db", tmp_path / "copy.db"
+        with recollect.open(path) as memory:
+            memory.remember_all(texts(3))
+            replaced(copy, path)
+            memory.remember("a lost anchor")
+            memory.recall("anchor")
+            with recollect.open(copy) as other:
+                for at in range(4):
+                    other.remember(f"another gull {at}")
+            replaced(path, copy)
+            assert [hit.record.text for hit in memory.recall("lost anchor") if "lost" in hit.record.text] == []
+            assert sum("another" in hit.record.text for hit in memory.recall("another gull")) == 4
+            assert told(memory) == anew(memory)
+
+    def test_a_batch_finds_what_is_held_though_its_index_is_let_go_meanwhile(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with recollect.open(path) as memory:
+            memory.remember("the harbour was held before")
+            keeper, real = memory._engine.keeper, IndexKeeper._viewed
+
+            def let_go(self: IndexKeeper, moment: Any, line: Line) -> Any:
+                found = real(self, moment, line)
+                self.drop(line)
+                return found
+
+            monkeypatch.setattr(IndexKeeper, "_viewed", let_go)
+            with memory.batch() as batch:
+                batch.remember("the harbour is new")
+                assert len(batch.recall("harbour")) == 2
+            assert keeper._kept == {}
+
+    def test_without_a_thread_to_be_had_recall_and_close_go_on(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def refused(self: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        memory = recollect.open(path)
+        memory.remember_all(texts(40))
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refused)
+            assert memory.recall("boat")
+        assert "can't start new thread" in caplog.text
+        memory.remember_all(texts(20, 100))
+        memory.recall("boat")
+        settled(memory._engine.keeper)
+        memory.close()
+        assert list(path.parent.glob("m.db.index/*.seg"))
+
+    def test_the_collector_is_on_in_a_child_that_was_forked_during_bulk_work(self) -> None:
+        import gc
+        import os
+
+        from recollect.engine.bulk import uncollected
+
+        read, write = os.pipe()
+        with uncollected():
+            child = os.fork()
+            if not child:
+                os.write(write, b"1" if gc.isenabled() else b"0")
+                os._exit(0)
+            os.waitpid(child, 0)
+        assert (os.read(read, 1), gc.isenabled()) == (b"1", True)
+        os.close(read)
+        os.close(write)
+
+
+def replaced(path: Path, by: Path) -> None:
+    """Put the contents of one SQLite file into another, as its backup does."""
+    import apsw
+
+    one, other = apsw.Connection(str(path)), apsw.Connection(str(by))
+    with one.backup("main", other, "main") as backup:
+        backup.step()
+    one.close()
+    other.close()
+
+
 class TestBudget:
+    def test_namespaces_that_do_not_exist_and_large_records_take_no_room(self, path: Path) -> None:
+        with recollect.open(path) as memory:
+            for at in range(5):
+                assert not memory.namespace(f"nobody-{at}").recall("boat")
+            assert memory._engine.keeper._kept == {}
+            memory.remember("boat " * 5000)
+            memory.remember("a boat")
+            assert len(memory.recall("boat")) == 2
+            memo = memory._engine.keeper._kept[DEFAULT].index.documents.rows.memo
+            assert [record.text for record in memo.values()] == ["a boat"]
+
     def test_what_was_not_asked_for_the_longest_is_let_go_first(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

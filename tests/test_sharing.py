@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import apsw
 import pytest
@@ -335,3 +336,45 @@ def test_those_who_wait_when_the_store_is_closed_are_told_and_what_was_told_is_h
     with recollect.open(path) as again:
         assert again.count() == 0
         assert again.check() == []
+
+
+def test_an_interrupt_while_another_process_writes_leaves_the_store_usable(tmp_path: Path) -> None:
+    """Ctrl-C is raised once the lock is had: right after the transaction has begun."""
+
+    class Interrupted:
+        def __init__(self, inner: Any) -> None:
+            self._inner, self.once = inner, True
+
+        def execute(self, sql: str, *rest: Any) -> Any:
+            found = self._inner.execute(sql, *rest)
+            if sql == "BEGIN IMMEDIATE" and self.once:
+                self.once = False
+                raise KeyboardInterrupt
+            return found
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._inner, name)
+
+    with recollect.open(tmp_path / "a.db") as memory:
+        store: Any = memory._engine.store
+        store._writer = Interrupted(store._writer)
+        with pytest.raises(KeyboardInterrupt):
+            memory.remember("interrupted")
+        assert not store._writer.in_transaction
+        memory.remember("after it")
+        with recollect.open(tmp_path / "a.db") as other:
+            other.remember("of another")
+        assert memory.count() == 2
+
+
+def test_the_callers_code_runs_before_it_is_its_turn(tmp_path: Path) -> None:
+    """A thread that has handed its transaction on does not wait for what the next one was given."""
+    with recollect.open(tmp_path / "a.db") as memory:
+
+        def tags() -> Iterator[str]:
+            memory.remember("told while the tags are asked for")
+            yield "tagged"
+
+        record = memory.remember("tagged", tags=tags())
+        assert record.tags == ("tagged",)
+        assert memory.count() == 2

@@ -177,6 +177,17 @@ class TestKernels:
         tallies = [kernels.tally(weighs.postings, view.table) for kernels in (numpy_kernels.KERNELS, COMPILED)]
         assert (tallies[0] == tallies[1]).all()
 
+    def test_a_word_of_one_long_session_and_few_others_gives_the_same_bits(self) -> None:
+        """Its share of the session is above 2 there: more than 31 bits."""
+        held = [document(f"t{at}", "tea", session="long", position=at) for at in range(200)]
+        held += [document(f"o{at}", "boat", session=f"s{at}") for at in range(10)]
+        view = WordIndex(built(held)).view()
+        asked = read("tea", view, date(2026, 1, 1))
+        weighs = weighed(view, asked.asked, asked.sequence)
+        one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
+        assert one == other
+        assert max(shares[3] for shares, *_ in one.values()) > 2**31
+
     @given(own.collections(), st.lists(st.sampled_from(own.QUESTIONS), min_size=2, max_size=4))
     def test_nothing_of_one_question_is_left_for_the_next(self, held: list[Document], questions: list[str]) -> None:
         view = WordIndex(built(held)).view()
@@ -289,6 +300,44 @@ class TestFiles:
         assert files.read(LINE, MADE.rules) is None
         path.write_bytes(good)
         assert files.read(LINE, MADE.rules) is not None
+
+    @pytest.mark.parametrize(
+        ("name", "change"),
+        [
+            ("occurrences", lambda column: column + (1 << 40)),
+            ("occurrences", lambda column: column - (1 << 40)),
+            ("occurrences", lambda column: column[:-1]),
+            ("offsets", lambda column: column[:-1]),
+            ("offsets", lambda column: column[::-1]),
+            ("after", lambda column: column + 100),
+            ("session", lambda column: column + 100),
+            ("speaker", lambda column: column + 100),
+            ("lengths", lambda column: column[:-1]),
+            ("weight", lambda column: column.astype(np.int64)),
+            ("alive", lambda column: ~column),
+            ("ids.ends", lambda column: column + 1),
+            ("terms.order", lambda column: column + 100),
+            ("grams.forms", lambda column: column + 100),
+        ],
+    )
+    def test_what_is_whole_but_no_segment_is_not_used(
+        self, files: SegmentFiles, held: list[Document], name: str, change: Any, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Its digest is right, as whoever made it can compute one; kernels would step out of their columns."""
+        segment = built(held)
+        segment.arrays[name] = change(segment.arrays[name])
+        assert files.write(LINE, segment, MADE)
+        assert files.read(LINE, MADE.rules) is None
+        assert "made anew" in caplog.text
+
+    def test_what_processes_left_that_died_while_writing_is_cleared_away(
+        self, files: SegmentFiles, held: list[Document], tmp_path: Path
+    ) -> None:
+        files.write(LINE, built(held), MADE)
+        left = Path(f"{self.path(tmp_path)}.4711.new")
+        left.write_bytes(b"half")
+        files.write(LINE, built(held), MADE)
+        assert not left.exists()
 
     def test_what_others_made_is_not_used(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
         assert files.read(LINE, MADE.rules) is None

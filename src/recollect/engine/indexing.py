@@ -84,16 +84,19 @@ class IndexKeeper:
         Cost: in proportion to the commits since the index was last asked for; at first, to what is held, unless a file
         has it.
         """
+        return self._viewed(moment, line)[1]
+
+    def _viewed(self, moment: View, line: Line) -> tuple[_Kept, WordView | None]:
         head = moment.head(line)
         if not head.seq:  # there is nothing, and perhaps never will be: a name that somebody asked for
             self.drop(line)
-            return WordIndex().view()
+            return (nothing := _Kept()), nothing.index.view()
         kept = self._of(line)
         with kept.turn:
             if head.seq < kept.seq:
-                return None
+                return kept, None
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
-                return kept.view
+                return kept, kept.view
             try:
                 self._bring_up(kept, moment, line)
             except BaseException:
@@ -105,7 +108,7 @@ class IndexKeeper:
                 kept.view = kept.index.view()
             view = kept.view
             self._count(line, kept)
-        return view
+        return kept, view
 
     def _of(self, line: Line) -> _Kept:
         with self._turn:
@@ -255,11 +258,9 @@ class IndexKeeper:
     def fork(self, moment: View, line: Line) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
         while True:
-            self.view(moment, line)
-            kept = self._of(line)
+            kept, _ = self._viewed(moment, line)  # this very one: another thread may let the line's index go meanwhile
             with kept.turn:
-                # Another thread may have let the index go in between, or brought a new one up.
-                if kept.seq == moment.head(line).seq:
+                if kept.seq == moment.head(line).seq:  # else a merged one has taken its place, some commits behind
                     return kept.index.fork()
 
 
