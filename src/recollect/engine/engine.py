@@ -280,8 +280,7 @@ class Engine:
                 moment = stack.enter_context(self.store.read())
                 moments[:] = [moment]
                 head = moment.head(line)
-                held = next(moment.commits(line, reached - 1, 1), None) if reached else None
-                if reached and (held is None or held.root.hash != root):
+                if reached and moment.root_at(line, reached) != root:
                     texts = ((each, Record.load(stored.payload).text) for each, stored in moment.versions(line))
                     return Told(head.seq, head.root.hash, True, texts)
                 return Told(head.seq, head.root.hash, False, _texts(moment, line, moment.changed(line, reached)))

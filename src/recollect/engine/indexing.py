@@ -141,9 +141,9 @@ class IndexKeeper:
         found = self._files.read(line, self._rules) if self._files is not None else None
         if found is not None:
             segment, about = found
-            then = next(moment.commits(line, about.seq - 1, 1), None)
-            if then is not None and then.root.hash.hex() == about.root:
-                kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, then.root.hash
+            then = moment.root_at(line, about.seq)
+            if then is not None and then.hex() == about.root:
+                kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, then
                 return
             _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
         builder = Builder()
@@ -266,10 +266,7 @@ class IndexKeeper:
 
 def _goes_on(moment: View, line: Line, head: Head, seq: int, root: bytes) -> bool:
     """Whether the history at a moment has, at a seq, the commit of this root."""
-    if head.seq <= seq:
-        return head.seq == seq and head.root.hash == root
-    then = next(moment.commits(line, seq - 1, 1), None)
-    return then is not None and then.root.hash == root
+    return (head.root.hash == root) if head.seq == seq else head.seq > seq and moment.root_at(line, seq) == root
 
 
 def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str], *, digests: bool = True) -> None:

@@ -153,8 +153,7 @@ class VectorKeeper:
     def reached(self, moment: View, line: Line, model: Model) -> int:
         """The seq up to which every text has a vector; 0 where that was in another history (a copy was put back)."""
         seq, root = self.store.reached(model, line)
-        then = next(moment.commits(line, seq - 1, 1), None) if seq else None
-        return seq if then is not None and then.root.hash == root else 0
+        return seq if seq and moment.root_at(line, seq) == root else 0
 
     # The worker
 

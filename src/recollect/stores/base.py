@@ -199,6 +199,10 @@ class View(Protocol):
         """The commits after `since`, oldest first; with `record_id` those that touched it, at a cost in proportion."""
         ...
 
+    def root_at(self, line: Line, seq: int) -> bytes | None:
+        """The root hash after a commit, without what it did; None where the line has no such commit. Cost: O(log n)."""
+        ...
+
     def node(self, place: int) -> bytes:
         """A page of the Merkle trie (`indexes.merkle.Pages`)."""
         ...

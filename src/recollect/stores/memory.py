@@ -193,6 +193,10 @@ class _MemoryView:
     ) -> Iterator[Commit]:
         return islice((each for each in self._log(line, max(since, 0)) if each.touches(record_id)), limit)
 
+    def root_at(self, line: Line, seq: int) -> bytes | None:
+        found = next(iter(self._log(line, seq - 1)), None) if seq > 0 else None
+        return None if found is None else found.root.hash
+
     def _log(self, line: Line, since: int) -> Iterable[Commit]:
         return islice(self._ledger(line).log, since, None)
 

@@ -253,6 +253,11 @@ class SqliteView:
                 changes=tuple(Change(*row) for row in changes),
             )
 
+    def root_at(self, line: Line, seq: int) -> bytes | None:
+        sql = "SELECT root FROM commits WHERE branch = ? AND seq = ?"
+        found: bytes | None = next((row[0] for row in self._sql(sql, (self._branch(line), seq))), None)
+        return found
+
     def node(self, place: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))
         if body is None:

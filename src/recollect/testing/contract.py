@@ -195,6 +195,8 @@ class StoreContract:
         ]
         with store.read() as view:
             assert list(view.commits(LINE)) == commits
+            roots = [view.root_at(LINE, seq) for seq in range(len(commits) + 2)]
+            assert roots == [None, *(commit.root.hash for commit in commits), None]
             assert list(view.commits(LINE, since=1, limit=1)) == commits[1:2]
             assert list(view.commits(LINE, since=3)) == []
             assert view.head(LINE) == Head(3, commits[-1].root, commits[-1].micros)
