@@ -1,6 +1,6 @@
 """The kernel that walks the postings of words, beside reading the bytes that it touches at this core's bandwidth.
 
-What it touches, counted as `numba_kernels._reach_plain` works, the corpus having no turns:
+What it touches, counted as `numba_walking.reach_plain` works, the corpus having no turns:
 
     8 + 2   for each occurrence of a term, with the length of its document; 8 once more for each of a pair's two terms
     4 + 4   for each document of a term: its share is read and written

@@ -1,634 +1,22 @@
 """The kernels compiled by numba: see `indexes.kernels` for what each gives, and `numpy_kernels` for the same in NumPy.
 
-Terms are taken one at a time. What a document has gathered stands in scratch columns, which are all zeros between
-questions; only documents that were touched are visited again. The columns are narrow (a sum of shares of the words is
-at most 1, that is 30 bits), so that those of a hundred thousand documents stay in the processor's cache.
-
-This is the one module that imports numba, which takes most of a second. What it compiles is kept in numba's cache;
-where no place for that can be written, it is compiled in every process that comes so far.
+numba is imported with this module, which takes most of a second (`indexes.numba_compiling`).
 """
 
 from __future__ import annotations
 
 import threading
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from recollect.indexes import numba_ranking as ranking
+from recollect.indexes import numba_walking as walking
 from recollect.indexes.documents import NONE, Documents, Ints, Numbers, Table
-from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
-from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
-from recollect.indexes.numba_compiling import compiled
-from recollect.indexes.recipe import (
-    AFTER_QUESTION,
-    ANSWER,
-    DONOR_CAP,
-    FROM_AFTER,
-    FROM_BEFORE,
-    PIVOT_CONSTANT,
-    PIVOT_SLOPE,
-    SESSION_SHARE,
-    SPEAKER,
-    TOP,
-)
-from recollect.indexes.segments import LONGEST, MOST_COUNT, PLACE_BITS
+from recollect.indexes.kernels import About, Matched, Postings, Reached, Weights
+from recollect.indexes.recipe import FROM_BEFORE
 
-_RAW = len(RAW)
-#: So many documents are settled at a time where each stands by itself.
-_BLOCK = 4096
-#: Which terms a document of a block has is marked by bits; of so many terms and more some share one.
-_MARKS = 30
-_FORCED = 1 << _MARKS
-_TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
-_SPEAKER, _BY_SPEAKER = SPEAKER
-_ANSWER, _BY_ANSWER = ANSWER
-
-
-@compiled
-def _quotient(above: Any, below: Any, inverse: Any) -> Any:
-    """above // below for numbers of which neither is negative and the quotient is below 2^52, without dividing."""
-    out = np.int64(above * inverse)
-    rest = above - out * below
-    while rest < 0:
-        out -= 1
-        rest += below
-    while rest >= below:
-        out += 1
-        rest -= below
-    return out
-
-
-@compiled
-def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, after: Any) -> Any:
-    total = np.int64(length[number]) << BITS
-    at = np.int64(before[number])
-    for step in range(_STEPS):
-        if at == NONE or at >= count:
-            break
-        lending = FROM_BEFORE[step]
-        if step == 0 and asks[at]:
-            lending += AFTER_QUESTION
-        total += (np.int64(min(length[at], DONOR_CAP)) * lending << BITS) // 10
-        at = np.int64(before[at])
-    at = np.int64(after[number])
-    for step in range(_STEPS):
-        if at == NONE or at >= count:
-            break
-        total += (np.int64(min(length[at], DONOR_CAP)) * FROM_AFTER[step] << BITS) // 10
-        at = np.int64(after[at])
-    return PIVOT_CONSTANT + total * PIVOT_SLOPE // 10_000
-
-
-@compiled
-def _tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: Any, out: Any) -> None:
-    for term in range(len(spans)):
-        for part in range(2):
-            column = base if part == 0 else tail
-            at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
-            while at < end:
-                number = column[at] >> PLACE_BITS
-                begin = at
-                at += 1
-                while at < end and column[at] >> PLACE_BITS == number:
-                    at += 1
-                if not alive[number]:
-                    continue
-                out[term, 0] += 1
-                out[term, 1] += min(at - begin, MOST_COUNT)
-                which = session[number]
-                if which != NONE and stamps[which] != term + 1:
-                    stamps[which] = term + 1
-                    out[term, 2] += 1
-
-
-@compiled
-def _reach(
-    base: Any,
-    tail: Any,
-    spans: Any,
-    count: int,
-    some_dead: bool,
-    alive: Any,
-    length: Any,
-    asks: Any,
-    before: Any,
-    after: Any,
-    turns: bool,
-    session: Any,
-    lengths: Any,
-    by_term: Any,
-    by_session: Any,
-    like: Any,
-    whole: int,
-    pairs: Any,
-    sessions: int,
-    tokens: int,
-    forced: Any,
-    words: Any,
-    trigram: Any,
-    context: Any,
-    near: Any,
-    own: Any,
-    mass: Any,
-    reach: Any,
-    touched: Any,
-    masses: Any,
-    sums: Any,
-    met: Any,
-) -> tuple[Any, Any]:
-    used = 0
-    seen = 0  # sessions of `met` that have a sum
-    by_whole = 1.0 / whole
-    rise = 9 * sessions * ONE // 10
-    for term in range(len(spans)):
-        weight = by_term[term] * _TOP
-        column_of = trigram if like[term] else words
-        reached = 0
-        now = seen  # those of this term stand behind those that were met before
-        for part in range(2):
-            column = base if part == 0 else tail
-            at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
-            while at < end:
-                number = column[at] >> PLACE_BITS
-                begin = at
-                at += 1
-                while at < end and column[at] >> PLACE_BITS == number:
-                    at += 1
-                if some_dead and not alive[number]:
-                    continue
-                times = min(at - begin, MOST_COUNT)
-                which = session[number] if turns else NONE
-                if which == NONE:
-                    # No turn: nobody lends it anything, so its mass is its own and its share is settled.
-                    weighs = times << BITS
-                    pivot = PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
-                    saturated = weight * weighs // (_BELOW * (weighs + pivot))
-                    share = _quotient(saturated << SHARE_BITS, whole, by_whole)
-                    if share > 0:
-                        if words[number] == 0 and trigram[number] == 0:
-                            touched[used] = number
-                            used += 1
-                        column_of[number] += share
-                    continue
-                if mass[number] == 0:
-                    reach[reached] = number
-                    reached += 1
-                own[number] += times << BITS
-                mass[number] += times << BITS
-                if tokens:
-                    if masses[which] == 0:
-                        met[now] = which
-                        now += 1
-                    masses[which] += times
-                lent = (times * DONOR_CAP << BITS) // max(np.int64(length[number]), DONOR_CAP)
-                there = np.int64(after[number])
-                for step in range(_STEPS):
-                    if there == NONE or there >= count:
-                        break
-                    lending = FROM_BEFORE[step]
-                    if step == 0 and asks[number]:
-                        lending += AFTER_QUESTION
-                    given = lent * lending // 10
-                    if given > 0:
-                        if mass[there] == 0:
-                            reach[reached] = there
-                            reached += 1
-                        mass[there] += given
-                    there = np.int64(after[there])
-                there = np.int64(before[number])
-                for step in range(_STEPS):
-                    if there == NONE or there >= count:
-                        break
-                    given = lent * FROM_AFTER[step] // 10
-                    if given > 0:
-                        if mass[there] == 0:
-                            reach[reached] = there
-                            reached += 1
-                        mass[there] += given
-                    there = np.int64(before[there])
-        for place in range(reached):
-            number = np.int64(reach[place])
-            weighs, its_own = mass[number], own[number]
-            mass[number] = 0
-            own[number] = 0
-            pivot = _pivot_of(number, count, length, asks, before, after)
-            saturated = weight * weighs // (_BELOW * (weighs + pivot))
-            share = _quotient(saturated << SHARE_BITS, whole, by_whole)
-            if share > 0:
-                if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
-                    touched[used] = number
-                    used += 1
-                kept = share * its_own // weighs
-                column_of[number] += kept
-                context[number] += share - kept
-        for place in range(seen, now):
-            which = met[place]
-            weighs = min(masses[which], 1 << 15) << BITS
-            masses[which] = 0
-            pivot = 3 * ONE // 10 + lengths[which] * rise // tokens
-            saturated = by_session[term] * 22 * weighs // (10 * (weighs + pivot))
-            share = (saturated * SESSION_SHARE // 100 << SHARE_BITS) // whole
-            if sums[which] == 0 and share > 0:
-                met[seen] = which
-                seen += 1
-            sums[which] += share
-    for pair in range(len(pairs)):
-        first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
-        for part in range(2):
-            column = base if part == 0 else tail
-            one, one_end = spans[first, 2 * part], spans[first, 2 * part + 1]
-            other, other_end = spans[second, 2 * part], spans[second, 2 * part + 1]
-            given_to = np.int64(NONE)
-            while one < one_end and other < other_end:
-                gap = column[other] - column[one]
-                if gap <= 0:
-                    other += 1
-                elif gap > 2:
-                    one += 1
-                else:
-                    number = column[one] >> PLACE_BITS
-                    one += 1
-                    if number != given_to and (words[number] + trigram[number] + context[number] > 0):
-                        given_to = number
-                        near[number] += share
-    reached = used
-    for place in range(len(forced)):
-        number = np.int64(forced[place])
-        if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
-            touched[used] = number
-            used += 1
-    numbers = np.empty(used, np.int64)
-    # Wider than what the words give: a session's share has no bound, as sessions have rarities of their own.
-    shares = np.empty((_RAW, used), np.int64)
-    for place in range(used):
-        number = np.int64(touched[place])
-        which = session[number] if turns else NONE
-        numbers[place] = number
-        shares[0, place] = words[number]
-        shares[1, place] = trigram[number]
-        shares[2, place] = context[number]
-        shares[3, place] = sums[which] if which != NONE else 0
-        shares[4, place] = near[number] if place < reached else 0
-        words[number] = 0
-        trigram[number] = 0
-        context[number] = 0
-        near[number] = 0
-    for place in range(seen):
-        sums[met[place]] = 0
-    return numbers, shares
-
-
-@compiled
-def _first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
-    """The first place of a rising column, from `low` to `high`, that is not below `least`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if column[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
-def _reach_plain(
-    base: Any,
-    tail: Any,
-    spans: Any,
-    base_lengths: Any,
-    tail_lengths: Any,
-    count: int,
-    some_dead: bool,
-    alive: Any,
-    length: Any,
-    by_term: Any,
-    like: Any,
-    whole: int,
-    pairs: Any,
-    forced: Any,
-    rows: Any,
-    touched: Any,
-    cursors: Any,
-) -> tuple[Any, Any]:
-    """`_reach` where no document is a turn, so that each is settled by itself: a block of documents at a time.
-
-    What is gathered of a block stays in the processor's fastest cache, and each column is read once, in order.
-    """
-    by_whole = 1.0 / whole
-    most = len(forced)
-    for term in range(len(spans)):
-        most += spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2]
-        for part in range(2):
-            cursors[0, term, part] = spans[term, 2 * part]
-            cursors[1, term, part] = spans[term, 2 * part]
-    most = min(most, count)
-    numbers = np.empty(most, np.int64)
-    shares = np.empty((_RAW, most), np.int32)
-    kept = 0
-    next_forced = 0
-    while True:
-        first = np.int64(count)  # the next document that anything reaches
-        if next_forced < len(forced):
-            first = np.int64(forced[next_forced])
-        for term in range(len(spans)):
-            for part in range(2):
-                at = cursors[1, term, part]
-                cursors[0, term, part] = at
-                if at < spans[term, 2 * part + 1]:
-                    first = min(first, (base if part == 0 else tail)[at] >> PLACE_BITS)
-        if first >= count:
-            break
-        begin = first
-        limit = begin + _BLOCK << PLACE_BITS
-        used = 0
-        for term in range(len(spans)):
-            weight = by_term[term] * _TOP
-            column_of = 1 if like[term] else 0
-            mark = 1 << term % _MARKS
-            for part in range(2):
-                column = base if part == 0 else tail
-                at, end = cursors[1, term, part], spans[term, 2 * part + 1]
-                while at < end and column[at] < limit:
-                    number = column[at] >> PLACE_BITS
-                    started = at
-                    at += 1
-                    while at < end and column[at] >> PLACE_BITS == number:
-                        at += 1
-                    if some_dead and not alive[number]:
-                        continue
-                    weighs = min(at - started, MOST_COUNT) << BITS
-                    size = np.int64(base_lengths[started] if part == 0 else tail_lengths[started])
-                    if size == LONGEST:
-                        size = np.int64(length[number])
-                    pivot = PIVOT_CONSTANT + (size << BITS) * PIVOT_SLOPE // 10_000
-                    below = _BELOW * (weighs + pivot)
-                    saturated = _quotient(weight * weighs, below, 1.0 / below)
-                    share = _quotient(saturated << SHARE_BITS, whole, by_whole)
-                    place = number - begin
-                    if rows[place, 3] == 0:
-                        touched[used] = place
-                        used += 1
-                    rows[place, column_of] += share
-                    rows[place, 3] |= mark
-                cursors[1, term, part] = at
-        for pair in range(len(pairs)):
-            first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
-            for part in range(2):
-                column = base if part == 0 else tail
-                one, one_end = cursors[0, first, part], cursors[1, first, part]
-                other, other_end = cursors[0, second, part], cursors[1, second, part]
-                # The shorter is walked; the longer is searched, where the document has both.
-                backward = other_end - other < one_end - one
-                mark = 1 << (first if backward else second) % _MARKS
-                if backward:
-                    at, end, low, high = other, other_end, one, one_end
-                else:
-                    at, end, low, high = one, one_end, other, other_end
-                given_to = np.int64(NONE)
-                while at < end and low < high:
-                    place = (column[at] >> PLACE_BITS) - begin
-                    if rows[place, 3] & mark and place != given_to:
-                        least = column[at] - 2 if backward else column[at] + 1
-                        low = _first_from(column, low, high, least)
-                        if low < high and column[low] <= least + 1:
-                            given_to = place
-                            rows[place, 2] += share
-                    at += 1
-        while next_forced < len(forced) and forced[next_forced] < begin + _BLOCK:
-            place = np.int64(forced[next_forced]) - begin
-            next_forced += 1
-            if rows[place, 3] == 0:
-                touched[used] = place
-                used += 1
-            rows[place, 3] |= _FORCED
-        for at in range(used):
-            place = np.int64(touched[at])
-            has_share = rows[place, 0] + rows[place, 1] > 0
-            if has_share or rows[place, 3] & _FORCED:
-                numbers[kept] = begin + place
-                shares[0, kept] = rows[place, 0]
-                shares[1, kept] = rows[place, 1]
-                shares[2, kept] = 0
-                shares[3, kept] = 0
-                shares[4, kept] = rows[place, 2] if has_share else 0
-                kept += 1
-            rows[place, 0] = 0
-            rows[place, 1] = 0
-            rows[place, 2] = 0
-            rows[place, 3] = 0
-    return numbers[:kept], shares[:, :kept]
-
-
-@compiled
-def _factor(number: Any, weight: Any, speakers: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
-    factor = np.int64(weight[number])
-    if speaker != NONE and speakers[number] == speaker:
-        factor = factor * _SPEAKER // _BY_SPEAKER
-    for kind in kinds:
-        if offers[number] & kind:
-            factor = factor * _ANSWER // _BY_ANSWER
-    return factor
-
-
-@compiled
-def _total(shares: Any, dates: Any, place: Any, factor: Any) -> Any:
-    total = np.int64(0)
-    for column in range(_RAW):
-        total += shares[column, place] * factor >> BITS
-    if len(dates):
-        total += dates[place] * factor >> BITS
-    return total
-
-
-@compiled
-def _weigh(
-    numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
-) -> Any:
-    totals = np.empty(len(numbers), np.int64)
-    for place in range(len(numbers)):
-        totals[place] = _total(shares, dates, place, _factor(numbers[place], weight, speakers, speaker, offers, kinds))
-    return totals
-
-
-@compiled
-def _best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
-    """A heap of the best so far, the least of them on top; then all that are not below it."""
-    heap_totals = np.empty(wanted, np.int64)
-    heap_micros = np.empty(wanted, np.int64)
-    size = 0
-    for place in range(len(totals)):
-        total = totals[place]
-        if total <= 0 or (size == wanted and total < heap_totals[0]):
-            continue
-        time = micros[numbers[place]]
-        if size < wanted:
-            at = size
-            size += 1
-            while at > 0:
-                up = (at - 1) >> 1
-                if heap_totals[up] < total or (heap_totals[up] == total and heap_micros[up] <= time):
-                    break
-                heap_totals[at], heap_micros[at] = heap_totals[up], heap_micros[up]
-                at = up
-            heap_totals[at], heap_micros[at] = total, time
-        elif total > heap_totals[0] or time > heap_micros[0]:
-            at = 0
-            while True:
-                down = 2 * at + 1
-                if down >= size:
-                    break
-                other = down + 1
-                if other < size and (
-                    heap_totals[other] < heap_totals[down]
-                    or (heap_totals[other] == heap_totals[down] and heap_micros[other] < heap_micros[down])
-                ):
-                    down = other
-                if heap_totals[down] > total or (heap_totals[down] == total and heap_micros[down] >= time):
-                    break
-                heap_totals[at], heap_micros[at] = heap_totals[down], heap_micros[down]
-                at = down
-            heap_totals[at], heap_micros[at] = total, time
-    least, since = np.int64(1), np.int64(-(2**63))
-    if size == wanted:
-        least, since = heap_totals[0], heap_micros[0]
-    found = 0
-    out = np.empty(len(totals), np.int64)
-    for place in range(len(totals)):
-        if totals[place] > least or (totals[place] == least and micros[numbers[place]] >= since):
-            out[found] = place
-            found += 1
-    return out[:found]
-
-
-@compiled
-def _best_of(
-    numbers: Any,
-    shares: Any,
-    dates: Any,
-    weight: Any,
-    speakers: Any,
-    speaker: int,
-    offers: Any,
-    kinds: Any,
-    heaviest: int,
-    micros: Any,
-    wanted: int,
-) -> tuple[Any, Any]:
-    """Those whose shares could reach the best so far are weighed; then the best of them are found as ever."""
-    most = heaviest
-    if speaker != NONE:
-        most = most * _SPEAKER // _BY_SPEAKER + 1
-    for _ in kinds:
-        most = most * _ANSWER // _BY_ANSWER + 1
-    places = np.empty(len(numbers), np.int64)
-    totals = np.empty(len(numbers), np.int64)
-    heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
-    found = 0
-    for place in range(len(numbers)):
-        raw = np.int64(dates[place]) if len(dates) else np.int64(0)
-        for column in range(_RAW):
-            raw += shares[column, place]
-        if raw * most >> BITS < heap[0]:
-            continue
-        total = _total(shares, dates, place, _factor(numbers[place], weight, speakers, speaker, offers, kinds))
-        if total <= 0 or total < heap[0]:
-            continue
-        places[found] = place
-        totals[found] = total
-        found += 1
-        if total > heap[0]:
-            at = 0
-            while True:
-                down = 2 * at + 1
-                if down >= wanted:
-                    break
-                if down + 1 < wanted and heap[down + 1] < heap[down]:
-                    down += 1
-                if heap[down] >= total:
-                    break
-                heap[at] = heap[down]
-                at = down
-            heap[at] = total
-    places, totals = places[:found], totals[:found]
-    best = _best(totals, numbers[places], micros, wanted)
-    return places[best], totals[best]
-
-
-@compiled
-def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
-    """How often a document stands in a part of a column."""
-    low = _first_from(column, begin, end, number << PLACE_BITS)
-    at = low
-    while at < end and column[at] >> PLACE_BITS == number:
-        at += 1
-    return at - low
-
-
-@compiled
-def _matched(
-    base: Any,
-    tail: Any,
-    spans: Any,
-    count: int,
-    length: Any,
-    asks: Any,
-    before: Any,
-    after: Any,
-    by_term: Any,
-    whole: int,
-    hits: Any,
-    factors: Any,
-    reached: Any,
-    shares: Any,
-    own: Any,
-    lent: Any,
-    around: Any,
-    lends: Any,
-) -> None:
-    for place in range(len(hits)):
-        number = hits[place]
-        pivot = _pivot_of(number, count, length, asks, before, after)
-        at = np.int64(before[number])
-        for step in range(2 * _STEPS):
-            if step == _STEPS:
-                at = np.int64(after[number])
-            if at >= count:
-                at = np.int64(NONE)
-            around[place, step] = at
-            if at != NONE:
-                at = np.int64(before[at]) if step < _STEPS else np.int64(after[at])
-        for term in range(len(spans)):
-            times = _count_of(base, spans[term, 0], spans[term, 1], number)
-            if times == 0:
-                times = _count_of(tail, spans[term, 2], spans[term, 3], number)
-            its_own = min(times, MOST_COUNT) << BITS
-            mass = its_own
-            for step in range(2 * _STEPS):
-                at = around[place, step]
-                if at == NONE:
-                    continue
-                times = _count_of(base, spans[term, 0], spans[term, 1], at)
-                if times == 0:
-                    times = _count_of(tail, spans[term, 2], spans[term, 3], at)
-                if times == 0:
-                    continue
-                lends[place, term, step] = True
-                given = (min(times, MOST_COUNT) * DONOR_CAP << BITS) // max(np.int64(length[at]), DONOR_CAP)
-                lending = FROM_BEFORE[step] if step < _STEPS else FROM_AFTER[step - _STEPS]
-                if step == 0 and asks[at]:
-                    lending += AFTER_QUESTION
-                mass += given * lending // 10
-            if mass == 0:
-                continue
-            saturated = by_term[term] * _TOP * mass // (_BELOW * (mass + pivot))
-            share = (saturated << SHARE_BITS) // whole
-            reached[place, term] = share > 0
-            share = share * factors[place] >> BITS
-            shares[place, term] = share
-            own[place, term] = share * its_own // mass
-            lent[place, term] = mass > its_own
 
 
 class _Scratch:
@@ -640,7 +28,7 @@ class _Scratch:
         own, mass = (np.zeros(turns, dtype=np.int64) for _ in range(2))
         masses, sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
         met = np.zeros(2 * sessions, dtype=np.int64)
-        #: In the order of `_reach`.
+        #: In the order of `walking.reach`.
         self.columns = words, trigram, context, near, own, mass, reach, touched, masses, sums, met
 
 
@@ -667,14 +55,14 @@ class NumbaKernels:
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
         stamps = np.zeros(max(len(table.session_lengths), 1), dtype=np.int64)
-        _tally(*postings[:3], table.alive, table.session, stamps, out)
+        walking.tally(*postings[:3], table.alive, table.session, stamps, out)
         return out
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
         if not table.has_turns:
             return self._reach_plain(postings, table, weights, np.sort(forced))
         scratch = self._take(table)
-        found = _reach(
+        found = walking.reach(
             *postings[:3],
             table.count,
             table.live_count != table.count,
@@ -700,7 +88,7 @@ class NumbaKernels:
 
     @staticmethod
     def _reach_plain(postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        found = _reach_plain(
+        found = walking.reach_plain(
             *postings,
             table.count,
             table.live_count != table.count,
@@ -711,15 +99,15 @@ class NumbaKernels:
             weights.whole,
             weights.pairs,
             forced,
-            np.zeros((_BLOCK, 4), dtype=np.int32),
-            np.empty(_BLOCK, dtype=np.int32),
+            np.zeros((walking.BLOCK, 4), dtype=np.int32),
+            np.empty(walking.BLOCK, dtype=np.int32),
             np.empty((2, len(postings.spans), 2), dtype=np.int64),
         )
         return Reached(*found)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         kinds = np.array(about.kinds, dtype=np.int8)
-        out: Ints = _weigh(*reached, dates, table.weight, table.speaker, about.speaker, table.offers, kinds)
+        out: Ints = ranking.weigh(*reached, dates, table.weight, table.speaker, about.speaker, table.offers, kinds)
         return out
 
     def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
@@ -728,7 +116,7 @@ class NumbaKernels:
         shares, own = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
         around = np.zeros((len(numbers), 2 * _STEPS), dtype=np.int64)
         found = Matched(reached, shares, own, lent, around, np.zeros((*shape, 2 * _STEPS), dtype=np.bool_))
-        _matched(
+        walking.matched(
             *postings[:3],
             table.count,
             table.length,
@@ -745,7 +133,7 @@ class NumbaKernels:
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         kinds = np.array(about.kinds, dtype=np.int8)
-        places, totals = _best_of(
+        places, totals = ranking.best_of(
             *reached,
             dates,
             table.weight,
@@ -760,7 +148,7 @@ class NumbaKernels:
         return places, totals
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
-        out: Ints = _best(totals, numbers, table.micros, wanted)
+        out: Ints = ranking.best(totals, numbers, table.micros, wanted)
         return out
 
 
