@@ -242,7 +242,10 @@ class SqliteStore:
             self._undo(turn, error)
             raise
         finally:
-            self._give_up(turn)
+            try:
+                self._give_up(turn)
+            finally:
+                self._give_up(turn)  # nothing is left to do, unless the first was interrupted before it began
         shared.result()
 
     def _entered(self, turn: Turn) -> Shared:
@@ -293,15 +296,15 @@ class SqliteStore:
 
     def _give_up(self, turn: Turn) -> None:
         """Pass the turn on, whatever interrupts that: others wait for it."""
-        interruption: BaseException | None = None
-        while turn.held:
-            try:
-                self._owner = 0
-                self._pass_on(turn)
-            except BaseException as error:  # noqa: BLE001 - raised below, when nobody waits for it any more
-                interruption = error
-        if interruption is not None:
-            raise interruption
+        try:
+            while turn.held or turn.successor is not None:
+                if turn.held:
+                    self._owner = 0
+                    self._pass_on(turn)
+                turn.wake_successor()
+        except BaseException:
+            self._give_up(turn)  # goes on where it was interrupted
+            raise
 
     def _pass_on(self, turn: Turn) -> None:
         """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""

@@ -11,11 +11,14 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
+from contextlib import suppress
 
 from recollect.errors import RecollectError
 
 #: So many threads share a transaction at most.
 MOST = 64
+#: Who was not woken finds out after so long by looking.
+_LOOK_AGAIN_S = 0.5
 
 
 class Shared:
@@ -43,9 +46,9 @@ class Shared:
 
     def result(self) -> None:
         """Wait for its end. Raises: the error because of which nothing of it is held, to each member its own."""
-        if not self.over:
+        while not self.over:
             assert self._waking is not None
-            self._waking.wait()
+            self._waking.wait(_LOOK_AGAIN_S)  # an interruption may have cut off the waking of some
         if self._error is not None:
             raise copy.copy(self._error) from self._error
 
@@ -53,38 +56,50 @@ class Shared:
 class Turn:
     """A thread's turn: asked for, then held, then given up.
 
-    shares    whether it may write in another's transaction, and leave its own to others
-    shared    the transaction that it was handed, or has begun
-    inside    whether it has a savepoint of its own there
+    shares     whether it may write in another's transaction, and leave its own to others
+    shared     the transaction that it was handed, or has begun
+    inside     whether it has a savepoint of its own there
+    successor  who holds the turn after it and is yet to be woken
     """
 
-    __slots__ = ("_given", "held", "inside", "shared", "shares")
+    __slots__ = ("_given", "inside", "of", "shared", "shares", "successor")
 
     def __init__(self, *, shares: bool) -> None:
         self.shares = shares
-        self.held = False
         self.inside = False
         self.shared: Shared | None = None
+        self.of: Turns | None = None
+        self.successor: Turn | None = None
         self._given = threading.Lock()
         self._given.acquire()
 
-    def give(self, shared: Shared | None) -> None:
-        """Now it is held."""
-        self.shared = shared
-        self.held = True
-        self._given.release()
+    @property
+    def held(self) -> bool:
+        """Whether it is its turn."""
+        return self.of is not None and self.of.holder is self
 
     def wait(self, timeout_s: float) -> None:
-        """Until it is held, or the time is over."""
+        """Until it is woken, or the time is over."""
         self._given.acquire(timeout=timeout_s)
+
+    def wake_successor(self) -> None:
+        """Wake who holds the turn now. To be called until it has returned: doing it twice does no harm."""
+        if self.successor is not None:
+            with suppress(RuntimeError):  # woken already, before an interruption
+                self.successor._given.release()
+            self.successor = None
 
 
 class Turns:
-    """The turns of a store. One is held at a time."""
+    """The turns of a store. One is held at a time.
+
+    holder  whose turn it is. It passes on in one step, which nothing can interrupt half-way: before it the turn is
+            still held, after it the next one's. Who asks stands in the queue until it is itself at work again.
+    """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
-        self._taken = False
+        self.holder: Turn | None = None
         self._asking: deque[Turn] = deque()
 
     @property
@@ -94,17 +109,17 @@ class Turns:
 
     def take(self, turn: Turn, timeout_s: float = -1) -> bool:
         """Wait until the turn is held (-1: as long as it takes); whether it is. Where this raises, `held` tells."""
+        turn.of = self
         try:
             with self._guard:
-                if not self._taken:
-                    self._taken = True
-                    turn.give(None)
+                if self.holder is None:
+                    self.holder = turn
                     return True
                 self._asking.append(turn)
             turn.wait(timeout_s)
         finally:
             with self._guard:
-                if not turn.held and turn in self._asking:
+                if turn in self._asking:
                     self._asking.remove(turn)
         return turn.held
 
@@ -116,15 +131,19 @@ class Turns:
             if not (turn.shares and self._asking and self._asking[0].shares and shared.members < MOST):
                 return False
             shared.hand_on()
-            turn.held = False
-            self._asking.popleft().give(shared)
-            return True
+            self._pass(turn, shared)
+        turn.wake_successor()
+        return True
 
     def release(self, turn: Turn) -> None:
         """Give the turn up. No transaction is open."""
         with self._guard:
-            turn.held = False
-            if self._asking:
-                self._asking.popleft().give(None)
-            else:
-                self._taken = False
+            self._pass(turn, None)
+        turn.wake_successor()
+
+    def _pass(self, turn: Turn, shared: Shared | None) -> None:
+        successor = self._asking[0] if self._asking else None
+        if successor is not None:
+            successor.shared = shared
+        turn.successor = successor
+        self.holder = successor
