@@ -23,7 +23,7 @@ from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import bandwidth
 from recollect.indexes import numba_kernels
-from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.columns import NEVER, Document
 from recollect.indexes.scores import Asked, weighed
 from recollect.indexes.segments import Builder
 from recollect.indexes.signals import read

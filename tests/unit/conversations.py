@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from recollect.indexes.documents import NEVER, Document
+from recollect.indexes.columns import NEVER, Document
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.scores import Scores, of_words
 from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.indexes.columns import Document
 from recollect.indexes.dense import COSINE_BITS, WEIGHT, DenseIndex, DenseView, quantised
-from recollect.indexes.documents import Document, Documents, Table
+from recollect.indexes.documents import Documents, Table
 from recollect.indexes.fixed import SHARE_BITS
 from recollect.vectors import cosine
 

@@ -15,7 +15,7 @@ from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
 from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels
-from recollect.indexes.documents import NEVER, NONE, Document
+from recollect.indexes.columns import NEVER, NONE, Document
 from recollect.indexes.kernels import About, Kernels, Reached
 from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed

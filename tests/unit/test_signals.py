@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.unit.conversations import share_of, total_of
 
 from recollect.engine.encoding import document_of
-from recollect.indexes.documents import NONE
+from recollect.indexes.columns import NONE
 from recollect.indexes.fixed import SHARE_BITS
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.signals import read, score

@@ -9,7 +9,7 @@ from functools import lru_cache
 import Stemmer
 
 from recollect.embedding.base import text_digest
-from recollect.indexes.documents import NEVER, Document, civil_of
+from recollect.indexes.columns import NEVER, Document, civil_of
 from recollect.indexes.fixed import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record

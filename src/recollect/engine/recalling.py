@@ -17,7 +17,8 @@ from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
-from recollect.indexes.documents import NONE, Ints, Table
+from recollect.indexes.columns import NONE, Ints
+from recollect.indexes.documents import Table
 from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.ranking import ranked

@@ -16,8 +16,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import NONE, Flags, Ints, Rows, Table
+from recollect.indexes.columns import NONE, Flags, Ints
+from recollect.indexes.documents import Table
 from recollect.indexes.fixed import SHARE_BITS
+from recollect.indexes.rows import Rows
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]

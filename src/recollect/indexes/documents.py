@@ -14,208 +14,21 @@ import heapq
 from bisect import bisect_left, insort
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import date
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 
-from recollect.indexes.fixed import ONE
-from recollect.text.folding import folded
-from recollect.text.words import Term
+from recollect.indexes.columns import COLUMNS, NEVER, NONE, Document, Flags, Ints, Numbers, Place, Session, values_of
+from recollect.indexes.rows import Counts, First, Rows, Speakers
 
-Ints = NDArray[np.int64]
-Numbers = NDArray[np.int32]
-Flags = NDArray[np.bool_]
-Place = tuple[int, int, str]
-Session = tuple[str, str]
-NEVER = 2**63 - 1
-NONE = -1
-
-
-class Document(NamedTuple):
-    """A record as indexes see it.
-
-    session   what context stays within: (conversation, session), or None for a record that is no turn
-    place     the order within the session: position, time, id
-    asks      whether it ends with a question, which the next turn answers
-    micros, expires   in microseconds of 1970; `expires` NEVER where it does not
-    speaker   who said it: a name, or "" and the role ("\0user"); "" where nobody is named
-    names     the terms of the speaker's name
-    weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
-    civil     its local date (`civil_of`); 0 where it has no time
-    offers    the kinds of answers that it has (`text.answers.Kind`)
-    language  in which its words were read (`text.languages.CODES`)
-    standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
-    text      the digest that its text's vectors are kept under; b"" where there is no text
-    """
-
-    id: str
-    terms: list[Term]
-    session: Session | None
-    place: Place
-    asks: bool
-    micros: int
-    expires: int
-    speaker: str = ""
-    names: tuple[str, ...] = ()
-    weight: int = ONE
-    civil: int = 0
-    offers: int = 0
-    language: int = 0
-    standing: int = 0
-    text: bytes = b""
-
-
-def civil_of(day: date) -> int:
-    """A day as one number that rises with it.
-
-    >>> civil_of(date(2026, 1, 31)) < civil_of(date(2026, 2, 1))
-    True
-    """
-    return day.year << 9 | day.month << 5 | day.day
-
-
-#: The columns and how each is kept. `before` and `after` are document numbers, NONE where there is none.
-COLUMNS: dict[str, DTypeLike] = {
-    "length": np.int32,
-    "micros": np.int64,
-    "expires": np.int64,
-    "position": np.int64,
-    "session": np.int32,
-    "speaker": np.int32,
-    "weight": np.int32,
-    "civil": np.int32,
-    "offers": np.int8,
-    "language": np.int8,
-    "standing": np.int8,
-    "asks": np.bool_,
-    "alive": np.bool_,
-    "before": np.int32,
-    "after": np.int32,
-}
 #: Those that change in the middle.
 _CHANGING = ("alive", "before", "after")
 #: So many narrowed tables are kept beside a table.
 _MOST_NARROWED = 8
 #: Columns grow by a quarter and at least so much.
 _LEAST_ROOM = 1024
-
-
-class _All(Protocol):
-    def all(self) -> list[str]: ...
-
-
-class First(Protocol):
-    """The documents that a table begins with, which lie in a segment."""
-
-    @property
-    def ids(self) -> _All: ...
-
-    count: int
-    columns: dict[str, NDArray[Any]]
-    speakers: list[tuple[str, tuple[str, ...]]]
-    session_count: int
-
-    def id(self, number: int) -> str: ...
-    def number(self, record_id: str) -> int: ...
-    def text(self, number: int) -> bytes: ...
-    def session(self, session: Session) -> int: ...
-    def session_key(self, number: int) -> Session: ...
-
-
-class Counts:
-    """Numbers that are counted up and down by index, and given out as they are at a moment."""
-
-    def __init__(self, values: Ints | None = None) -> None:
-        self._values: Ints = np.zeros(8, dtype=np.int64) if values is None else values
-        self._shared = values is not None
-
-    def add(self, index: int, amount: int) -> None:
-        if index >= len(self._values):
-            grown = np.zeros(index + index // 4 + 8, dtype=np.int64)
-            grown[: len(self._values)] = self._values
-            self._values, self._shared = grown, False
-        elif self._shared:
-            self._values, self._shared = self._values.copy(), False
-        self._values[index] += amount
-
-    def view(self) -> Ints:
-        self._shared = True
-        return self._values
-
-
-class Rows:
-    """What belongs to each document beside the columns: its record's id, and the digest of its text.
-
-    memo   what a user of the index keeps by document number, which means the same for as long as there are these rows
-    """
-
-    def __init__(self, first: First | None = None) -> None:
-        self._first = first
-        self._ids: list[str] = []
-        self._texts: list[bytes] = []
-        self.memo: dict[int, Any] = {}
-
-    def fork(self) -> Rows:
-        copy = Rows(self._first)
-        copy._ids, copy._texts = list(self._ids), list(self._texts)
-        return copy
-
-    def append(self, record_id: str, text: bytes) -> None:
-        self._ids.append(record_id)
-        self._texts.append(text)
-
-    def id(self, number: int) -> str:
-        """The id of a document's record."""
-        if self._first is None:
-            return self._ids[number]
-        count = self._first.count
-        return self._first.id(number) if number < count else self._ids[number - count]
-
-    def all(self, count: int) -> tuple[list[str], list[bytes]]:
-        """The ids and digests of the documents before a number."""
-        first = self._first
-        if first is None:
-            return self._ids[:count], self._texts[:count]
-        rest = count - first.count
-        texts = [first.text(number) for number in range(first.count)]
-        return first.ids.all() + self._ids[:rest], texts + self._texts[:rest]
-
-    def text(self, number: int) -> bytes:
-        """The digest that the vectors of a document's text are kept under."""
-        if self._first is None:
-            return self._texts[number]
-        count = self._first.count
-        return self._first.text(number) if number < count else self._texts[number - count]
-
-
-class Speakers:
-    """Who speaks: names and roles by number, and the terms of the names. Only ever added to."""
-
-    def __init__(self, known: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
-        self.number: dict[str, int] = {}
-        self.known: list[tuple[str, tuple[str, ...]]] = []
-        self.folded: list[str] = []  # "" for a role
-        self.by_term: dict[str, list[int]] = {}
-        for name, terms in known:
-            self.add(name, terms)
-
-    def fork(self) -> Speakers:
-        return Speakers(self.known)
-
-    def add(self, name: str, terms: tuple[str, ...]) -> int:
-        """The number of a speaker, given where there is none yet."""
-        number = self.number.get(name)
-        if number is None:
-            number = len(self.known)
-            self.known.append((name, terms))
-            self.folded.append("" if name.startswith("\0") else folded(name))
-            for term in terms:
-                self.by_term.setdefault(term, []).append(number)
-            self.number[name] = number
-        return number
 
 
 @dataclass(frozen=True)
@@ -456,23 +269,7 @@ class Documents:
         session = NONE if document.session is None else self._session_number(document.session)
         speaker = self.speakers.add(document.speaker, document.names) if document.speaker else NONE
         length = len(document.terms)
-        values = (
-            length,
-            document.micros,
-            document.expires,
-            document.place[0],
-            session,
-            speaker,
-            document.weight,
-            document.civil,
-            document.offers,
-            document.language,
-            document.standing,
-            document.asks,
-            True,
-            NONE,
-            NONE,
-        )
+        values = values_of(document, session, speaker)
         for column, value in zip(self._columns.values(), values, strict=True):
             column[number] = value
         earlier = self._numbers.get(document.id, NONE)

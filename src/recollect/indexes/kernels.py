@@ -16,7 +16,8 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import Flags, Ints, Numbers, Table
+from recollect.indexes.columns import Flags, Ints, Numbers
+from recollect.indexes.documents import Table
 
 _log = logging.getLogger("recollect")
 #: Occurrences that NumPy walks in about the time that loading the compiled kernels takes.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import COLUMNS, NONE
+from recollect.indexes.columns import COLUMNS, NONE
 from recollect.indexes.segments import PLACE_BITS, Gathered, Segment, made
 from recollect.indexes.words import WordView
 

@@ -12,7 +12,8 @@ import numpy as np
 
 from recollect.indexes import numba_ranking as ranking
 from recollect.indexes import numba_walking as walking
-from recollect.indexes.documents import NONE, Documents, Ints, Numbers, Table
+from recollect.indexes.columns import NONE, Ints, Numbers
+from recollect.indexes.documents import Documents, Table
 from recollect.indexes.kernels import About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import FROM_BEFORE
 

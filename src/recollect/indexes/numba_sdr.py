@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.indexes.documents import Ints
+from recollect.indexes.columns import Ints
 from recollect.indexes.numba_compiling import compiled
 from recollect.indexes.sdr_kernels import FACTOR_BITS, Asked, Base, Found, Rows
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from recollect.indexes.documents import NONE
+from recollect.indexes.columns import NONE
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels import RAW
 from recollect.indexes.numba_compiling import compiled

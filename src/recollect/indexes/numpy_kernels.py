@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from recollect.indexes.documents import NONE, Flags, Ints, Numbers, Table
+from recollect.indexes.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents import Table
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import (

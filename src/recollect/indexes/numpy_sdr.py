@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import NONE, Ints
+from recollect.indexes.columns import NONE, Ints
 from recollect.indexes.sdr_kernels import FACTOR_BITS, Asked, Base, Found, Rows
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import groupby
 
-from recollect.indexes.documents import Ints, Table
+from recollect.indexes.columns import Ints
+from recollect.indexes.documents import Table
 
 #: The places of the best by score above 0, then by time, as many as are wanted and all that tie with the last; and
 #: their scores.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.documents import NONE, Flags, Ints, Numbers
+from recollect.indexes.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed import BITS, SHARE_BITS, log_ratio
 from recollect.indexes.kernels import RAW, SHARES, About, Kernels, Matched, Postings, Reached, Weights, serving
 from recollect.indexes.numpy_kernels import factor_of

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import Flags, Ints
+from recollect.indexes.columns import Flags, Ints
 from recollect.indexes.fixed import BITS as LOG_BITS
 from recollect.indexes.fixed import SHARE_BITS, log_ratio
 from recollect.indexes.sdr_kernels import FACTOR_BITS, Asked, Found, SdrKernels, serving

@@ -20,7 +20,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import Flags, Ints
+from recollect.indexes.columns import Flags, Ints
 from recollect.indexes.kernels import Choice
 
 #: The factor for length has so many bits of fraction.

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import NONE, Ints
+from recollect.indexes.columns import NONE, Ints
 from recollect.indexes.sdr_kernels import Base, Rows
 from recollect.text.sdr import BITS, Sdrs
 

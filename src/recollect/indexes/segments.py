@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from recollect.indexes.documents import COLUMNS, NONE, Document, Ints, Session
+from recollect.indexes.columns import COLUMNS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.strings import Strings, session_name, session_of
 from recollect.text.languages import CODES
 from recollect.text.words import Term, trigrams
@@ -353,23 +353,7 @@ class Builder:
             session = self._sessions.setdefault(document.session, len(self._sessions))
         if document.speaker:
             speaker = self._speakers.setdefault(document.speaker, (len(self._speakers), document.names))[0]
-        values = (
-            len(document.terms),
-            document.micros,
-            document.expires,
-            document.place[0],
-            session,
-            speaker,
-            document.weight,
-            document.civil,
-            document.offers,
-            document.language,
-            document.standing,
-            document.asks,
-            True,
-            NONE,
-            NONE,
-        )
+        values = values_of(document, session, speaker)
         for column, value in zip(self._columns.values(), values, strict=True):
             column.append(value)
         known = self._known

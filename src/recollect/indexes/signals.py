@@ -14,8 +14,9 @@ from datetime import date
 
 import numpy as np
 
+from recollect.indexes.columns import NONE, Flags, Ints, Numbers, civil_of
 from recollect.indexes.dense import Dense
-from recollect.indexes.documents import NONE, Flags, Ints, Numbers, Table, civil_of
+from recollect.indexes.documents import Table
 from recollect.indexes.fixed import SHARE_BITS
 from recollect.indexes.kernels import About
 from recollect.indexes.recipe import DATE_SHARE

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents import NONE
+from recollect.indexes.columns import NONE
 
 Keys = NDArray[np.uint64]
 

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.documents import NONE, Document, Documents, Ints, Table
+from recollect.indexes.columns import NONE, Document, Ints
+from recollect.indexes.documents import Documents, Table
 from recollect.indexes.fixed import ONE, log_ratio
 from recollect.indexes.kernels import Postings
 from recollect.indexes.numpy_kernels import live, run_lengths

@@ -1,0 +1,111 @@
+"""Documents as columns: what is kept of each, in numbers.
+
+A record becomes a `Document`; an index keeps documents as one column for each fact. Whoever gathers them, one by one
+or many at once, takes their values from here.
+"""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from recollect.indexes.fixed import ONE
+from recollect.text.words import Term
+
+Ints = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+Place = tuple[int, int, str]
+Session = tuple[str, str]
+NEVER = 2**63 - 1
+NONE = -1
+
+
+class Document(NamedTuple):
+    """A record as indexes see it.
+
+    session   what context stays within: (conversation, session), or None for a record that is no turn
+    place     the order within the session: position, time, id
+    asks      whether it ends with a question, which the next turn answers
+    micros, expires   in microseconds of 1970; `expires` NEVER where it does not
+    speaker   who said it: a name, or "" and the role ("\0user"); "" where nobody is named
+    names     the terms of the speaker's name
+    weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
+    civil     its local date (`civil_of`); 0 where it has no time
+    offers    the kinds of answers that it has (`text.answers.Kind`)
+    language  in which its words were read (`text.languages.CODES`)
+    standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
+    text      the digest that its text's vectors are kept under; b"" where there is no text
+    """
+
+    id: str
+    terms: list[Term]
+    session: Session | None
+    place: Place
+    asks: bool
+    micros: int
+    expires: int
+    speaker: str = ""
+    names: tuple[str, ...] = ()
+    weight: int = ONE
+    civil: int = 0
+    offers: int = 0
+    language: int = 0
+    standing: int = 0
+    text: bytes = b""
+
+
+def civil_of(day: date) -> int:
+    """A day as one number that rises with it.
+
+    >>> civil_of(date(2026, 1, 31)) < civil_of(date(2026, 2, 1))
+    True
+    """
+    return day.year << 9 | day.month << 5 | day.day
+
+
+#: The columns and how each is kept. `before` and `after` are document numbers, NONE where there is none.
+COLUMNS: dict[str, DTypeLike] = {
+    "length": np.int32,
+    "micros": np.int64,
+    "expires": np.int64,
+    "position": np.int64,
+    "session": np.int32,
+    "speaker": np.int32,
+    "weight": np.int32,
+    "civil": np.int32,
+    "offers": np.int8,
+    "language": np.int8,
+    "standing": np.int8,
+    "asks": np.bool_,
+    "alive": np.bool_,
+    "before": np.int32,
+    "after": np.int32,
+}
+
+
+def values_of(document: Document, session: int, speaker: int) -> tuple[Any, ...]:
+    """The values of a document in the order of `COLUMNS`, alive and linked to no other.
+
+    session, speaker  their numbers, or NONE
+    """
+    return (
+        len(document.terms),
+        document.micros,
+        document.expires,
+        document.place[0],
+        session,
+        speaker,
+        document.weight,
+        document.civil,
+        document.offers,
+        document.language,
+        document.standing,
+        document.asks,
+        True,
+        NONE,
+        NONE,
+    )

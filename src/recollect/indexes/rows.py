@@ -1,0 +1,127 @@
+"""What a table has beside its columns: ids and digests, who speaks, and numbers that are counted up and down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.columns import Ints, Session
+from recollect.text.folding import folded
+
+
+class _All(Protocol):
+    def all(self) -> list[str]: ...
+
+
+class First(Protocol):
+    """The documents that a table begins with, which lie in a segment."""
+
+    @property
+    def ids(self) -> _All: ...
+
+    count: int
+    columns: dict[str, NDArray[Any]]
+    speakers: list[tuple[str, tuple[str, ...]]]
+    session_count: int
+
+    def id(self, number: int) -> str: ...
+    def number(self, record_id: str) -> int: ...
+    def text(self, number: int) -> bytes: ...
+    def session(self, session: Session) -> int: ...
+    def session_key(self, number: int) -> Session: ...
+
+
+class Counts:
+    """Numbers that are counted up and down by index, and given out as they are at a moment."""
+
+    def __init__(self, values: Ints | None = None) -> None:
+        self._values: Ints = np.zeros(8, dtype=np.int64) if values is None else values
+        self._shared = values is not None
+
+    def add(self, index: int, amount: int) -> None:
+        if index >= len(self._values):
+            grown = np.zeros(index + index // 4 + 8, dtype=np.int64)
+            grown[: len(self._values)] = self._values
+            self._values, self._shared = grown, False
+        elif self._shared:
+            self._values, self._shared = self._values.copy(), False
+        self._values[index] += amount
+
+    def view(self) -> Ints:
+        self._shared = True
+        return self._values
+
+
+class Rows:
+    """What belongs to each document beside the columns: its record's id, and the digest of its text.
+
+    memo   what a user of the index keeps by document number, which means the same for as long as there are these rows
+    """
+
+    def __init__(self, first: First | None = None) -> None:
+        self._first = first
+        self._ids: list[str] = []
+        self._texts: list[bytes] = []
+        self.memo: dict[int, Any] = {}
+
+    def fork(self) -> Rows:
+        copy = Rows(self._first)
+        copy._ids, copy._texts = list(self._ids), list(self._texts)
+        return copy
+
+    def append(self, record_id: str, text: bytes) -> None:
+        self._ids.append(record_id)
+        self._texts.append(text)
+
+    def id(self, number: int) -> str:
+        """The id of a document's record."""
+        if self._first is None:
+            return self._ids[number]
+        count = self._first.count
+        return self._first.id(number) if number < count else self._ids[number - count]
+
+    def all(self, count: int) -> tuple[list[str], list[bytes]]:
+        """The ids and digests of the documents before a number."""
+        first = self._first
+        if first is None:
+            return self._ids[:count], self._texts[:count]
+        rest = count - first.count
+        texts = [first.text(number) for number in range(first.count)]
+        return first.ids.all() + self._ids[:rest], texts + self._texts[:rest]
+
+    def text(self, number: int) -> bytes:
+        """The digest that the vectors of a document's text are kept under."""
+        if self._first is None:
+            return self._texts[number]
+        count = self._first.count
+        return self._first.text(number) if number < count else self._texts[number - count]
+
+
+class Speakers:
+    """Who speaks: names and roles by number, and the terms of the names. Only ever added to."""
+
+    def __init__(self, known: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
+        self.number: dict[str, int] = {}
+        self.known: list[tuple[str, tuple[str, ...]]] = []
+        self.folded: list[str] = []  # "" for a role
+        self.by_term: dict[str, list[int]] = {}
+        for name, terms in known:
+            self.add(name, terms)
+
+    def fork(self) -> Speakers:
+        return Speakers(self.known)
+
+    def add(self, name: str, terms: tuple[str, ...]) -> int:
+        """The number of a speaker, given where there is none yet."""
+        number = self.number.get(name)
+        if number is None:
+            number = len(self.known)
+            self.known.append((name, terms))
+            self.folded.append("" if name.startswith("\0") else folded(name))
+            for term in terms:
+                self.by_term.setdefault(term, []).append(number)
+            self.number[name] = number
+        return number
