@@ -15,6 +15,7 @@ folder or where RECOLLECT_BENCH_CACHE says. Everything is pinned to one core. do
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import statistics
@@ -70,69 +71,42 @@ def summary(records: int) -> dict[str, Any]:
     return {**found, "versions": versions()}
 
 
+#: Command -> the function that measures it, and which arguments it takes. A module is imported when it is asked for:
+#: some need libraries that others do not.
+MEASURES = {
+    "recall": ("recall.recalls", "records peers questions"),
+    "write": ("writing.writes", "records"),
+    "open": ("opening.openings", "records runs"),
+    "namespaces": ("namespaces.many_namespaces", "namespaces"),
+    "pauses": ("pauses.pauses", "records"),
+    "filters": ("filtering.filters", "records questions"),
+    "catch-up": ("catching_up.catching_up", "records"),
+    "loading": ("loading.loadings", ""),
+    "sdr": ("sdrs.sdrs", "records questions"),
+    "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
+    "kernels": ("kernels.kernels", "records questions"),
+    "once": ("once.once", "records peers"),
+}
+
+
 def measured(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The result of a command. Each module is imported when it is asked for: some need libraries that others do not."""
-    match arguments.command:
-        case "recall":
-            from bench.recall import recalls
+    """The result of a command."""
+    if arguments.command in MEASURES:
+        place, names = MEASURES[arguments.command]
+        module, _, function = place.partition(".")
+        measure: Callable[..., dict[str, Any]] = getattr(importlib.import_module(f"bench.{module}"), function)
+        return measure(*(getattr(arguments, name) for name in names.split()))
+    if arguments.command == "plot":
+        from bench.plotting import plot
 
-            return recalls(arguments.records, arguments.peers, arguments.questions)
-        case "write":
-            from bench.writing import writes
+        return {"written": [str(path) for path in plot(arguments.results, arguments.out)]}
+    if arguments.command == "all":
+        from bench.corpus import cache_folder
+        from bench.everything import everything
 
-            return writes(arguments.records)
-        case "open":
-            from bench.opening import openings
-
-            return openings(arguments.records, arguments.runs)
-        case "namespaces":
-            from bench.namespaces import many_namespaces
-
-            return many_namespaces(arguments.namespaces)
-        case "pauses":
-            from bench.pauses import pauses
-
-            return pauses(arguments.records)
-        case "filters":
-            from bench.filtering import filters
-
-            return filters(arguments.records, arguments.questions)
-        case "catch-up":
-            from bench.catching_up import catching_up
-
-            return catching_up(arguments.records)
-        case "loading":
-            from bench.loading import loadings
-
-            return loadings()
-        case "sdr":
-            from bench.sdrs import sdrs
-
-            return sdrs(arguments.records, arguments.questions)
-        case "sdr-encoders":
-            from bench.sdr_encoders import sdr_encoders
-
-            return sdr_encoders(arguments.records, arguments.questions)
-        case "kernels":
-            from bench.kernels import kernels
-
-            return kernels(arguments.records, arguments.questions)
-        case "once":
-            from bench.once import once
-
-            return once(arguments.records, arguments.peers)
-        case "plot":
-            from bench.plotting import plot
-
-            return {"written": [str(path) for path in plot(arguments.results, arguments.out)]}
-        case "all":
-            from bench.corpus import cache_folder
-            from bench.everything import everything
-
-            folder = arguments.out or cache_folder() / "results"
-            return {"results": str(folder), "failed": everything(folder, arguments.large)}
-        case _:
-            return summary(arguments.records)
+        folder = arguments.out or cache_folder() / "results"
+        return {"results": str(folder), "failed": everything(folder, arguments.large)}
+    return summary(arguments.records)
 
 
 def _peers(known: Iterable[str]) -> Callable[[str], list[str]]:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
 
 from recollect.indexes.columns import NEVER, Document
 from recollect.indexes.kernels import SHARES
-from recollect.indexes.scores import Scores, of_words
+from recollect.indexes.scores import Scores, weighed
 from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
 
@@ -101,6 +102,12 @@ def made_of(held: Iterable[Document]) -> WordIndex:
     index = WordIndex()
     index.apply((), held)
     return index
+
+
+def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
+    """The scores of the words alone, with each document's factor."""
+    asked = weighed(view, terms, beside=False)
+    return Scores(asked, asked.reach(np.zeros(0, dtype=np.int32)))
 
 
 def places(scores: Scores) -> dict[int, int]:

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit import conversations as own
-from tests.unit.conversations import advance, answers, document, made_of, reference_scores
+from tests.unit.conversations import advance, answers, document, made_of, of_words, reference_scores
 
 from recollect.indexes.columns import NEVER, NONE, Document
 from recollect.indexes.documents import Documents
-from recollect.indexes.scores import of_words
 from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
 

@@ -19,7 +19,7 @@ from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
 from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
-#: rules are made anew. tests/unit/test_encoding.py notices where it was forgotten.
+#: rules are made anew. tests/test_indexing.py notices where it was forgotten.
 _LAYOUT = 2
 
 _NUMBER = {code: number for number, code in enumerate(CODES)}

@@ -52,6 +52,16 @@ def _quotient(above: Any, below: Any, inverse: Any) -> Any:
 
 
 @compiled
+def _past(column: Any, at: Any, end: Any) -> Any:
+    """Where the occurrences of the document that stands at a place of a column end."""
+    number = column[at] >> PLACE_BITS
+    at += 1
+    while at < end and column[at] >> PLACE_BITS == number:
+        at += 1
+    return at
+
+
+@compiled
 def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, after: Any) -> Any:
     total = np.int64(length[number]) << BITS
     at = np.int64(before[number])
@@ -81,9 +91,7 @@ def tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: An
             while at < end:
                 number = column[at] >> PLACE_BITS
                 begin = at
-                at += 1
-                while at < end and column[at] >> PLACE_BITS == number:
-                    at += 1
+                at = _past(column, at, end)
                 if not alive[number]:
                     continue
                 out[term, 0] += 1
@@ -144,9 +152,7 @@ def reach(
             while at < end:
                 number = column[at] >> PLACE_BITS
                 begin = at
-                at += 1
-                while at < end and column[at] >> PLACE_BITS == number:
-                    at += 1
+                at = _past(column, at, end)
                 if some_dead and not alive[number]:
                     continue
                 times = min(at - begin, MOST_COUNT)
@@ -344,9 +350,7 @@ def reach_plain(
                 while at < end and column[at] < limit:
                     number = column[at] >> PLACE_BITS
                     started = at
-                    at += 1
-                    while at < end and column[at] >> PLACE_BITS == number:
-                        at += 1
+                    at = _past(column, at, end)
                     if some_dead and not alive[number]:
                         continue
                     weighs = min(at - started, MOST_COUNT) << BITS

@@ -225,9 +225,3 @@ class Scores:
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:
         turns = found.around[at][found.lends[at, term]].tolist()
         return tuple(map(self.asked.view.table.id, turns))
-
-
-def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
-    """The scores of the words alone, with each document's factor."""
-    asked = weighed(view, terms, beside=False)
-    return Scores(asked, asked.reach(np.zeros(0, dtype=np.int32)))
