@@ -1,0 +1,119 @@
+"""The torture: every way in which a store can be hurt, many times over, each time with a look at what is left.
+
+    python -m recollect.testing.torture [--short] [--seed N] [--part NAME ...]      make torture, make torture-short
+    python -m recollect.testing.torture --part kill --seeds 17,42                   these trials again
+
+A part is a module with `trials(seed, folder)`. The seeds of a run follow from its own, so a run can be repeated as a
+whole, and a trial by itself. The last line is "N passed, N failed", and the exit code 1 where any failed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import multiprocessing
+import os
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+from recollect.testing.trials import Trial, Trials
+
+
+class Part(NamedTuple):
+    """A part of the torture.
+
+    module  has its `trials`
+    short   how many seeds the short form tries; long, the long one
+    alone   whether a trial wants all processors to itself
+    """
+
+    module: str
+    short: int
+    long: int
+    alone: bool = False
+
+
+PARTS: dict[str, Part] = {}
+
+
+def trials_of(name: str) -> Trials:
+    """The trials of a part."""
+    trials: Trials = importlib.import_module(PARTS[name].module).trials
+    return trials
+
+
+def run_seed(name: str, seed: int) -> list[Trial]:
+    """All trials of a seed. What is raised there is a failed trial, too: nothing ends the run."""
+    with tempfile.TemporaryDirectory(prefix=f"recollect-{name}-") as folder:
+        done: list[Trial] = []
+        try:
+            done.extend(trials_of(name)(seed, Path(folder)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is this trial's
+            import traceback
+
+            at = traceback.extract_tb(error.__traceback__)[-1]
+            done.append(Trial(seed, "raised", f"{type(error).__name__}: {error} ({at.name}, line {at.lineno})"))
+        return done
+
+
+def seeds_of(run_seed_: int, name: str, count: int) -> list[int]:
+    """The seeds of a part in a run."""
+    rng = random.Random(f"{run_seed_} {name}")
+    return [rng.randrange(2**31) for _ in range(count)]
+
+
+def run_part(name: str, seeds: Sequence[int]) -> Iterator[Trial]:
+    """The trials of many seeds, on all processors."""
+    workers = 1 if PARTS[name].alone else min(len(seeds), os.cpu_count() or 1)
+    # Forked children of a process with threads could hang: each worker begins afresh, and forks while it has none.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+        for trials in pool.map(run_seed, [name] * len(seeds), seeds):
+            yield from trials
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m recollect.testing.torture", description=__doc__)
+    parser.add_argument("--short", action="store_true", help="the short form, for every change")
+    parser.add_argument("--seed", type=int, default=None, help="of the run; default: another each time")
+    parser.add_argument("--part", action="append", choices=sorted(PARTS), help="only this one; may be repeated")
+    parser.add_argument("--seeds", help="just these seeds, with commas between them; needs one --part")
+    chosen = parser.parse_args(arguments)
+    if chosen.seeds and len(chosen.part or ()) != 1:
+        parser.error("--seeds needs one --part")
+    seed = random.SystemRandom().randrange(2**31) if chosen.seed is None else chosen.seed
+    print(f"seed {seed}, {'short' if chosen.short else 'long'} form", flush=True)
+    passed = failed = 0
+    for name in chosen.part or PARTS:
+        part = PARTS[name]
+        if chosen.seeds:
+            seeds = [int(each) for each in chosen.seeds.split(",")]
+        else:
+            seeds = seeds_of(seed, name, part.short if chosen.short else part.long)
+        begun, wheres, wrong = time.monotonic(), Counter[str](), 0
+        for trial in run_part(name, seeds):
+            wheres[trial.where] += 1
+            if trial.problem:
+                wrong += 1
+                print(f"FAILED {name} {trial.where}: {trial.problem}")
+                print(f"       again: python -m recollect.testing.torture --part {name} --seeds {trial.seed}")
+        count = sum(wheres.values())
+        print(f"{name}: {count} trials, {wrong} failed, {time.monotonic() - begun:.0f} s")
+        for where, times in sorted(wheres.items()):
+            print(f"    {times:6d}  {where}")
+        sys.stdout.flush()
+        passed, failed = passed + count - wrong, failed + wrong
+    print(f"{passed} passed, {failed} failed")
+    return 1 if failed or not passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

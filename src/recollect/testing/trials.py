@@ -1,0 +1,25 @@
+"""What the parts of the torture are made of: trials, each decided by a seed alone, so that any one can be repeated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How one trial went.
+
+    seed     repeats it: `python -m recollect.testing.torture --part PART --seeds SEED`
+    where    the moment at which something was done to the store, in a word or two: the report counts them
+    problem  what was wrong afterwards; "" for nothing
+    """
+
+    seed: int
+    where: str
+    problem: str = ""
+
+
+#: The trials of a seed, done in a folder of their own that is empty.
+Trials = Callable[[int, Path], Iterator[Trial]]
