@@ -40,7 +40,9 @@ class Part(NamedTuple):
     alone: bool = False
 
 
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {
+    "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
+}
 
 
 def trials_of(name: str) -> Trials:
