@@ -74,6 +74,7 @@ class MemoryStore:
         self._unplaced: _MemoryTransaction | None = None  # a commit that is to be put in place
         self._ledgers: dict[Line, _Ledger] = {}
         self._nodes: list[bytes] = [b""]  # place 0 means "no page"
+        self._settings: dict[str, str] = {}
         self._uuid = str(uuid.uuid4())
         self._closed = False
 
@@ -85,7 +86,7 @@ class MemoryStore:
         with self._held(self._viewers, turn):
             if self._unplaced is not None:  # whoever put it in place was interrupted
                 self._place(self._unplaced)
-            yield _MemoryView(self._ledgers, self._nodes)
+            yield _MemoryView(self._ledgers, self._nodes, self._settings)
 
     def write(self) -> AbstractContextManager[_MemoryTransaction]:
         turn = Turn(shares=False)
@@ -97,7 +98,7 @@ class MemoryStore:
         with self._held(self._writers, turn):
             with self.read():
                 pass  # what an interruption left unplaced is in place now
-            transaction = _MemoryTransaction(self._ledgers, self._nodes)
+            transaction = _MemoryTransaction(self._ledgers, self._nodes, self._settings)
             yield transaction
             with self.read():
                 self._place(transaction)
@@ -143,15 +144,19 @@ class MemoryStore:
 
 
 class _MemoryView:
-    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
+    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
         self._ledgers = ledgers
         self._nodes = nodes
+        self._settings = settings
 
     def _ledger(self, line: Line) -> _Ledger:
         return self._ledgers.get(line) or _Ledger()
 
     def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
         return self._ledger(line).live.values()
+
+    def setting(self, name: str) -> str | None:
+        return self._settings.get(name)
 
     def lines(self) -> list[Line]:
         return sorted(line for line, ledger in self._ledgers.items() if ledger.log)
@@ -230,13 +235,20 @@ class _MemoryView:
 class _MemoryTransaction(_MemoryView):
     """A view in which what is staged goes before what is in place."""
 
-    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
-        super().__init__(ledgers, nodes)
+    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
+        super().__init__(ledgers, nodes, settings)
         self._staged: dict[Line, dict[str, tuple[Stored, Record] | None]] = {}
         self._versions: list[tuple[Line, Stored]] = []
         self._commits: list[Commit] = []
+        self._set: dict[str, str | None] = {}
         self._placed_before = len(nodes)
         self._pages: list[bytes] = []
+
+    def setting(self, name: str) -> str | None:
+        return self._set[name] if name in self._set else super().setting(name)
+
+    def set_setting(self, name: str, value: str | None) -> None:
+        self._set[name] = value
 
     def lines(self) -> list[Line]:
         return sorted({*super().lines(), *(Line(commit.namespace, commit.branch) for commit in self._commits)})
@@ -326,6 +338,11 @@ class _MemoryTransaction(_MemoryView):
     def put_in_place(self) -> None:
         """Let everyone see what was staged. Done half and then whole, it is done once."""
         self._nodes[self._placed_before :] = self._pages
+        for name, value in self._set.items():
+            if value is None:
+                self._settings.pop(name, None)
+            else:
+                self._settings[name] = value
         named = {(commit.namespace, change.after) for commit in self._commits for change in commit.changes}
         for line, stored in self._versions:
             if (line.namespace, stored.version) in named:

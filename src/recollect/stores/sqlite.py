@@ -393,10 +393,10 @@ class SqliteStore:
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
         with self.write() as transaction:
-            transaction.set_meta("probe", nonce)
-        with self._reader() as connection, translated(self.path):
-            row = connection.execute("SELECT value FROM meta WHERE name = 'probe'").fetchone()
-        if row != (nonce,):
+            transaction.set_setting("probe", nonce)
+        with self.read() as moment:
+            value = moment.setting("probe")
+        if value != nonce:
             raise DamagedStoreError(self.path, "what was just written was not read back")
 
     def close(self) -> None:
