@@ -19,6 +19,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import InvalidQueryError, StoreIOError
+from recollect.stores import files
 from recollect.stores.base import Line
 from recollect.text.words import runs
 
@@ -152,9 +153,9 @@ class FullText:
     def _opened(self, folder: str | None) -> apsw.Connection:
         path = ":memory:"
         if folder is not None:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            files.make_folder(folder)
             path = os.path.join(folder, "text.db")
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            files.create(path)
         connection = apsw.Connection(path)
         connection.set_busy_timeout(10_000)
         connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
@@ -241,7 +242,7 @@ class FullText:
         if self._folder is not None:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(OSError):
-                    os.unlink(self._path + suffix)
+                    files.remove(self._path + suffix)
 
     @property
     def _path(self) -> str:
