@@ -158,7 +158,9 @@ class FullText:
             files.create(path)
         connection = apsw.Connection(path)
         connection.set_busy_timeout(10_000)
-        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        # OFF would let a power cut leave an index that is whole for SQLite and lacks texts that it says it has.
+        connection.execute("PRAGMA synchronous = NORMAL")
         with connection:
             connection.execute(_TABLES)
             about = dict(connection.execute("SELECT name, value FROM about"))

@@ -154,6 +154,8 @@ class SqliteStore:
         try:
             if not self._writer.execute(has_tables).fetchone():
                 self._writer.execute(TABLES)
+                # Again: where a power cut came in between, SQLite has just undone the first time.
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {FORMAT}")
                 facts = {
                     "uuid": str(uuid.uuid4()),

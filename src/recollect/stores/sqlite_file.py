@@ -70,6 +70,8 @@ def admit(path: str, create: bool) -> bool:
         if not create:
             raise NotAStoreError(path, "it is empty")
         return True
+    if create and not any(header) and os.path.exists(path + "-journal"):
+        return True  # a power cut came while it was made: by its journal SQLite knows that it is empty
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file")
     application = int.from_bytes(header[68:72], "big")

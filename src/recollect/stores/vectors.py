@@ -244,7 +244,8 @@ class VectorStore:
         connection = apsw.Connection(path)
         connection.set_busy_timeout(10_000)
         # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
-        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before that
+        connection.execute("PRAGMA synchronous = NORMAL")
         with _transaction(connection):
             connection.execute(_TABLES)
             if not self._is_ours(connection):

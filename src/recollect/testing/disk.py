@@ -35,7 +35,8 @@ class Event(NamedTuple):
     kind    write, truncate and sync of a file; name, which puts a file (None: nothing) at each of some paths;
             sync_folder; and acknowledge, which tells that something was told to be durable
     file    its number, which stays the same whatever its name
-    at      where it was written, how long it is now, or the seq that was acknowledged
+    at      where it was written, how long it is now, or the seq that was acknowledged; of what is synced, how many
+            events there were when that began
     names   of `name`: path -> number
     path    of the folder that was synced; of an acknowledgement, the record it was of
     """
@@ -57,33 +58,48 @@ class Disk:
     def __init__(self) -> None:
         self.acknowledged = 0
         self._contents: dict[int, bytearray] = {}
-        self._changes: dict[int, list[Event]] = {}  # of each file, not synced yet
+        self._taken = 0
+        self._changes: dict[int, list[tuple[int, Event]]] = {}  # of each file, not synced yet, with their places
         self._names: dict[str, int] = {}
-        self._moves: list[Event] = []  # not synced yet
+        self._moves: list[tuple[int, Event]] = []  # not synced yet
 
     def take(self, event: Event) -> None:
         """Let an event happen."""
         match event.kind:
             case "write" | "truncate":
-                self._changes.setdefault(event.file, []).append(event)
+                self._changes.setdefault(event.file, []).append((self._taken, event))
             case "sync":
                 contents = self._contents.setdefault(event.file, bytearray())
-                for change in self._changes.pop(event.file, ()):
-                    _apply(contents, change)
+                changes = self._changes.pop(event.file, [])
+                for place, change in changes:
+                    if place < event.at:
+                        _apply(contents, change)
+                self._changes[event.file] = [change for change in changes if change[0] >= event.at]
             case "name":
-                self._moves.append(event)
+                self._moves.append((self._taken, event))
             case "sync_folder":
-                mine = [move for move in self._moves if _folder_of(move) == event.path]
-                self._moves = [move for move in self._moves if _folder_of(move) != event.path]
-                _move(self._names, mine)
+                mine = [each for each in self._moves if each[0] < event.at and _folder_of(each[1]) == event.path]
+                self._moves = [each for each in self._moves if each not in mine]
+                _move(self._names, (move for _, move in mine))
             case "acknowledge":
                 self.acknowledged = max(self.acknowledged, event.at)
+        self._taken += 1
+
+    def settle(self, rng: random.Random) -> None:
+        """Let the disk write of its own accord what one file has under way, and which files there are."""
+        if self._changes:
+            number = rng.choice(sorted(self._changes))
+            contents = self._contents.setdefault(number, bytearray())
+            for _, change in self._changes.pop(number):
+                _apply(contents, change)
+        _move(self._names, (move for _, move in self._moves))
+        self._moves = []
 
     def cut(self, rng: random.Random, mode: str) -> dict[str, bytes | None]:
         """What could be there if the power failed now: path -> contents, None for a folder."""
         names = dict(self._names)
         folders: dict[str, list[Event]] = {}
-        for move in self._moves:
+        for _, move in self._moves:
             folders.setdefault(_folder_of(move), []).append(move)
         for moves in folders.values():
             _move(names, _done(rng, _mode(rng, mode), moves))
@@ -95,7 +111,7 @@ class Disk:
 
     def _content(self, rng: random.Random, mode: str, number: int) -> bytes:
         contents = bytearray(self._contents.get(number, b""))
-        changes = self._changes.get(number, [])
+        changes = [change for _, change in self._changes.get(number, ())]
         done = _done(rng, mode, changes)
         for place, change in enumerate(done):
             half = mode == "torn" and place == len(done) - 1 < len(changes)

@@ -86,6 +86,11 @@ class Recorder:
         with self._turn:
             self.events.append(event)
 
+    def note_synced_folder(self, path: str) -> None:
+        """Note that it is durable what the folder of a path has."""
+        with self._turn:
+            self.note(Event("sync_folder", at=len(self.events), path=os.path.dirname(path)))
+
     def acknowledge(self, seq: int = 0, record_id: str = "") -> None:
         """Note that a commit, or that of a record, was told to be durable."""
         self.note(Event("acknowledge", at=seq, path=record_id))
@@ -121,7 +126,7 @@ class _System(apsw.VFS):
         if inside is not None:
             self._recorder.name((inside, None))
             if syncdir:
-                self._recorder.note(Event("sync_folder", path=os.path.dirname(inside)))
+                self._recorder.note_synced_folder(inside)
 
     def xAccess(self, pathname: str, flags: int) -> bool:  # noqa: N802
         inside = self._recorder.within(pathname)
@@ -161,11 +166,12 @@ class _File(apsw.VFSFile):
 
     def xSync(self, flags: int) -> None:  # noqa: N802
         _refuse(self._recorder, "sync", self._path)
+        begun = len(self._recorder.events)  # what another thread writes meanwhile need not be durable after it
         super().xSync(flags)
-        self._recorder.note(Event("sync", self._number))
+        self._recorder.note(Event("sync", self._number, begun))
         if self._syncs_folder:
             self._syncs_folder = False
-            self._recorder.note(Event("sync_folder", path=os.path.dirname(self._path)))
+            self._recorder.note_synced_folder(self._path)
 
     def xFileSize(self) -> int:  # noqa: N802
         _refuse(self._recorder, "size", self._path)
@@ -258,7 +264,7 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
         if name is not None and new:
             recorder.name((name, FOLDER))
             if lasting:
-                recorder.note(Event("sync_folder", path=os.path.dirname(name)))
+                recorder.note_synced_folder(name)
 
     return {
         "create": create,
