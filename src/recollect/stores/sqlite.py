@@ -22,6 +22,7 @@ import apsw
 
 from recollect.errors import (
     ClosedError,
+    CommitInDoubtError,
     DamagedStoreError,
     ForkedError,
     InvalidArgumentError,
@@ -32,6 +33,7 @@ from recollect.errors import (
     StoreBusyError,
     StoreError,
     StoreIOError,
+    StoreReplacedError,
     WrongKeyError,
 )
 from recollect.indexes.merkle import PUBLIC_KEY, version_hash
@@ -40,6 +42,7 @@ from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_file import admit, must_not_write, stands_still
+from recollect.stores.sqlite_place import Place
 from recollect.stores.sqlite_transaction import SqliteTransaction
 from recollect.stores.sqlite_turns import Shared, Turn, Turns
 from recollect.stores.sqlite_view import SqliteView
@@ -96,6 +99,7 @@ class SqliteStore:
         self._writer = self._connect(writing=not self._write_refused)
         try:
             self._begin_life(new)
+            self._place = Place(self.path, self._writer)
         except BaseException:
             self._writer.close()
             raise
@@ -181,6 +185,8 @@ class SqliteStore:
 
     @contextmanager
     def _reader(self) -> Iterator[apsw.Connection]:
+        self._check_usable()  # before any lock: in a fork it may be held by a thread that is not there
+        self._place.check_file()
         with self._readers_done:
             self._check_usable()
             self._busy_readers += 1
@@ -255,6 +261,7 @@ class SqliteStore:
         # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
         if turn.shared is None:
             turn.shared = Shared()
+            self._place.check()
             self._run("BEGIN IMMEDIATE")
         else:
             turn.inside = True
@@ -326,7 +333,14 @@ class SqliteStore:
             self._writer.execute("COMMIT")
         except SQLITE_ERRORS as raised:
             error = ours(self.path, raised)
+            if isinstance(raised, apsw.IOError) and not self._taken_back():
+                error = CommitInDoubtError(self.path, str(raised))
             error.__cause__ = raised
+        else:
+            try:
+                self._place.check("what was written last is in the file that was open")
+            except StoreReplacedError as gone:
+                error = gone
         finally:
             if self._writer.in_transaction:
                 with suppress(apsw.Error):
@@ -335,6 +349,20 @@ class SqliteStore:
             shared.end(error)
         if error is None:
             self._checkpointer.committed(self._writer)
+
+    def _taken_back(self) -> bool:
+        """Whether a commit that failed is surely not held.
+
+        It may stand in the log, whole, without being part of the store: but whoever reads that log anew, after a crash,
+        would find it. The next commit is written over it, so here is one that changes nothing.
+        """
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            self._writer.execute("UPDATE meta SET value = value WHERE name = 'uuid'")
+        except apsw.Error:
+            return False
+        return True
 
     # Facts
 
@@ -404,9 +432,7 @@ class SqliteStore:
         turn = Turn(shares=False)
         try:
             self._turns.take(turn)
-            for connection in (*self._idle, self._writer):
-                with suppress(apsw.Error):
-                    connection.close()
+            self._place.leave((*self._idle, self._writer))
         finally:
             if turn.held:
                 self._turns.release(turn)
