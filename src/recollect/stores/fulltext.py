@@ -253,5 +253,6 @@ class FullText:
     def close(self) -> None:
         with self._turn:
             if self._connection is not None:
-                self._connection.close()
+                with suppress(apsw.Error):  # it is derived: what could not be kept is made anew
+                    self._connection.close()
                 self._connection = None

@@ -101,7 +101,8 @@ class SqliteStore:
             self._begin_life(new)
             self._place = Place(self.path, self._writer)
         except BaseException:
-            self._writer.close()
+            with suppress(apsw.Error):
+                self._writer.close()
             raise
 
     # Opening
@@ -131,7 +132,9 @@ class SqliteStore:
                 if new:
                     # In the header before anything else, so that the file is known as ours from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._writer.execute("PRAGMA journal_mode = WAL")
+                mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
+                if mode != "wal":  # SQLite would go on without; but then a power cut may undo what is acknowledged
+                    raise StoreIOError(self.path, f"its log cannot be set up, SQLite stays in mode {mode!r}")
                 self._checkpointer.attach(self._writer)
             self._make_tables()
             meta = dict(self._writer.execute("SELECT name, value FROM meta"))
@@ -172,7 +175,8 @@ class SqliteStore:
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
             self._writer.execute("COMMIT")
         except BaseException:
-            self._writer.execute("ROLLBACK")
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
             raise
 
     # Reading and writing
@@ -214,8 +218,9 @@ class SqliteStore:
             try:
                 yield SqliteView(connection, self.path)
             finally:
-                with translated(self.path):
-                    connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+                if connection.in_transaction:  # some errors (of a read) have made SQLite end it by itself
+                    with translated(self.path):
+                        connection.execute("ROLLBACK")  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         return self._writing(shares=False)
@@ -359,7 +364,8 @@ class SqliteStore:
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
-            self._writer.execute("UPDATE meta SET value = value WHERE name = 'uuid'")
+            version = self._writer.pragma("user_version")
+            self._writer.execute(f"PRAGMA user_version = {version}")  # writes its page, though it is the same
         except apsw.Error:
             return False
         return True

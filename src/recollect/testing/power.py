@@ -82,6 +82,7 @@ def small() -> Iterator[None]:
 def record(seed: int, folder: Path, durability: str = "full") -> Recording:
     """Do the run of a seed in a folder that is empty, and write down what it does."""
     script = Script(seed)
+    expected = script.roots()
     with small(), recorded(folder) as recorder:
         store = failing_store(SqliteStore(folder / NAME, durability=durability))
         problem = ""
@@ -96,10 +97,10 @@ def record(seed: int, folder: Path, durability: str = "full") -> Recording:
                 else:
                     play(step, memory, lambda record_id: recorder.acknowledge(record_id=record_id))
                 recorder.acknowledge(memory.seq)
-                if memory.root != script.roots[number]:
+                if memory.root != expected[number + 1]:
                     problem = problem or f"after step {number} ({step.name}) the root is not the model's"
             log = memory.changes()
-            roots = [script.empty, *(commit.root.hash.hex() for commit in log)]
+            roots = [expected[0], *(commit.root.hash.hex() for commit in log)]
             for commit in log:
                 for change in commit.changes:
                     ids.setdefault(change.id, commit.seq)
@@ -159,10 +160,10 @@ def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
             problem = _problem(memory, roots, acknowledged)
             if problem:
                 return problem
-            answers = _answers(memory)
+            answers = answers(memory)
         shutil.rmtree(f"{path}.index", ignore_errors=True)
         with open_memory(path, embedder="none") as memory:
-            if _answers(memory) != answers:
+            if answers(memory) != answers:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
             seq, root = memory.seq, memory.root
@@ -185,7 +186,8 @@ def _problem(memory: Memory, roots: list[str], acknowledged: int) -> str:
     return "; ".join(memory.check())
 
 
-def _answers(memory: Memory) -> object:
+def answers(memory: Memory) -> object:
+    """What a memory finds by recall and by grep, and whether the latter is what is held."""
     found = [(hit.record.id, hit.score) for hit in memory.recall("which fact is part of the harbour?", 20)]
     grepped = [record.id for record in memory.grep("fact")]
     held = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from recollect.testing.disk import FOLDER, Event
 
 _BASE = apsw.vfs_names()[0]  # the system's own
 _numbers = itertools.count()
+_INJECTED = "injected: "
 #: The files whose folder SQLite syncs with their first sync after it may have made them (os_unix.c: UNIXFILE_DIRSYNC).
 _NEW_IN_FOLDER = apsw.SQLITE_OPEN_WAL | apsw.SQLITE_OPEN_MAIN_JOURNAL | apsw.SQLITE_OPEN_SUPER_JOURNAL
 #: SQLite's own words for an operation that the system refused.
@@ -108,6 +110,10 @@ class _System(apsw.VFS):
         self.label = f"recollect-recording-{next(_numbers)}"
         super().__init__(self.label, _BASE, makedefault=True)
 
+    def excepthook(self, *raised: Any) -> bool:
+        """SQLite was told, and has nobody to tell in its turn."""
+        return True
+
     def xOpen(self, name: Any, flags: list[int]) -> apsw.VFSFile:  # noqa: N802
         path = name.filename() if isinstance(name, apsw.URIFilename) else name
         inside = None if path is None else self._recorder.within(path)
@@ -142,6 +148,9 @@ class _File(apsw.VFSFile):
         self._path = path
         self._number = recorder.number(path)
         self._syncs_folder = bool(flags[0] & apsw.SQLITE_OPEN_CREATE and flags[0] & _NEW_IN_FOLDER)
+
+    def excepthook(self, *raised: Any) -> bool:
+        return True
 
     def xRead(self, amount: int, offset: int) -> bytes:  # noqa: N802
         _refuse(self._recorder, "read", self._path)
@@ -186,9 +195,13 @@ def _refuse(recorder: Recorder, kind: str, path: str) -> None:
 
 def _error(result: int, kind: str, code: int) -> apsw.Error:
     kinds = {apsw.SQLITE_FULL: apsw.FullError, apsw.SQLITE_CANTOPEN: apsw.CantOpenError}
-    error = kinds.get(result, apsw.IOError)(f"injected: {kind}: {os.strerror(code)}")
+    error = kinds.get(result, apsw.IOError)(f"{_INJECTED}{kind}: {os.strerror(code)}")
     error.result, error.extendedresult = result & 0xFF, result
     return error
+
+
+def _is_injected(error: BaseException) -> bool:
+    return isinstance(error, apsw.Error) and str(error).startswith(_INJECTED)
 
 
 @contextmanager
@@ -197,6 +210,9 @@ def recorded(folder: Path, before: Before | None = None) -> Iterator[Recorder]:
     recorder = Recorder(folder, before)
     kept = {name: getattr(files, name) for name in ("create", "write", "read", "replace", "remove", "make_folder")}
     system = _System(recorder)
+    hook = sys.excepthook
+    # SQLite makes do without some of what fails: then nobody is there to be told, and apsw asks this hook to print it.
+    sys.excepthook = lambda kind, value, trace: None if _is_injected(value) else hook(kind, value, trace)
     try:
         for name, function in _replacements(recorder, kept).items():
             setattr(files, name, function)
@@ -204,6 +220,7 @@ def recorded(folder: Path, before: Before | None = None) -> Iterator[Recorder]:
     finally:
         for name, function in kept.items():
             setattr(files, name, function)
+        sys.excepthook = hook
         apsw.set_default_vfs(_BASE)
         system.unregister()
 

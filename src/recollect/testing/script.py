@@ -48,27 +48,26 @@ class Step:
 
 
 class Script:
-    """The steps of a seed.
-
-    empty   the root before the first
-    roots   the root after each, as a store in memory has it
-    """
+    """The steps of a seed, and the clock by which they are done."""
 
     def __init__(self, seed: int, count: int = 30) -> None:
         rng = random.Random(seed)
         self.steps = [_step(rng, number) for number in range(count)]
         self._time = _BEGIN
-        model = self.memory(MemoryStore())
-        self.empty = model.root
-        self.roots: list[str] = []
+
+    def model(self) -> Memory:
+        """A store in memory, to be led through the steps by `lead`."""
+        return self.memory(MemoryStore())
+
+    def roots(self) -> list[str]:
+        """The root before the first step, and after each, as a store in memory has it."""
+        model = self.model()
+        roots = [model.root]
         for number, step in enumerate(self.steps):
             self.set_clock(number)
-            if step.do is not None:
-                step.do(model)
-            for texts in step.at_once:
-                for record_id, text in texts:
-                    model.remember(text, id=record_id)
-            self.roots.append(model.root)
+            lead(step, model)
+            roots.append(model.root)
+        return roots
 
     def set_clock(self, number: int) -> None:
         """Let the clock stand where it does in a step."""
@@ -81,7 +80,7 @@ class Script:
 
 def _step(rng: random.Random, number: int) -> Step:
     text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
-    match rng.randrange(14):
+    match rng.randrange(15):
         case 0 | 1:
             items = [
                 {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]} for part in range(rng.randrange(2, 30))
@@ -110,9 +109,9 @@ def _step(rng: random.Random, number: int) -> Step:
                 for thread in range(rng.randrange(2, 5))
             )
             return Step("at once", at_once=threads)
-        case 11:
+        case 11 | 12:
             return Step("ask", lambda memory: [memory.recall("which fact is of the harbour?"), memory.grep("fact")])
-        case 12:
+        case 13:
             return Step("reopen", reopens=True)
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
@@ -135,6 +134,16 @@ def _given_up(memory: Memory, text: str) -> None:
         raise _GivenUp
 
 
+def lead(step: Step, model: Memory, held: Callable[[str], bool] = lambda record_id: True) -> None:
+    """Do a step on the model, one thread after the other; of what they tell, only what is held."""
+    if step.do is not None:
+        step.do(model)
+    for texts in step.at_once:
+        for record_id, text in texts:
+            if held(record_id):
+                model.remember(text, id=record_id)
+
+
 def failing_store(store: Store) -> SteppedStore:
     """A store in which the transactions of threads that are named so fail at their end."""
 
@@ -145,21 +154,36 @@ def failing_store(store: Store) -> SteppedStore:
     return SteppedStore(store, on_step)
 
 
-def play(step: Step, memory: Memory, acknowledge: Callable[[str], object]) -> None:
-    """Do a step on a `failing_store`; of what threads do, acknowledge the id of each record once it is told."""
+def play(
+    step: Step,
+    memory: Memory,
+    acknowledge: Callable[[str], object],
+    refused: Callable[[str, RecollectError], object] | None = None,
+) -> object:
+    """Do a step on a `failing_store`, and give what the call gave.
+
+    acknowledge  is told of the id of each record that a thread was told to be held
+    refused      and of the first that it was not, with the error; without it that is raised here
+    """
     if step.do is not None:
-        step.do(memory)
-    if not step.at_once:
-        return
+        return step.do(memory)
     stepped = memory._engine.store
     assert isinstance(stepped, SteppedStore)
     assert isinstance(stepped.inner, SqliteStore)
     store = stepped.inner
 
-    def tell(texts: tuple[tuple[str, str], ...]) -> None:
+    errors: list[BaseException] = []
+
+    def tell(texts: tuple[tuple[str, str], ...]) -> object:
         for record_id, text in texts:
-            memory.remember(text, id=record_id)
+            try:
+                memory.remember(text, id=record_id)
+            except RecollectError as error:
+                return errors.append(error) if refused is None else refused(record_id, error)
+            except BaseException as error:  # noqa: BLE001 - it is raised below
+                return errors.append(error)
             acknowledge(record_id)
+        return None
 
     def fail() -> None:
         with suppress(RecollectError):
@@ -168,11 +192,18 @@ def play(step: Step, memory: Memory, acknowledge: Callable[[str], object]) -> No
     first, *others = step.at_once
     threads = [threading.Thread(target=tell, args=(first,)), threading.Thread(target=fail, name=FAILING)]
     threads += [threading.Thread(target=tell, args=(texts,)) for texts in others]
-    with store.write():  # so that all of them wait when the first one begins
-        for thread in threads:
-            waiting = store._turns.waiting
-            thread.start()
-            while store._turns.waiting == waiting and thread.is_alive():
-                os.sched_yield()
-    for thread in threads:
-        thread.join()
+    started = []
+    try:
+        with store.write():  # so that all of them wait when the first one begins
+            for thread in threads:
+                waiting = store._turns.waiting
+                thread.start()
+                started.append(thread)
+                while store._turns.waiting == waiting and thread.is_alive():
+                    os.sched_yield()
+    finally:
+        for thread in started:
+            thread.join()
+    for error in errors:
+        raise error
+    return None
