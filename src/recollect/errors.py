@@ -391,6 +391,29 @@ class StoreFullError(StoreError):
         return f"no room to write {self.args[0]}{self._detail}; nothing was changed: make room and try again"
 
 
+class StoreReplacedError(StoreError):
+    """The file of an open memory was deleted, moved or replaced."""
+
+    code = "store_replaced"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; what is there now was not "
+            "changed: close this memory and open it again"
+        )
+
+
+class NoMemoryError(StoreError, MemoryError):
+    """There is not enough memory for the call."""
+
+    code = "no_memory"
+
+    def __str__(self) -> str:
+        return (
+            f"not enough memory to work on {self.args[0]}{self._detail}; nothing was changed: free some and try again"
+        )
+
+
 class StoreIOError(StoreError):
     """The operating system refused to read or write."""
 
@@ -398,3 +421,15 @@ class StoreIOError(StoreError):
 
     def __str__(self) -> str:
         return f"cannot read or write {self.args[0]}{self._detail}; nothing was changed"
+
+
+class CommitInDoubtError(StoreIOError):
+    """A commit was written, but not made durable, and could not be taken back either."""
+
+    code = "commit_in_doubt"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} may or may not hold what was written last{self._detail}: it is not held now, but may be "
+            "after this process or the power fails; close it, open it again and read before you write it again"
+        )

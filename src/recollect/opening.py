@@ -18,6 +18,7 @@ from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name
 from recollect.operations import check_tag, check_text
 from recollect.records.record import utc_now
+from recollect.stores import files
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
 from recollect.unicode import has_surrogate
@@ -106,7 +107,7 @@ def _open_store(
         path = default_path()
         if create and not read_only and not os.environ.get(PATH_VARIABLE):
             try:
-                Path(path).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.make_folder(os.path.dirname(os.path.abspath(path)), lasting=True)
             except OSError as error:
                 raise StoreIOError(path, error.strerror or str(error)) from error
     try:

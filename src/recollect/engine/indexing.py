@@ -19,7 +19,7 @@ from queue import SimpleQueue
 
 from recollect.engine.bulk import uncollected
 from recollect.engine.encoding import document_of, rules
-from recollect.errors import RecollectError
+from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.merging import merged
 from recollect.indexes.merkle import EMPTY
 from recollect.indexes.segments import Builder
@@ -99,8 +99,10 @@ class IndexKeeper:
                 return kept, kept.view
             try:
                 self._bring_up(kept, moment, line)
-            except BaseException:
+            except BaseException as error:
                 self._let_go(line, kept)  # the next reader starts anew, also one that waits for this very one
+                if isinstance(error, MemoryError) and not isinstance(error, RecollectError):
+                    raise NoMemoryError(self._store.path, "while its index was made") from error
                 raise
             if kept.view is None:
                 kept.view = kept.index.view()

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import InvalidQueryError, StoreIOError
+from recollect.stores import files
 from recollect.stores.base import Line
 from recollect.text.words import runs
 
@@ -152,12 +153,14 @@ class FullText:
     def _opened(self, folder: str | None) -> apsw.Connection:
         path = ":memory:"
         if folder is not None:
-            os.makedirs(folder, mode=0o700, exist_ok=True)
+            files.make_folder(folder)
             path = os.path.join(folder, "text.db")
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            files.create(path)
         connection = apsw.Connection(path)
         connection.set_busy_timeout(10_000)
-        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()
+        # OFF would let a power cut leave an index that is whole for SQLite and lacks texts that it says it has.
+        connection.execute("PRAGMA synchronous = NORMAL")
         with connection:
             connection.execute(_TABLES)
             about = dict(connection.execute("SELECT name, value FROM about"))
@@ -241,7 +244,7 @@ class FullText:
         if self._folder is not None:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(OSError):
-                    os.unlink(self._path + suffix)
+                    files.remove(self._path + suffix)
 
     @property
     def _path(self) -> str:
@@ -250,5 +253,6 @@ class FullText:
     def close(self) -> None:
         with self._turn:
             if self._connection is not None:
-                self._connection.close()
+                with suppress(apsw.Error):  # it is derived: what could not be kept is made anew
+                    self._connection.close()
                 self._connection = None

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.segments import Segment, check_arrays
+from recollect.stores import files
 from recollect.stores.base import Line
 
 try:
@@ -68,7 +69,7 @@ class SegmentFiles:
         path = self._path(line)
         try:
             # Read, not mapped: it costs little beside hashing it, and nobody who writes to the file can change it then.
-            data = np.fromfile(path, dtype=np.uint8)
+            data = files.read(path)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -99,21 +100,20 @@ class SegmentFiles:
         path = self._path(line)
         about = {"uuid": self._uuid, "namespace": line.namespace, "branch": line.branch, **made._asdict()}
         try:
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
+            files.make_folder(self._folder)
             with self._alone() as alone:
                 if not alone:
                     return False
                 for left in glob(f"{escape(path)}.*.new"):  # by processes that died at it
-                    os.unlink(left)
+                    files.remove(left)
                 draft = f"{path}.{os.getpid()}.new"
                 try:
-                    with open(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
-                        for part in _encoded(segment, about):
-                            file.write(part)
-                    os.replace(draft, path)
+                    # Not synced: it is derived, and one that a power cut tore is known by its digest.
+                    files.write(draft, _encoded(segment, about))
+                    files.replace(path, draft)
                 finally:
                     with suppress(OSError):
-                        os.unlink(draft)
+                        files.remove(draft)
         except OSError as error:
             _log.warning("the index %s could not be kept (%s); the next process makes it anew", path, error)
             return False

@@ -23,6 +23,7 @@ import apsw
 from recollect.blocks import Steps, ended, watched
 from recollect.errors import (
     ClosedError,
+    CommitInDoubtError,
     DamagedStoreError,
     ForkedError,
     InvalidArgumentError,
@@ -33,6 +34,7 @@ from recollect.errors import (
     StoreBusyError,
     StoreError,
     StoreIOError,
+    StoreReplacedError,
     WrongKeyError,
 )
 from recollect.indexes.merkle import PUBLIC_KEY, version_hash
@@ -41,6 +43,7 @@ from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_file import admit, must_not_write, stands_still
+from recollect.stores.sqlite_place import Place
 from recollect.stores.sqlite_transaction import SqliteTransaction
 from recollect.stores.sqlite_view import SqliteView
 from recollect.stores.turns import LOOK_AGAIN_S, Shared, Turn, Turns
@@ -96,8 +99,10 @@ class SqliteStore:
         self._writer = self._connect(writing=not self._write_refused)
         try:
             self._begin_life(new)
+            self._place = Place(self.path, self._writer)
         except BaseException:
-            self._writer.close()
+            with suppress(apsw.Error):
+                self._writer.close()
             raise
 
     # Opening
@@ -127,7 +132,9 @@ class SqliteStore:
                 if new:
                     # In the header before anything else, so that the file is known as ours from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._writer.execute("PRAGMA journal_mode = WAL")
+                mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
+                if mode != "wal":  # SQLite would go on without; but then a power cut may undo what is acknowledged
+                    raise StoreIOError(self.path, f"its log cannot be set up, SQLite stays in mode {mode!r}")
                 self._checkpointer.attach(self._writer)
             self._make_tables()
             meta = dict(self._writer.execute("SELECT name, value FROM meta"))
@@ -154,6 +161,8 @@ class SqliteStore:
         try:
             if not self._writer.execute(has_tables).fetchone():
                 self._writer.execute(TABLES)
+                # Again: where a power cut came in between, SQLite has just undone the first time.
+                self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {FORMAT}")
                 facts = {
                     "uuid": str(uuid.uuid4()),
@@ -166,7 +175,8 @@ class SqliteStore:
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
             self._writer.execute("COMMIT")
         except BaseException:
-            self._writer.execute("ROLLBACK")
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
             raise
 
     # Reading and writing
@@ -178,6 +188,8 @@ class SqliteStore:
             raise ClosedError("the memory")
 
     def _reader(self) -> AbstractContextManager[apsw.Connection]:
+        self._check_usable()  # before any lock: in a fork it may be held by a thread that is not there
+        self._place.check_file()
         mark = object()
         lent, steps = watched(self._lent(mark))
         with self._readers_done:
@@ -217,8 +229,9 @@ class SqliteStore:
             try:
                 yield SqliteView(connection, self.path)
             finally:
-                with translated(self.path):
-                    connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+                if connection.in_transaction:  # some errors (of a read) have made SQLite end it by itself
+                    with translated(self.path):
+                        connection.execute("ROLLBACK")  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         turn = Turn(shares=False)
@@ -260,6 +273,7 @@ class SqliteStore:
         # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
         if turn.shared is None:
             turn.shared = Shared()
+            self._place.check()
             self._run("BEGIN IMMEDIATE")
         else:
             turn.inside = True
@@ -335,7 +349,14 @@ class SqliteStore:
             self._writer.execute("COMMIT")
         except SQLITE_ERRORS as raised:
             error = ours(self.path, raised)
+            if isinstance(raised, apsw.IOError) and not self._taken_back():
+                error = CommitInDoubtError(self.path, str(raised))
             error.__cause__ = raised
+        else:
+            try:
+                self._place.check("what was written last is in the file that was open")
+            except StoreReplacedError as gone:
+                error = gone
         finally:
             if self._writer.in_transaction:
                 with suppress(apsw.Error):
@@ -344,6 +365,21 @@ class SqliteStore:
             shared.end(error)
         if error is None:
             self._checkpointer.committed(self._writer)
+
+    def _taken_back(self) -> bool:
+        """Whether a commit that failed is surely not held.
+
+        It may stand in the log, whole, without being part of the store: but whoever reads that log anew, after a crash,
+        would find it. The next commit is written over it, so here is one that changes nothing.
+        """
+        try:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            version = self._writer.pragma("user_version")
+            self._writer.execute(f"PRAGMA user_version = {version}")  # writes its page, though it is the same
+        except apsw.Error:
+            return False
+        return True
 
     # Facts
 
@@ -414,9 +450,7 @@ class SqliteStore:
         turn = Turn(shares=False)
         try:
             self._turns.take(turn)
-            for connection in (*self._idle, self._writer):
-                with suppress(apsw.Error):
-                    connection.close()
+            self._place.leave((*self._idle, self._writer))
         finally:
             if turn.held:
                 self._turns.release(turn)

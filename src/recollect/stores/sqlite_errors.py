@@ -14,6 +14,7 @@ import apsw
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
+    NoMemoryError,
     NotAStoreError,
     ReadOnlyStoreError,
     RecollectError,
@@ -33,6 +34,8 @@ def ours(path: str, error: Exception) -> RecollectError:
             return StoreBusyError(path, str(error))
         case apsw.FullError():
             return StoreFullError(path, str(error))
+        case apsw.NoMemError():
+            return NoMemoryError(path, str(error))
         case apsw.NotADBError() | apsw.FormatError():
             return NotAStoreError(path, str(error))
         case apsw.CorruptError() | UnicodeDecodeError():  # a text of ours is valid UTF-8

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from recollect.errors import NotAStoreError, StoreIOError, StoreMissingError
+from recollect.stores import files
 from recollect.stores.schema import APPLICATION_ID
 
 _MAGIC = b"SQLite format 3\0"
@@ -60,7 +61,7 @@ def admit(path: str, create: bool) -> bool:
         if not create:
             raise StoreMissingError(path)
         with _file_errors(path), suppress(FileExistsError):
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            files.create(path, anew=True)
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path), Path(path).open("rb") as file:
@@ -69,6 +70,8 @@ def admit(path: str, create: bool) -> bool:
         if not create:
             raise NotAStoreError(path, "it is empty")
         return True
+    if create and not any(header) and os.path.exists(path + "-journal"):
+        return True  # a power cut came while it was made: by its journal SQLite knows that it is empty
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file")
     application = int.from_bytes(header[68:72], "big")

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import ClosedError, DamagedStoreError, NotAStoreError, ReadOnlyStoreError, StoreIOError
+from recollect.stores import files
 from recollect.stores.base import Line
 from recollect.stores.sqlite_errors import translated
 
@@ -238,12 +239,13 @@ class VectorStore:
             connection.set_busy_timeout(10_000)
             return connection if self._is_ours(connection) else self._opened(":memory:")
         if self._folder is not None and path != ":memory:":
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            files.make_folder(self._folder)
+            files.create(path)
         connection = apsw.Connection(path)
         connection.set_busy_timeout(10_000)
         # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
-        connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL")
+        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before that
+        connection.execute("PRAGMA synchronous = NORMAL")
         with _transaction(connection):
             connection.execute(_TABLES)
             if not self._is_ours(connection):
@@ -268,7 +270,7 @@ class VectorStore:
         if self._folder is not None:
             for suffix in ("", "-wal", "-shm"):
                 with suppress(OSError):
-                    os.unlink(self._path + suffix)
+                    files.remove(self._path + suffix)
 
 
 @contextmanager

@@ -1,0 +1,83 @@
+"""Whether an open store's file is still the one at its path.
+
+A file can be deleted, moved or replaced while it is open. SQLite does not notice, and what is written then goes into a
+file that nobody finds again. So the file and its log are looked at by their numbers before a transaction, and again
+before it is acknowledged; the file before each read, too, since a new connection would be to another file than the old.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+import apsw
+
+from recollect.errors import StoreReplacedError
+
+_Identity = tuple[int, int]
+
+
+class Place:
+    """The place of an open store.
+
+    writer  a connection to it that keeps its log where it is
+    """
+
+    def __init__(self, path: str, writer: apsw.Connection) -> None:
+        self._path = path
+        self._log_path = writer.filename_wal  # beside the file itself, where the path is a link to it
+        self._file = _identity(path)
+        self._log = _identity(self._log_path)
+        self._lost = ""
+
+    def check_file(self) -> None:
+        """Raises: StoreReplacedError."""
+        try:
+            facts = os.stat(self._path)
+        except OSError as error:
+            self._lose(error.strerror or str(error))
+        else:
+            # A store always has a page, so an empty file was emptied; opened again, its log would be deleted.
+            if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
+                self._lose("another file is there" if facts.st_size else "an empty file is there")
+
+    def check(self, detail: str = "") -> None:
+        """The file, and the log to which commits go. Raises: StoreReplacedError."""
+        try:
+            self.check_file()
+            if _identity(self._log_path) != self._log:
+                self._lose("its log is not there")
+        except StoreReplacedError as error:
+            raise (StoreReplacedError(self._path, f"{error.args[1]}; {detail}") if detail else error) from None
+
+    def _lose(self, why: str) -> None:
+        # For good: else whoever puts another file there and takes it away again would go unnoticed.
+        self._lost = self._lost or why
+        raise StoreReplacedError(self._path, self._lost)
+
+    def leave(self, connections: Iterable[apsw.Connection]) -> None:
+        """Close the connections. Where the place is lost, what is there now is left alone."""
+        connections = list(connections)
+        try:
+            self.check()
+        except StoreReplacedError:
+            for connection in connections:
+                with suppress(apsw.Error):
+                    # The last one would delete whatever log is at the path, and that may be the new file's.
+                    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            with suppress(apsw.Error, OSError):
+                pages, carried = connections[-1].wal_checkpoint()  # into our file, wherever it is
+                if pages == carried and _identity(self._log_path) == self._log:
+                    os.unlink(self._log_path)  # ours: a file that has taken our file's place must not find it
+        for connection in connections:
+            with suppress(apsw.Error):
+                connection.close()
+
+
+def _identity(path: str) -> _Identity | None:
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return None
+    return facts.st_dev, facts.st_ino

@@ -1,0 +1,224 @@
+"""The power cut: a store's files as they could be after one, at any moment of a run, and what is held then.
+
+A seed decides a run of calls of every kind, which is recorded once (`recording`): every write and sync of the database,
+its log and the index files, and what was acknowledged between them. Then the power is cut at many moments, each time
+with another choice of what the disk had got to (`disk`); the files are made in a folder of their own and opened as
+usual. With durability "full" every acknowledged commit must be there; with "normal" the newest may be missing. In both
+what is there is the store as it was after some commit, `check()` finds nothing, recall and grep answer as from indexes
+made anew, and the store can be written to and opened again.
+
+How threads interleave is not the seed's; all else is.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from recollect.engine import indexing
+from recollect.errors import RecollectError
+from recollect.memory import Memory
+from recollect.opening import open as open_memory
+from recollect.stores import sqlite_checkpoints
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing.disk import MODES, Disk, Event, write_out
+from recollect.testing.recording import recorded
+from recollect.testing.script import Script, failing_store, play
+from recollect.testing.trials import Trial
+
+NAME = "power.db"
+#: Cuts of a run with durability "full", and of one with "normal".
+FULL_CUTS, NORMAL_CUTS = 50, 15
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run that was recorded.
+
+    roots    of the store after each commit, by seq; before the first, the root of nothing
+    problem  in which way the run itself went wrong; "" for none
+    """
+
+    events: list[Event]
+    roots: list[str]
+    problem: str = ""
+
+    def syncs(self) -> list[int]:
+        """The places of the events that make something durable."""
+        return [place for place, event in enumerate(self.events) if event.kind in ("sync", "sync_folder")]
+
+    def without(self, *places: int) -> Recording:
+        """The same run, if the disk had not done some of it."""
+        events = list(self.events)
+        for place in places:
+            events[place] = Event("nothing")
+        return Recording(events, self.roots, self.problem)
+
+
+@contextmanager
+def small() -> Iterator[None]:
+    """Checkpoints after few pages, and segments of few records: so that a short run has many of both."""
+    constants = (
+        (sqlite_checkpoints, "PAGES", 40),
+        (sqlite_checkpoints, "LONG", 320),
+        (indexing, "KEPT_FROM", 10),
+        (indexing, "MERGED_FROM", 10),
+    )
+    before = [getattr(module, name) for module, name, _ in constants]
+    for module, name, value in constants:
+        setattr(module, name, value)
+    try:
+        yield
+    finally:
+        for (module, name, _), value in zip(constants, before, strict=True):
+            setattr(module, name, value)
+
+
+def record(seed: int, folder: Path, durability: str = "full") -> Recording:
+    """Do the run of a seed in a folder that is empty, and write down what it does."""
+    script = Script(seed)
+    expected = script.roots()
+    with small(), recorded(folder) as recorder:
+        store = failing_store(SqliteStore(folder / NAME, durability=durability))
+        problem = ""
+        ids: dict[str, int] = {}
+        memory = script.memory(store)
+        try:
+            for number, step in enumerate(script.steps):
+                script.set_clock(number)
+                if step.reopens:
+                    memory.close()
+                    memory = script.memory(failing_store(SqliteStore(folder / NAME, durability=durability)))
+                else:
+                    play(step, memory, lambda record_id: recorder.acknowledge(record_id=record_id))
+                recorder.acknowledge(memory.seq)
+                if memory.root != expected[number + 1]:
+                    problem = problem or f"after step {number} ({step.name}) the root is not the model's"
+            log = memory.changes()
+            roots = [expected[0], *(commit.root.hash.hex() for commit in log)]
+            for commit in log:
+                for change in commit.changes:
+                    ids.setdefault(change.id, commit.seq)
+            problem = "; ".join(filter(None, (problem, *memory.check())))
+        finally:
+            memory.close()
+        events = [
+            event._replace(at=ids[event.path]) if event.kind == "acknowledge" and event.path else event
+            for event in recorder.events
+        ]
+    return Recording(events, roots, problem)
+
+
+def moments(recording: Recording, rng: random.Random, count: int) -> list[int]:
+    """So many places to cut at: half right before or after something is made durable or acknowledged, some while the
+    file is made, the rest anywhere."""
+    marks = [place for place, event in enumerate(recording.events) if event.kind in ("sync", "acknowledge")]
+    first = next(place for place, event in enumerate(recording.events) if event.kind == "acknowledge")
+    last = len(recording.events)
+    chosen = []
+    for number in range(count):
+        if number % 2 and marks:
+            chosen.append(rng.choice(marks) + rng.randrange(2))
+        else:
+            chosen.append(rng.randrange(first if number % 3 == 0 else last) + 1)
+    return sorted(chosen)
+
+
+def cuts(
+    recording: Recording,
+    rng: random.Random,
+    folder: Path,
+    count: int,
+    *,
+    full: bool = True,
+    modes: tuple[str, ...] = MODES,
+) -> Iterator[tuple[str, str]]:
+    """Cut the power so often: (mode, what was wrong with what was left, "" for nothing) of each."""
+    disk, taken = Disk(), 0
+    settles = rng.choice((0, 0.002, 0.02))  # how often the disk writes something of its own accord
+    for number, moment in enumerate(moments(recording, rng, count)):
+        while taken < moment:
+            disk.take(recording.events[taken])
+            taken += 1
+            if rng.random() < settles:
+                disk.settle(rng)
+        mode = rng.choice(modes)
+        place = folder / f"cut-{number}"
+        place.mkdir()
+        write_out(disk.cut(rng, mode), place)
+        with quiet():
+            problem = problem_in(place / NAME, recording.roots, disk.acknowledged if full else 0)
+        yield mode, problem and f"at event {moment} of {len(recording.events)}: {problem}"
+        shutil.rmtree(place)
+
+
+def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
+    """What is wrong with the store at a path; "" where nothing is. It must hold at least so many commits."""
+    if not path.exists():
+        return "the file is gone" if acknowledged else ""
+    try:
+        with open_memory(path, embedder="none") as memory:
+            problem = _problem(memory, roots, acknowledged)
+            if problem:
+                return problem
+            answers = answers(memory)
+        shutil.rmtree(f"{path}.index", ignore_errors=True)
+        with open_memory(path, embedder="none") as memory:
+            if answers(memory) != answers:
+                return "recall or grep does not answer as from an index made anew"
+            memory.remember("after the power came back", id="after")
+            seq, root = memory.seq, memory.root
+        with open_memory(path, embedder="none") as memory:
+            if (memory.seq, memory.root) != (seq, root) or memory.get("after") is None:
+                return "what was written after the power came back is not held"
+            return "; ".join(memory.check())
+    except RecollectError as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def _problem(memory: Memory, roots: list[str], acknowledged: int) -> str:
+    seq = memory.seq
+    if seq < acknowledged:
+        return f"it holds {seq} commits, and {acknowledged} were acknowledged"
+    if [commit.root.hash.hex() for commit in memory.changes()] != roots[1 : seq + 1]:
+        return "its log is not the beginning of the log that was written"
+    if memory.root != roots[seq]:
+        return f"its root is not the one after {seq} commits"
+    return "; ".join(memory.check())
+
+
+def answers(memory: Memory) -> object:
+    """What a memory finds by recall and by grep, and whether the latter is what is held."""
+    found = [(hit.record.id, hit.score) for hit in memory.recall("which fact is part of the harbour?", 20)]
+    grepped = [record.id for record in memory.grep("fact")]
+    held = [record.id for record in memory.find(order="id") if "fact" in record.text.split()]
+    return found, sorted(grepped), sorted(grepped) == held
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Let warnings of damaged indexes, which are meant here, not be printed."""
+    log = logging.getLogger("recollect")
+    before = log.level
+    log.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def trials(seed: int, folder: Path) -> Iterator[Trial]:
+    """Two recorded runs, and the power cut many times in each."""
+    for durability, count in (("full", FULL_CUTS), ("normal", NORMAL_CUTS)):
+        rng = random.Random(f"{seed} {durability}")
+        place = folder / durability
+        place.mkdir()
+        recording = record(seed, place, durability)
+        yield Trial(seed, f"{durability}: the run itself", recording.problem)
+        for mode, problem in cuts(recording, rng, folder, count, full=durability == "full"):
+            yield Trial(seed, f"{durability}: {mode}", problem)

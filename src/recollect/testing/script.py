@@ -1,0 +1,210 @@
+"""A run of calls that a seed decides, and what a store must hold after each: for the power cut and for faults.
+
+Steps are calls of every kind that writes, with batches that are given up, texts that are larger than what a transaction
+stages, threads that write at once (one of which fails after it has written, inside the others' transaction), records
+that fall due, recall and grep, so that indexes are made and kept, and closing and opening again. The clock stands still
+during a step, so what threads write at once gives one root in whatever order they do.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from recollect import filters as f
+from recollect.errors import RecollectError, StoreFullError
+from recollect.memory import Memory
+from recollect.stores.base import Store
+from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing.faults import SteppedStore
+from recollect.testing.machine import memory_on
+
+#: A thread of this name fails at the end of its transaction.
+FAILING = "failing"
+#: More than a transaction stages: it is in the tables before the transaction ends.
+_LARGE = 70_000
+_OPAQUE = "application/octet-stream"  # which no index takes long over
+_BEGIN = datetime(2026, 1, 3, tzinfo=UTC)
+
+
+class _GivenUp(Exception):
+    pass
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step. `do` is done by one thread; `at_once` are the texts, by id, of which each of several threads writes."""
+
+    name: str
+    do: Callable[[Memory], object] | None = None
+    at_once: tuple[tuple[tuple[str, str], ...], ...] = ()
+    reopens: bool = False
+
+
+class Script:
+    """The steps of a seed, and the clock by which they are done."""
+
+    def __init__(self, seed: int, count: int = 30) -> None:
+        rng = random.Random(seed)
+        self.steps = [_step(rng, number) for number in range(count)]
+        self._time = _BEGIN
+
+    def model(self) -> Memory:
+        """A store in memory, to be led through the steps by `lead`."""
+        return self.memory(MemoryStore())
+
+    def roots(self) -> list[str]:
+        """The root before the first step, and after each, as a store in memory has it."""
+        model = self.model()
+        roots = [model.root]
+        for number, step in enumerate(self.steps):
+            self.set_clock(number)
+            lead(step, model)
+            roots.append(model.root)
+        return roots
+
+    def set_clock(self, number: int) -> None:
+        """Let the clock stand where it does in a step."""
+        self._time = _BEGIN + timedelta(hours=number)
+
+    def memory(self, store: Store) -> Memory:
+        """A memory by the clock of these steps."""
+        return memory_on(store, clock=lambda: self._time)
+
+
+def _step(rng: random.Random, number: int) -> Step:
+    text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
+    match rng.randrange(15):
+        case 0 | 1:
+            items = [
+                {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
+                for part in range(rng.randrange(2, 30))
+            ]
+            return Step("bulk", lambda memory: memory.remember_all(items))
+        case 2:
+            return Step("batch", lambda memory: _batch(memory, text, other))
+        case 3:
+            return Step("batch given up", lambda memory: _given_up(memory, text))
+        case 4:
+            return Step("update", lambda memory: [memory.update(each.id, content=text) for each in memory.recent(1)])
+        case 5:
+            return Step("forget", lambda memory: [memory.forget(each.id) for each in memory.recent(1)])
+        case 6:
+            part = f.contains(f"part {rng.randrange(4)} ")
+            return Step("forget where", lambda memory: memory.forget_where(part))
+        case 7:
+            due = _BEGIN + timedelta(hours=number + rng.randrange(1, 6), minutes=30)
+            return Step("falls due", lambda memory: memory.remember(text, expires=due))
+        case 8:
+            large = text.encode() + bytes(_LARGE)
+            return Step("large", lambda memory: memory.remember(large, media_type=_OPAQUE))
+        case 9 | 10:
+            threads = tuple(
+                tuple((f"{number}-{thread}-{place}", f"fact at once {number} {thread} {place}") for place in range(2))
+                for thread in range(rng.randrange(2, 5))
+            )
+            return Step("at once", at_once=threads)
+        case 11 | 12:
+            return Step("ask", lambda memory: [memory.recall("which fact is of the harbour?"), memory.grep("fact")])
+        case 13:
+            return Step("reopen", reopens=True)
+        case _:
+            return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
+
+
+def _batch(memory: Memory, text: str, other: str) -> None:
+    with memory.batch(reason="batch") as batch:
+        batch.remember(text)
+        batch.remember(other, if_exists="update", importance=0.5)
+        for record in batch.find(f.tag("bulk"), limit=2):
+            batch.forget(record.id)
+
+
+def _given_up(memory: Memory, text: str) -> None:
+    """A batch that has written to the tables and is given up."""
+    with suppress(_GivenUp), memory.batch() as batch:
+        batch.remember(text.encode() + bytes(_LARGE), media_type=_OPAQUE)
+        batch.remember("given up")
+        batch.find(f.tag("bulk"), limit=1)  # now the second is in the tables, too
+        raise _GivenUp
+
+
+def lead(step: Step, model: Memory, held: Callable[[str], bool] = lambda record_id: True) -> None:
+    """Do a step on the model, one thread after the other; of what they tell, only what is held."""
+    if step.do is not None:
+        step.do(model)
+    for texts in step.at_once:
+        for record_id, text in texts:
+            if held(record_id):
+                model.remember(text, id=record_id)
+
+
+def failing_store(store: Store) -> SteppedStore:
+    """A store in which the transactions of threads that are named so fail at their end."""
+
+    def on_step(_number: int, name: str) -> None:
+        if name == "commit" and threading.current_thread().name == FAILING:
+            raise StoreFullError(store.path, "injected")
+
+    return SteppedStore(store, on_step)
+
+
+def play(
+    step: Step,
+    memory: Memory,
+    acknowledge: Callable[[str], object],
+    refused: Callable[[str, RecollectError], object] | None = None,
+) -> object:
+    """Do a step on a `failing_store`, and give what the call gave.
+
+    acknowledge  is told of the id of each record that a thread was told to be held
+    refused      and of the first that it was not, with the error; without it that is raised here
+    """
+    if step.do is not None:
+        return step.do(memory)
+    stepped = memory._engine.store
+    assert isinstance(stepped, SteppedStore)
+    assert isinstance(stepped.inner, SqliteStore)
+    store = stepped.inner
+
+    errors: list[BaseException] = []
+
+    def tell(texts: tuple[tuple[str, str], ...]) -> object:
+        for record_id, text in texts:
+            try:
+                memory.remember(text, id=record_id)
+            except RecollectError as error:
+                return errors.append(error) if refused is None else refused(record_id, error)
+            except BaseException as error:  # noqa: BLE001 - it is raised below
+                return errors.append(error)
+            acknowledge(record_id)
+        return None
+
+    def fail() -> None:
+        with suppress(RecollectError):
+            memory.remember(bytes(_LARGE), media_type=_OPAQUE, id="failing")
+
+    first, *others = step.at_once
+    threads = [threading.Thread(target=tell, args=(first,)), threading.Thread(target=fail, name=FAILING)]
+    threads += [threading.Thread(target=tell, args=(texts,)) for texts in others]
+    started = []
+    try:
+        with store.write():  # so that all of them wait when the first one begins
+            for thread in threads:
+                waiting = store._turns.waiting
+                thread.start()
+                started.append(thread)
+                while store._turns.waiting == waiting and thread.is_alive():
+                    os.sched_yield()
+    finally:
+        for thread in started:
+            thread.join()
+    for error in errors:
+        raise error
+    return None
