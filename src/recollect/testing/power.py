@@ -166,10 +166,10 @@ def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
             problem = _problem(memory, roots, acknowledged)
             if problem:
                 return problem
-            answers = answers(memory)
+            found = answers(memory)
         shutil.rmtree(f"{path}.index", ignore_errors=True)
         with open_memory(path, embedder="none") as memory:
-            if answers(memory) != answers:
+            if answers(memory) != found:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
             seq, root = memory.seq, memory.root
