@@ -40,9 +40,13 @@ class Part(NamedTuple):
     alone: bool = False
 
 
+#: So many failures of a part are named; the rest are counted.
+NAMED = 20
 PARTS: dict[str, Part] = {
     "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
     "kill": Part("recollect.testing.kills", short=8, long=180),
+    "coverage": Part("recollect.testing.coverage", short=0, long=16),
+    "input": Part("recollect.testing.fuzzing", short=60, long=900),
     "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
 }
 
@@ -102,11 +106,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seeds = [int(each) for each in chosen.seeds.split(",")]
         else:
             seeds = seeds_of(seed, name, part.short if chosen.short else part.long)
+        if not seeds:
+            continue
         begun, wheres, wrong = time.monotonic(), Counter[str](), 0
         for trial in run_part(name, seeds):
             wheres[trial.where] += 1
             if trial.problem:
                 wrong += 1
+            if trial.problem and wrong <= NAMED:
                 print(f"FAILED {name} {trial.where}: {trial.problem}")
                 print(f"       again: python -m recollect.testing.torture --part {name} --seeds {trial.seed}")
         count = sum(wheres.values())
