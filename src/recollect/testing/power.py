@@ -29,7 +29,7 @@ from recollect.stores.sqlite import SqliteStore
 from recollect.testing.disk import MODES, Disk, Event, write_out
 from recollect.testing.recording import recorded
 from recollect.testing.script import Script, failing_store, play
-from recollect.testing.trials import Trial
+from recollect.testing.trials import Trial, fast_folder
 
 NAME = "power.db"
 #: Cuts of a run with durability "full", and of one with "normal".
@@ -130,7 +130,13 @@ def moments(recording: Recording, rng: random.Random, count: int) -> list[int]:
 
 
 def cuts(
-    recording: Recording, rng: random.Random, folder: Path, count: int, *, full: bool = True, modes: tuple[str, ...] = MODES
+    recording: Recording,
+    rng: random.Random,
+    folder: Path,
+    count: int,
+    *,
+    full: bool = True,
+    modes: tuple[str, ...] = MODES,
 ) -> Iterator[tuple[str, str]]:
     """Cut the power so often: (mode, what was wrong with what was left, "" for nothing) of each."""
     disk, taken = Disk(), 0
@@ -160,10 +166,10 @@ def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
             problem = _problem(memory, roots, acknowledged)
             if problem:
                 return problem
-            answers = answers(memory)
+            given = answers(memory)
         shutil.rmtree(f"{path}.index", ignore_errors=True)
         with open_memory(path, embedder="none") as memory:
-            if answers(memory) != answers:
+            if answers(memory) != given:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
             seq, root = memory.seq, memory.root
@@ -208,11 +214,12 @@ def quiet() -> Iterator[None]:
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Two recorded runs, and the power cut many times in each."""
-    for durability, count in (("full", FULL_CUTS), ("normal", NORMAL_CUTS)):
-        rng = random.Random(f"{seed} {durability}")
-        place = folder / durability
-        place.mkdir()
-        recording = record(seed, place, durability)
-        yield Trial(seed, f"{durability}: the run itself", recording.problem)
-        for mode, problem in cuts(recording, rng, folder, count, full=durability == "full"):
-            yield Trial(seed, f"{durability}: {mode}", problem)
+    with fast_folder(folder) as fast:
+        for durability, count in (("full", FULL_CUTS), ("normal", NORMAL_CUTS)):
+            rng = random.Random(f"{seed} {durability}")
+            place = fast / durability
+            place.mkdir()
+            recording = record(seed, place, durability)
+            yield Trial(seed, f"{durability}: the run itself", recording.problem)
+            for mode, problem in cuts(recording, rng, fast, count, full=durability == "full"):
+                yield Trial(seed, f"{durability}: {mode}", problem)

@@ -83,7 +83,8 @@ def _step(rng: random.Random, number: int) -> Step:
     match rng.randrange(15):
         case 0 | 1:
             items = [
-                {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]} for part in range(rng.randrange(2, 30))
+                {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
+                for part in range(rng.randrange(2, 30))
             ]
             return Step("bulk", lambda memory: memory.remember_all(items))
         case 2:
@@ -174,16 +175,17 @@ def play(
 
     errors: list[BaseException] = []
 
-    def tell(texts: tuple[tuple[str, str], ...]) -> object:
+    def tell(texts: tuple[tuple[str, str], ...]) -> None:
         for record_id, text in texts:
             try:
                 memory.remember(text, id=record_id)
-            except RecollectError as error:
-                return errors.append(error) if refused is None else refused(record_id, error)
             except BaseException as error:  # noqa: BLE001 - it is raised below
-                return errors.append(error)
+                if refused is not None and isinstance(error, RecollectError):
+                    refused(record_id, error)
+                else:
+                    errors.append(error)
+                return
             acknowledge(record_id)
-        return None
 
     def fail() -> None:
         with suppress(RecollectError):

@@ -40,7 +40,10 @@ class Part(NamedTuple):
     alone: bool = False
 
 
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {
+    "power": Part("recollect.testing.power", short=5, long=60),
+    "faults": Part("recollect.testing.io_faults", short=6, long=100),
+}
 
 
 def trials_of(name: str) -> Trials:
