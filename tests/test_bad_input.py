@@ -109,7 +109,7 @@ def test_a_filter_of_very_many_parts_is_answered(memory: recollect.Memory) -> No
 
 
 def test_a_text_above_the_cap_is_refused_and_one_at_the_cap_is_held() -> None:
-    memory = memory_on(MemoryStore(), content_bytes=100)
+    memory = memory_on(MemoryStore(), limits=recollect.Limits(content_bytes=100))
     assert memory.remember("é" * 50)
     with pytest.raises(RecollectError, match="the cap of 100 bytes"):
         memory.remember("é" * 50 + "x")
@@ -160,7 +160,7 @@ def test_a_closed_memory_says_that_it_is_closed(memory: recollect.Memory, call: 
         ({"timeout": -1}, "timeout"),
         ({"timeout": NAN}, "timeout"),
         ({"durability": "fast"}, "durability"),
-        ({"max_content_bytes": 0}, "max_content_bytes"),
+        ({"limits": 7}, "limits"),
     ],
 )
 def test_open_refuses_bad_arguments_by_name(tmp_path: Path, arguments: dict[str, Any], named: str) -> None:

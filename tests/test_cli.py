@@ -431,3 +431,18 @@ def test_every_command_is_where_the_app_looks_for_it() -> None:
     assert {name: command.callback.__module__ for name, command in app.commands.items() if command.callback} == {
         name: f"recollect.cli.{module}" for name, module in COMMANDS.items()
     }
+
+
+def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
+    assert "not both" in run("quota", "--records", "2", "--none", code=2).output
+    run("quota", "--records", "1", "--when-full", "least-recent")
+    assert told(run("quota", "--json"))["records"] == 1
+    run("remember", "one", "--id", "1", "--ttl", "3600")
+    run("remember", "two", "--id", "2")
+    assert [each["id"] for each in told(run("list", "--json"))] == ["2"]
+    assert "1 of 1 records; when full: least recent" in run("quota").stdout
+    run("quota", "--when-full", "refuse", code=2)
+    run("quota", "--records", "1")
+    assert "may hold 1 records" in run("remember", "three", code=1).output
+    assert "no quota" in run("quota", "--none").stdout
+    run("remember", "three")

@@ -15,8 +15,8 @@ from recollect import errors
 from recollect.errors import RecollectError, StoreError
 
 PUBLIC = {
-    "ABSENT AsyncMemory Batch Change Commit EntityId Failed Hit Hits Memory Outcome Record RecordId RecollectError "
-    "RecollectWarning Report Subscription Why __version__ errors filters open operations"
+    "ABSENT AsyncMemory Batch Change Commit EntityId Failed Hit Hits Limits Memory Outcome Record RecordId "
+    "RecollectError RecollectWarning Report Subscription Why __version__ errors filters open operations"
 }
 
 
@@ -65,7 +65,7 @@ def test_every_error_has_a_code_of_its_own_and_survives_pickling() -> None:
         if kind is RecollectError:
             continue
         count = len(inspect.signature(kind).parameters)
-        error = kind(*["x", "y", "z"][:count])
+        error = kind(*"vwxyz"[:count])
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again)) == (kind, str(error))
         assert error.to_json()["error"] == kind.code

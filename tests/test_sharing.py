@@ -28,7 +28,7 @@ from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
 from recollect.stores.base import Line
 from recollect.stores.sqlite import SqliteStore
-from recollect.stores.sqlite_turns import MOST, Turn
+from recollect.stores.turns import MOST, Turn
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from recollect import errors, filters, operations
     from recollect.aio import AsyncMemory
     from recollect.engine.feed import Subscription
+    from recollect.engine.limits import Limits
     from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
     from recollect.errors import RecollectError
     from recollect.memory import Batch, Memory, RecollectWarning
@@ -41,6 +42,7 @@ __all__ = [
     "Failed",
     "Hit",
     "Hits",
+    "Limits",
     "Memory",
     "Outcome",
     "RecollectError",
@@ -62,6 +64,7 @@ _HOMES = {
     "": ("errors", "filters", "operations"),
     "aio": ("AsyncMemory",),
     "engine.feed": ("Subscription",),
+    "engine.limits": ("Limits",),
     "engine.results": ("Failed", "Hit", "Hits", "Outcome", "Report", "Why"),
     "errors": ("RecollectError",),
     "memory": ("Batch", "Memory", "RecollectWarning"),

@@ -60,9 +60,10 @@ class AsyncMemory:
         id: str | None = None,  # noqa: A002 - the field's name
         expect: str | Record | None = None,
         if_exists: str = "keep",
+        ttl: float | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
-        call = partial(self._memory.remember, content, id=id, expect=expect, if_exists=if_exists, **fields)
+        call = partial(self._memory.remember, content, id=id, expect=expect, if_exists=if_exists, ttl=ttl, **fields)
         return await self._run(call)
 
     async def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
@@ -151,6 +152,18 @@ class AsyncMemory:
 
     async def vector_stats(self) -> dict[str, Any]:
         return await self._run(self._memory.vector_stats)
+
+    async def set_quota(
+        self,
+        *,
+        records: int | None = None,
+        bytes: int | None = None,  # noqa: A002 - as there
+        when_full: str = "refuse",
+    ) -> None:
+        await self._run(self._memory.set_quota, records=records, bytes=bytes, when_full=when_full)
+
+    async def sweep(self, limit: int = 1000) -> int:
+        return await self._run(self._memory.sweep, limit)
 
     async def probe(self) -> None:
         await self._run(self._memory.probe)

@@ -196,6 +196,22 @@ class ConflictError(RecollectError):
         )
 
 
+class QuotaError(RecollectError):
+    """A namespace would hold more than its quota."""
+
+    code = "quota"
+
+    def __init__(self, namespace: str, what: str, limit: int, held: int, when_full: str) -> None:
+        super().__init__(namespace, what, limit, held, when_full)
+
+    def __str__(self) -> str:
+        why = "" if self.args[4] == "refuse" else ", and nothing that may be evicted makes room enough"
+        return (
+            f"namespace {self.args[0]!r} may hold {self.args[2]} {self.args[1]} and would hold {self.args[3]}{why}; "
+            "nothing was changed: forget something, or raise the quota"
+        )
+
+
 class ScopeError(RecollectError):
     """A call would reach outside the scope that the memory was narrowed to."""
 

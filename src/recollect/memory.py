@@ -38,7 +38,9 @@ from recollect.operations import (
     Recall,
     Remember,
     RememberAll,
+    SetQuota,
     Stats,
+    Sweep,
     Update,
 )
 from recollect.records.codec import RawField
@@ -68,6 +70,7 @@ class Calls:
         id: str | None = None,  # noqa: A002 - the field's name
         expect: str | Record | None = None,
         if_exists: str = "keep",
+        ttl: float | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
         """Hold `content` and give the record, durable when this returns.
@@ -77,6 +80,7 @@ class Calls:
                    is held then is replaced whole: fields that you do not give are gone
         if_exists  for the same fact again: "keep" what is held (with a warning where you gave other values), "update"
                    the fields that you gave, or "error"
+        ttl        it expires so many seconds from now (in place of `expires`)
         fields     of the record: kind, user, conversation, time, importance, tags, metadata ... (see `Record`)
 
         The default time is now. An id that another text holds gets a counter ("note-2"), unless `if_exists` says
@@ -88,7 +92,7 @@ class Calls:
         Cost: one durable commit, O(log n).
         """
         outcome: Outcome = self.execute(
-            Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists)  # type: ignore[arg-type]
+            Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists, ttl=ttl)  # type: ignore[arg-type]
         )
         assert outcome.record is not None
         if outcome.differing:
@@ -350,6 +354,29 @@ class Memory(Calls):
         names: list[str] = self.execute(Namespaces())
         return names
 
+    def set_quota(self, *, records: int | None = None, bytes: int | None = None, when_full: str = "refuse") -> None:  # noqa: A002
+        """Limit what this namespace may hold; without limits, take its quota away. `stats()["quota"]` tells it.
+
+        records    how many live records at most
+        bytes      how many of their canonical bytes together at most
+        when_full  what comes of a write that needs more: "refuse" it with a QuotaError; or evict others, those that
+                   were used the longest ago ("least recent"), or the least important and of those the longest unused
+                   ("least important"). What is due goes first, what is pinned never, and the log names each.
+
+        It is kept in the store, and every process that writes is held to it. Raises: InvalidArgumentError, ScopeError
+        from within a scope, StoreError. Cost: a durable write; the first write after it counts what is held.
+        """
+        self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full))
+
+    def sweep(self, limit: int = 1000) -> int:
+        """Let go of records that are due, in the log too: at most `limit`, the longest due first; how many.
+
+        Reads do not see them in any case, and each commit takes up to a thousand with it; this is for a memory that is
+        seldom written to. Raises: ScopeError from within a scope. Cost: one durable commit, in proportion to what goes.
+        """
+        swept: int = self.execute(Sweep(limit=limit))
+        return swept
+
     def held(self) -> tuple[str, list[Record]]:
         """Every record by rising id, and the root of just these ("" within a scope), of one moment.
 
@@ -456,6 +483,10 @@ def namespace_name(value: object) -> str:
         raise InvalidArgumentError("namespace", value, str(error.args[2])) from None
 
 
+#: What a mapping says beside a record's fields.
+_APART = ("content", "id", "expect", "if_exists", "ttl")
+
+
 def remember_operation(item: object) -> Remember:
     """An item of `remember_all` as an operation. Raises: InvalidRecordError and its like."""
     if isinstance(item, Remember):
@@ -468,7 +499,7 @@ def remember_operation(item: object) -> Remember:
         fields = dict(item)
         if "content" not in fields:
             raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
-        arguments = {name: fields.pop(name) for name in ("content", "id", "expect", "if_exists") if name in fields}
+        arguments = {name: fields.pop(name) for name in _APART if name in fields}
         return Remember(**arguments, fields=fields)
     raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
 

@@ -11,6 +11,7 @@ from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.engine import Engine
+from recollect.engine.limits import Limits
 from recollect.engine.writing import Intake
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.indexes.merkle import PUBLIC_KEY
@@ -47,7 +48,7 @@ def open(  # noqa: A001 - recollect.open is the name
     key: bytes | None = None,
     timeout: float = 10.0,
     durability: str = "full",
-    max_content_bytes: int = Intake.content_bytes,
+    limits: Limits | None = None,
     language: str | None = None,
     embedder: Embedder | str | None = None,
 ) -> Memory:
@@ -62,7 +63,7 @@ def open(  # noqa: A001 - recollect.open is the name
                 such a store; with a key of your own (16 bytes or more), erased text cannot be confirmed by guessing
     timeout     how many seconds a writer waits for another before StoreBusyError
     durability  "full": what was acknowledged survives a power cut; "normal": the newest commits may be lost to one
-    max_content_bytes  the cap on one record's content
+    limits      how large a record and a question may be; default: `recollect.Limits()`
     language    a BCP 47 tag ("de"): what records and questions are written in that do not say so, kept with each record
                 that is told from now on; default: each is read in the language that it seems to be in, else English
     embedder    the model for vectors, an `Embedder` or "provider/model" (`recollect.embedding.environment`). Default:
@@ -78,13 +79,13 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("key", "...", "must be 16 bytes or more")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86_400:
         raise InvalidArgumentError("timeout", timeout, "must be seconds, 0 to 86400")
-    if isinstance(max_content_bytes, bool) or not isinstance(max_content_bytes, int) or max_content_bytes < 1:
-        raise InvalidArgumentError("max_content_bytes", max_content_bytes, "must be a whole number, 1 or more")
+    if limits is not None and not isinstance(limits, Limits):
+        raise InvalidArgumentError("limits", limits, "must be a recollect.Limits")
     if language is not None:
         check_tag(language)
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    return Memory(Engine(store, clock or utc_now, Intake(max_content_bytes, language), model), Line(name))
+    return Memory(Engine(store, clock or utc_now, Intake(limits or Limits(), language), model), Line(name))
 
 
 def _embedder(wanted: Embedder | str | None) -> Embedder | None:

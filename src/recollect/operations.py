@@ -25,6 +25,10 @@ from recollect.records.record import Record, aware, check_field, fields_from_jso
 ABSENT = "absent"
 IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
+#: What may come of a write that a quota has no room for.
+WHEN_FULL = ("refuse", "least recent", "least important")
+#: A hundred years: what expires later is not meant to.
+MAX_TTL_S = 3_155_760_000
 #: The orders in which records can be found. Ties always end with the id.
 ORDERS = ("newest", "oldest", "importance", "position", "id")
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
@@ -148,6 +152,11 @@ def _check_count(name: str, value: object, *, least: int = 1, optional: bool = F
         raise InvalidArgumentError(name, value, f"must be a whole number, {least} or more")
 
 
+def _check_seconds(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_TTL_S:
+        raise InvalidArgumentError(name, value, f"must be seconds, above 0 and up to {MAX_TTL_S} (a hundred years)")
+
+
 def _check_filter(where: object) -> None:
     if not isinstance(where, Filter):
         raise InvalidArgumentError("where", where, "must be a filter: see recollect.filters")
@@ -172,6 +181,7 @@ class Remember(Operation, name="remember"):
     id          else it is derived from what is said (`records.identity`)
     expect      hold it only where the record of that id is this one, or absent
     if_exists   for the same fact: "keep" it as it is, "update" the fields given, or "error"
+    ttl         it expires so many seconds after it is told; None: when `expires` says, or never
     """
 
     content: str | bytes
@@ -179,6 +189,7 @@ class Remember(Operation, name="remember"):
     fields: Mapping[str, Any] = field(default_factory=dict)
     expect: str | None = None
     if_exists: str = "keep"
+    ttl: float | None = None
 
     def __post_init__(self) -> None:
         _check_choice("if_exists", self.if_exists, IF_EXISTS)
@@ -193,6 +204,10 @@ class Remember(Operation, name="remember"):
         for name in self.fields:
             if name != "unknown":
                 check_field(name, "remember()")
+        if self.ttl is not None:
+            _check_seconds("ttl", self.ttl)
+            if self.fields.get("expires") is not None:
+                raise InvalidArgumentError("ttl", self.ttl, "and expires say the same: give one of them")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,6 +395,30 @@ class Changes(Operation, name="changes"):
             object.__setattr__(self, "id", record_id(self.id))
         _check_count("since", self.since, least=0)
         _check_count("limit", self.limit, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Operation, name="sweep"):
+    """Let go of records that are due, in the log too: at most `limit`, the longest due first. Gives how many."""
+
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        _check_count("limit", self.limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetQuota(Operation, name="set_quota"):
+    """Limit what the namespace may hold (`engine.quotas.Quota`); without limits, have none. Gives nothing."""
+
+    records: int | None = None
+    bytes: int | None = None
+    when_full: str = "refuse"
+
+    def __post_init__(self) -> None:
+        _check_count("records", self.records, optional=True)
+        _check_count("bytes", self.bytes, optional=True)
+        _check_choice("when_full", self.when_full, WHEN_FULL)
 
 
 @dataclass(frozen=True, kw_only=True)

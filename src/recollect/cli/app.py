@@ -65,7 +65,7 @@ COMMANDS = {
         "evaluating": "eval",
         "moving": "export import",
         "reading": "grep list log namespaces recall show stats",
-        "writing": "forget remember update",
+        "writing": "forget quota remember update",
     }.items()
     for name in names.split()
 }

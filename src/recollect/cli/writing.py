@@ -1,4 +1,4 @@
-"""Commands that write: remember, update, forget."""
+"""Commands that write: remember, update, forget, quota."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import tzinfo
 from typing import Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, time_of, where_option, zone_option
@@ -17,7 +18,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.writing import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
-from recollect.operations import IF_EXISTS, Forget, Remember, Update
+from recollect.operations import IF_EXISTS, WHEN_FULL, Forget, Remember, Update
 from recollect.records.record import utc_now
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -97,13 +98,22 @@ def _tell(settings: Settings, outcome: Outcome) -> None:
 @click.option("--id", "id_", metavar="ID", help="An id of your own; else it follows from the text.")
 @click.option("--expect", metavar="HASH", help="Only where the record has this hash; or: absent.")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
+@click.option("--ttl", type=float, metavar="SECONDS", help="It expires so many seconds from now.")
 @field_options
 @common
-def remember(settings: Settings, text: str, id_: str | None, expect: str | None, if_exists: str, **given: Any) -> None:
+def remember(
+    settings: Settings,
+    text: str,
+    id_: str | None,
+    expect: str | None,
+    if_exists: str,
+    ttl: float | None,
+    **given: Any,
+) -> None:
     """Remember TEXT ("-" reads standard input, without its last line end). Makes the store where there is none."""
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
-    operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists)
+    operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists, ttl=ttl)
     draft(operation, Scope(), utc_now(), Intake())  # before a store is made for nothing
     with settings.open(create=True) as memory:
         _tell(settings, memory.execute(operation))
@@ -159,6 +169,40 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
         return
     for outcome in outcomes:
         _tell(settings, outcome)
+
+
+@app.command()
+@click.option("--records", type=int, metavar="N", help="At most so many records.")
+@click.option("--bytes", "nbytes", type=int, metavar="N", help="At most so many bytes of them together.")
+@click.option(
+    "--when-full",
+    type=click.Choice([each.replace(" ", "-") for each in WHEN_FULL]),
+    default="refuse",
+    show_default=True,
+    help="Refuse what needs more, or evict: the least recently used, or the least important.",
+)
+@click.option("--none", is_flag=True, help="Take the quota away.")
+@common
+def quota(settings: Settings, records: int | None, nbytes: int | None, when_full: str, none: bool) -> None:
+    """Show or set how much the namespace may hold. Every process that writes is held to it."""
+    if none and (records is not None or nbytes is not None):
+        raise click.UsageError("give limits, or --none, not both")
+    sets = none or records is not None or nbytes is not None
+    if not sets and click.get_current_context().get_parameter_source("when_full") is not ParameterSource.DEFAULT:
+        raise click.UsageError("--when-full goes with --records or --bytes")
+    with settings.open(create=sets and not none) as memory:
+        if sets:
+            memory.set_quota(records=records, bytes=nbytes, when_full=when_full.replace("-", " "))
+        held = memory.stats().get("quota")
+    if settings.as_json:
+        print_json(held)
+    elif held is None:
+        click.echo(f"namespace {settings.namespace}: no quota")
+    else:
+        of = ", ".join(
+            f"{held[f'{what}_held']} of {held[what]} {what}" for what in ("records", "bytes") if held[what] is not None
+        )
+        click.echo(f"namespace {settings.namespace}: {of}; when full: {held['when_full']}")
 
 
 def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> None:

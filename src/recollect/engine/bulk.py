@@ -10,39 +10,49 @@ from __future__ import annotations
 import gc
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import AbstractContextManager
+
+from recollect.blocks import Steps, ended, watched
 
 _turn = threading.Lock()
-_under_way = 0
+_under_way: dict[object, Steps] = {}
 _was_on = False
 
 
-@contextmanager
-def uncollected() -> Iterator[None]:
+def uncollected() -> AbstractContextManager[None]:
     """Let the collector rest while the block runs, in all threads; then it is as it was."""
-    global _under_way, _was_on
+    global _was_on
+    mark = object()
+    block, steps = watched(_resting(mark))
     with _turn:
+        # In this order, an interruption leaves at most a rest that the next block ends.
         if not _under_way:
             _was_on = gc.isenabled()
-            gc.disable()
-        _under_way += 1
+        _under_way[mark] = steps
+        for each in [each for each, block_steps in _under_way.items() if ended(block_steps)]:
+            del _under_way[each]
+        gc.disable()
+    return block
+
+
+def _resting(mark: object) -> Generator[None, None, None]:
     try:
         yield
     finally:
         with _turn:
-            _under_way -= 1
-            if not _under_way and _was_on:
+            if _was_on and all(ended(steps) for each, steps in _under_way.items() if each is not mark):
                 gc.enable()
+            _under_way.pop(mark, None)
 
 
 def _after_fork() -> None:
     """In a child nobody else is at work, whose end would switch the collector on again."""
-    global _turn, _under_way
+    global _turn
     _turn = threading.Lock()
     if _under_way and _was_on:
         gc.enable()
-    _under_way = 0
+    _under_way.clear()
 
 
 if hasattr(os, "register_at_fork"):

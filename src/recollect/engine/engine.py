@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
@@ -17,6 +17,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper, apply_changed
+from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
@@ -30,6 +31,7 @@ from recollect.errors import (
     InvalidArgumentError,
     InvalidOperationError,
     RecollectError,
+    ScopeError,
     StoreError,
 )
 from recollect.filters.tree import AllOf, Everything, Is
@@ -50,7 +52,9 @@ from recollect.operations import (
     Recall,
     Remember,
     RememberAll,
+    SetQuota,
     Stats,
+    Sweep,
     Update,
     check_text,
 )
@@ -60,13 +64,14 @@ from recollect.records.record import Record, aware
 from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
 from recollect.stores.fulltext import FullText, Told
 from recollect.stores.segments import SegmentFiles
+from recollect.stores.usage import Uses
 from recollect.stores.vectors import VectorStore
 
 #: Indexes together take at most so much memory; those that were not asked for the longest are let go first.
 INDEX_BYTES = 2**31
 #: Bulk writes commit once for so many items.
 BULK = 1000
-WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Clear, Batch)
+WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Sweep, Clear, Batch)
 
 
 class Engine:
@@ -88,6 +93,8 @@ class Engine:
         folder = None if store.path == ":memory:" else store.path + ".index"
         files = None if folder is None else SegmentFiles(folder, uuid, read_only=read_only)
         self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=INDEX_BYTES)
+        self._uses = Uses(None if read_only else folder, uuid)
+        self._fills = Fills(self._uses)
         self._fulltext = FullText(None if read_only else folder, uuid)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
@@ -111,6 +118,8 @@ class Engine:
                 check_text(name, value, blank=True)
         if isinstance(operation, RememberAll):
             return self._remember_all(operation, line, scope, actor, reason)
+        if isinstance(operation, SetQuota):
+            return self._set_quota(operation, line, scope)
         if isinstance(operation, WRITES):
             if isinstance(operation, Batch):
                 actor, reason = operation.actor or actor, operation.reason or reason
@@ -126,6 +135,8 @@ class Engine:
         now = microseconds(clock)
         if isinstance(operation, Grep):
             return self.grep(operation, line, scope, now)
+        if isinstance(operation, Recall):
+            self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
             operation = replace(operation, reference=clock)  # with the clock's offset: "today" is the asker's day
         asking: Asking | None = None
@@ -134,7 +145,24 @@ class Engine:
                 pass
             asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
         with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
-            return self.read(operation, moment, line, scope, now, words, asking)
+            found = self.read(operation, moment, line, scope, now, words, asking)
+            self._note_uses(operation, found, moment, line, now)
+            return found
+
+    def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, now: int) -> None:
+        """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
+        if isinstance(operation, (Recall, Get)) and found:
+            quota = quota_of(moment, line)
+            if quota is not None and quota.when_full != REFUSE:
+                used = [found] if isinstance(found, Record) else [hit.record for hit in found]
+                self._uses.note(line, [record.id for record in used], now)
+
+    def _set_quota(self, operation: SetQuota, line: Line, scope: Scope) -> None:
+        if scope.fixed:
+            raise ScopeError("the quota of the namespace", str(scope))
+        quota = Quota(records=operation.records, bytes=operation.bytes, when_full=operation.when_full)
+        with self.store.write() as transaction:
+            set_quota(transaction, line, quota)
 
     @contextmanager
     def writing(
@@ -157,7 +185,7 @@ class Engine:
             with self._write_shared() if shared else self.store.write() as transaction:
                 if expect_head is not None:
                     check_head(transaction, line, expect_head)
-                writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries)
+                writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries, self._fills)
                 writing = Writing(self, transaction, writer, line, scope, now)
                 try:
                     yield writing
@@ -314,6 +342,10 @@ class Engine:
         }
         if not scope.fixed:  # the log and the root tell of the others too
             head = moment.head(line)
+            quota = quota_of(moment, line)
+            if quota is not None:
+                nbytes = sum(len(stored.payload) for _, stored in moment.versions(line))
+                out["quota"] = {**asdict(quota), "records_held": out["records"], "bytes_held": nbytes}
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
 
@@ -380,6 +412,7 @@ class Engine:
                 self.keeper.close()
             finally:
                 self.store.close()
+            self._uses.write()
             self._fulltext.close()
             if self.vectors is not None:
                 self.vectors.close()
@@ -440,6 +473,10 @@ class Writing:
                 return self.writer.forget(operation.id, operation.expect)
             case ForgetWhere():
                 return self.writer.forget_where(operation.where)
+            case Sweep():
+                if self._scope.fixed:
+                    raise ScopeError("what is due in the namespace", str(self._scope))
+                return self.writer.sweep(operation.limit)
             case Clear():
                 return self.writer.forget_where(Everything())
             case Batch():
@@ -450,10 +487,14 @@ class Writing:
                 raise InvalidArgumentError(
                     "operation", "changes", "is not part of a batch, whose commit is yet to come"
                 )
+            case SetQuota():
+                raise InvalidArgumentError("operation", "set_quota", "is not part of a batch, as it changes no record")
         now = microseconds(self._now)
         if isinstance(operation, Grep):
             staged = [self.writer.live(each) or each for each in self.writer.touched]
             return self._engine.grep(operation, self._line, self._scope, now, staged)
+        if isinstance(operation, Recall):
+            self._engine.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
             operation = replace(operation, reference=self._now)
         words = self._words() if isinstance(operation, Recall) else None

@@ -100,9 +100,7 @@ class IndexKeeper:
             try:
                 self._bring_up(kept, moment, line)
             except BaseException as error:
-                # Half caught up is no index: the next reader starts anew, also one that waits for this very one.
-                kept.seq, kept.view = 0, None
-                self._let_go(line, kept)
+                self._let_go(line, kept)  # the next reader starts anew, also one that waits for this very one
                 if isinstance(error, MemoryError) and not isinstance(error, RecollectError):
                     raise NoMemoryError(self._store.path, "while its index was made") from error
                 raise
@@ -131,8 +129,10 @@ class IndexKeeper:
         if kept.seq == 0 and head.seq:
             self._begin(kept, moment, line)
         if head.seq > kept.seq:
-            apply_changed(kept.index, moment, line, moment.changed(line, kept.seq), digests=self._digests)
-            kept.view = None
+            since = kept.seq
+            # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
+            kept.seq, kept.view = 0, None
+            apply_changed(kept.index, moment, line, moment.changed(line, since), digests=self._digests)
         kept.seq, kept.root = head.seq, head.root.hash
         self._merge_where_due(kept, line)
 

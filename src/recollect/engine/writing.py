@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
+from recollect.engine.limits import Limits
+from recollect.engine.quotas import Fills, Room, quota_of
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.tries import TrieKeeper
@@ -47,11 +49,11 @@ _LOOKED_AT = 3
 class Intake:
     """How a memory takes what it is told.
 
-    content_bytes  the cap on one content
-    language       a BCP 47 tag: what records are written in that do not say so; None: what they seem to be
+    limits     how large it may be
+    language   a BCP 47 tag: what records are written in that do not say so; None: what they seem to be
     """
 
-    content_bytes: int = 10 * 2**20
+    limits: Limits = field(default_factory=Limits)
     language: str | None = None
 
 
@@ -97,6 +99,9 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
     given = frozenset(fields)
     fields.setdefault("time", now)
+    if operation.ttl is not None:
+        fields["expires"] = now + timedelta(seconds=operation.ttl)
+        given |= {"expires"}
     if intake.language is not None:
         fields.setdefault("language", intake.language)
     told = fields.get("tags", ())
@@ -131,12 +136,10 @@ def _remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
 
 
 def check_limits(record: Record, intake: Intake) -> None:
-    """Raises: InvalidRecordError for a content over the cap, or a kind that is the engine's own."""
+    """Raises: InvalidRecordError for what is over a cap, or of a kind that is the engine's own."""
     if record.kind.startswith(INTERNAL):
         raise InvalidRecordError("kind", record.kind, f"may not begin with {INTERNAL!r}: those are internal")
-    content = record.content if isinstance(record.content, bytes) else record.content.encode("utf-8")
-    if len(content) > intake.content_bytes:
-        raise InvalidRecordError("content", record.content, f"is longer than the cap of {intake.content_bytes} bytes")
+    intake.limits.check(record)
 
 
 class Writer:
@@ -151,6 +154,7 @@ class Writer:
         scope: Scope,
         intake: Intake,
         tries: TrieKeeper,
+        fills: Fills,
     ) -> None:
         self._tx = transaction
         self._line = line
@@ -160,6 +164,10 @@ class Writer:
         self._scope = scope
         self._limits = intake
         self._tries = tries
+        self._fills = fills
+        self._room: Room | None = None
+        self._room_known = False
+        self._swept = False
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
@@ -401,6 +409,11 @@ class Writer:
 
     def _put(self, record: Record) -> None:
         payload = record.to_bytes()
+        room = self._room_left()
+        if room is not None:
+            for record_id, cause in room.make(record):
+                self._drop(record_id, cause)
+            room.note(record.id, record)
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
         self._tx.put(self._line, record, Stored(version, payload))
@@ -412,18 +425,39 @@ class Writer:
         self._tx.drop(self._line, record_id)
         self._pending[record_id] = change
         self._journal.append(record_id)
+        if self._room is not None:
+            self._room.note(record_id, None)
 
-    def _sweep(self) -> None:
-        """Drop records that are due. What was written here stays for the next commit, so that the log tells of it."""
-        for record_id in self._tx.due(self._line, self._micros, SWEPT):
-            own = self._pending.get(record_id)
-            if own is None or own.before == own.after:
-                self._drop(record_id, "expired")
+    def _room_left(self) -> Room | None:
+        """What the namespace's quota leaves; None where it has none."""
+        if not self._room_known:
+            quota = quota_of(self._tx, self._line)
+            if quota is not None:
+                fill = self._fills.at(self._tx, self._line, quota.when_full)
+                self._room = Room(self._line, quota, fill, self._micros, self._due_of_others)
+                for record_id in self._pending:  # dropped before
+                    self._room.note(record_id, None)
+            self._room_known = True
+        return self._room
+
+    def _due_of_others(self) -> list[str]:
+        """The ids that are due, without those that were written here: the log is to tell of these first."""
+        due = self._tx.due(self._line, self._micros, SWEPT)
+        return [each for each in due if (own := self._pending.get(each)) is None or own.before == own.after]
+
+    def sweep(self, limit: int) -> int:
+        """Drop records that are due, the longest due first; how many. The commit then drops no others."""
+        self._swept = True
+        due = self._tx.due(self._line, self._micros, limit)
+        for record_id in due:
+            self._drop(record_id, "expired")
+        return len(due)
 
     def commit(self, actor: str | None, reason: str | None) -> Commit | None:
         """Append the net effect to the log, and what is due with it; None, and nothing, where there is no effect."""
-        if any(change.before != change.after for change in self._pending.values()):
-            self._sweep()
+        if not self._swept and any(change.before != change.after for change in self._pending.values()):
+            for record_id in self._due_of_others():
+                self._drop(record_id, "expired")
         changes = tuple(change for change in self._pending.values() if change.before != change.after)
         if not changes:
             return None
@@ -441,7 +475,10 @@ class Writer:
             changes=changes,
         )
         self._tx.append(commit)
-        self._tries.keep(self._line, Head(commit.seq, commit.root, commit.micros), trie)
+        head = Head(commit.seq, commit.root, commit.micros)
+        self._tries.keep(self._line, head, trie)
+        if self._room is not None:
+            self._fills.keep(self._line, head, self._room.committed())
         return commit
 
     def told_again(self, drafts: Sequence[Draft]) -> dict[int, str]:

@@ -207,6 +207,10 @@ class View(Protocol):
         """A page of the Merkle trie (`indexes.merkle.Pages`)."""
         ...
 
+    def setting(self, name: str) -> str | None:
+        """A setting that is kept with the store, outside its ledger; None where there is none. Cost: O(log n)."""
+        ...
+
 
 class Transaction(View, Protocol):
     """A view that can write, and sees what it wrote. Nothing is seen by others, or durable, before it ends well.
@@ -228,6 +232,10 @@ class Transaction(View, Protocol):
 
     def append(self, commit: Commit) -> None:
         """Add the commit to the log of its line. Its seq follows the head's."""
+        ...
+
+    def set_setting(self, name: str, value: str | None) -> None:
+        """Keep a setting; None takes it away."""
         ...
 
 

@@ -7,11 +7,10 @@ forgetting it.
 
 from __future__ import annotations
 
-import threading
 import uuid
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any
@@ -22,6 +21,7 @@ from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Commit, Head, Line, Stored, Tally, check_seq, expired, in_order, tally_of
+from recollect.stores.turns import Turn, Turns
 
 
 @dataclass
@@ -36,22 +36,29 @@ class _Ledger:
     expiring: list[tuple[int, str]] = field(default_factory=list)  # in order
 
     def replace(self, record_id: str, held: tuple[Stored, Record] | None) -> None:
-        """Let the id have another version, or none."""
+        """Let the id have another version, or none. Done twice, or half and then whole, it is done once."""
         if record_id in self.live:
-            before = self.live.pop(record_id)[1]
+            before = self.live[record_id][1]
             if before.conversation is not None and before.position is not None:
                 places = self.turns[before.conversation]
-                places[before.position].discard(record_id)
-                if not places[before.position]:
-                    del places[before.position]
+                places.get(before.position, set()).discard(record_id)
+                if not places.get(before.position):
+                    places.pop(before.position, None)
             if before.expires is not None:
-                del self.expiring[bisect_left(self.expiring, (microseconds(before.expires), record_id))]
+                due = microseconds(before.expires), record_id
+                if self._is_expiring(due):
+                    del self.expiring[bisect_left(self.expiring, due)]
+            del self.live[record_id]
         if held is not None:
-            self.live[record_id] = held
             if held[1].conversation is not None and held[1].position is not None:
                 self.turns.setdefault(held[1].conversation, {}).setdefault(held[1].position, set()).add(record_id)
-            if held[1].expires is not None:
+            if held[1].expires is not None and not self._is_expiring((microseconds(held[1].expires), record_id)):
                 insort(self.expiring, (microseconds(held[1].expires), record_id))
+            self.live[record_id] = held
+
+    def _is_expiring(self, due: tuple[int, str]) -> bool:
+        at = bisect_left(self.expiring, due)
+        return self.expiring[at : at + 1] == [due]
 
 
 class MemoryStore:
@@ -62,43 +69,60 @@ class MemoryStore:
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key
         self._timeout_s = timeout_s
-        self._turn = threading.Lock()  # one writer at a time
-        self._views = threading.RLock()  # what is in place changes only while no view is open
+        self._writers = Turns()
+        self._viewers = Turns()  # while nobody views it, it may change
+        self._unplaced: _MemoryTransaction | None = None  # a commit that is to be put in place
         self._ledgers: dict[Line, _Ledger] = {}
         self._nodes: list[bytes] = [b""]  # place 0 means "no page"
+        self._settings: dict[str, str] = {}
         self._uuid = str(uuid.uuid4())
         self._closed = False
-        self._owner = 0  # the thread that writes
+
+    def read(self) -> AbstractContextManager[_MemoryView]:
+        turn = Turn(shares=False)
+        return turn.around(self._viewing(turn))
+
+    def _viewing(self, turn: Turn) -> Generator[_MemoryView, None, None]:
+        with self._held(self._viewers, turn):
+            if self._unplaced is not None:  # whoever put it in place was interrupted
+                self._place(self._unplaced)
+            yield _MemoryView(self._ledgers, self._nodes, self._settings)
+
+    def write(self) -> AbstractContextManager[_MemoryTransaction]:
+        turn = Turn(shares=False)
+        return turn.around(self._writing(turn))
+
+    def _writing(self, turn: Turn) -> Generator[_MemoryTransaction, None, None]:
+        if self._writers.mine():
+            raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
+        with self._held(self._writers, turn):
+            with self.read():
+                pass  # what an interruption left unplaced is in place now
+            transaction = _MemoryTransaction(self._ledgers, self._nodes, self._settings)
+            yield transaction
+            with self.read():
+                self._place(transaction)
+
+    def _place(self, transaction: _MemoryTransaction) -> None:
+        self._unplaced = transaction  # from here on it is committed
+        transaction.put_in_place()
+        self._unplaced = None
 
     @contextmanager
-    def _held(self, lock: Any) -> Iterator[None]:
-        if not lock.acquire(timeout=self._timeout_s):
-            raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s")
+    def _held(self, turns: Turns, turn: Turn) -> Iterator[None]:
+        """While it is the thread's turn; it may take one again."""
+        if turns.mine():
+            yield
+            return
         try:
+            if not turns.take(turn, self._timeout_s):
+                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s")
             if self._closed:
                 raise ClosedError("the memory")
             yield
         finally:
-            lock.release()
-
-    @contextmanager
-    def read(self) -> Iterator[_MemoryView]:
-        with self._held(self._views):
-            yield _MemoryView(self._ledgers, self._nodes)
-
-    @contextmanager
-    def write(self) -> Iterator[_MemoryTransaction]:
-        if self._owner == threading.get_ident():
-            raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        with self._held(self._turn):
-            transaction = _MemoryTransaction(self._ledgers, self._nodes)
-            self._owner = threading.get_ident()
-            try:
-                yield transaction
-            finally:
-                self._owner = 0
-            with self._held(self._views):
-                transaction.put_in_place()
+            if turn.held:
+                turns.release(turn)
 
     def facts(self) -> dict[str, Any]:
         return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: gone when closed"}
@@ -107,28 +131,32 @@ class MemoryStore:
         return []
 
     def probe(self) -> None:
-        with self._held(self._turn):
+        with self.write():
             pass
 
     def close(self) -> None:
-        if self._owner == threading.get_ident():
+        if self._writers.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
-        with self._turn, self._views:
+        with suppress(ClosedError), self.write(), self.read():
             self._closed = True
             self._ledgers.clear()
             self._nodes[1:] = []
 
 
 class _MemoryView:
-    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
+    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
         self._ledgers = ledgers
         self._nodes = nodes
+        self._settings = settings
 
     def _ledger(self, line: Line) -> _Ledger:
         return self._ledgers.get(line) or _Ledger()
 
     def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
         return self._ledger(line).live.values()
+
+    def setting(self, name: str) -> str | None:
+        return self._settings.get(name)
 
     def lines(self) -> list[Line]:
         return sorted(line for line, ledger in self._ledgers.items() if ledger.log)
@@ -207,12 +235,20 @@ class _MemoryView:
 class _MemoryTransaction(_MemoryView):
     """A view in which what is staged goes before what is in place."""
 
-    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes]) -> None:
-        super().__init__(ledgers, nodes)
+    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
+        super().__init__(ledgers, nodes, settings)
         self._staged: dict[Line, dict[str, tuple[Stored, Record] | None]] = {}
         self._versions: list[tuple[Line, Stored]] = []
         self._commits: list[Commit] = []
+        self._set: dict[str, str | None] = {}
+        self._placed_before = len(nodes)
         self._pages: list[bytes] = []
+
+    def setting(self, name: str) -> str | None:
+        return self._set[name] if name in self._set else super().setting(name)
+
+    def set_setting(self, name: str, value: str | None) -> None:
+        self._set[name] = value
 
     def lines(self) -> list[Line]:
         return sorted({*super().lines(), *(Line(commit.namespace, commit.branch) for commit in self._commits)})
@@ -300,8 +336,13 @@ class _MemoryTransaction(_MemoryView):
         self._commits.append(commit)
 
     def put_in_place(self) -> None:
-        """Let everyone see what was staged."""
-        self._nodes.extend(self._pages)
+        """Let everyone see what was staged. Done half and then whole, it is done once."""
+        self._nodes[self._placed_before :] = self._pages
+        for name, value in self._set.items():
+            if value is None:
+                self._settings.pop(name, None)
+            else:
+                self._settings[name] = value
         named = {(commit.namespace, change.after) for commit in self._commits for change in commit.changes}
         for line, stored in self._versions:
             if (line.namespace, stored.version) in named:
@@ -312,5 +353,6 @@ class _MemoryTransaction(_MemoryView):
                 ledger.replace(record_id, held)
         for commit in self._commits:
             ledger = self._ledgers.setdefault(Line(commit.namespace, commit.branch), _Ledger())
-            ledger.log.append(commit)
+            if commit.seq > len(ledger.log):
+                ledger.log.append(commit)
             ledger.known.update(change.id for change in commit.changes)

@@ -3,7 +3,7 @@
 Write-ahead log with `synchronous=FULL`: a commit that was acknowledged survives a power cut. Readers never wait for the
 writer and see one moment; several processes may open the same file. The writer's lock is taken at the start of a
 transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster. Threads that write at
-once share a transaction (`sqlite_turns`), and the log is carried into the file beside them (`sqlite_checkpoints`).
+once share a transaction (`turns`), and the log is carried into the file beside them (`sqlite_checkpoints`).
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ import os
 import secrets
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
 
 import apsw
 
+from recollect.blocks import Steps, ended, watched
 from recollect.errors import (
     ClosedError,
     CommitInDoubtError,
@@ -44,8 +45,8 @@ from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_file import admit, must_not_write, stands_still
 from recollect.stores.sqlite_place import Place
 from recollect.stores.sqlite_transaction import SqliteTransaction
-from recollect.stores.sqlite_turns import Shared, Turn, Turns
 from recollect.stores.sqlite_view import SqliteView
+from recollect.stores.turns import LOOK_AGAIN_S, Shared, Turn, Turns
 
 #: So many readers' connections are kept for the next.
 _IDLE = 8
@@ -88,11 +89,10 @@ class SqliteStore:
         self._durability = durability
         self._pid = os.getpid()
         self._closed = False
-        self._turns = Turns()  # one writer of this process at a time
-        self._owner = 0  # the thread that writes
+        self._turns = Turns(self._abandoned)  # one writer of this process at a time
         self._checkpointer = Checkpointer(self.path, self._turns)
         self._idle: list[apsw.Connection] = []
-        self._busy_readers = 0
+        self._reading: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
         self._write_refused = must_not_write(self.path, read_only)
         new = admit(self.path, create and not self._write_refused)
@@ -187,28 +187,39 @@ class SqliteStore:
         if self._closed:
             raise ClosedError("the memory")
 
-    @contextmanager
-    def _reader(self) -> Iterator[apsw.Connection]:
+    def _reader(self) -> AbstractContextManager[apsw.Connection]:
         self._check_usable()  # before any lock: in a fork it may be held by a thread that is not there
         self._place.check_file()
+        mark = object()
+        lent, steps = watched(self._lent(mark))
         with self._readers_done:
             self._check_usable()
-            self._busy_readers += 1
-            connection = self._idle.pop() if self._idle else None
+            self._reading[mark] = steps
+        return lent
+
+    def _lent(self, mark: object) -> Generator[apsw.Connection, None, None]:
+        """A reader's connection, while the block runs."""
+        connection: apsw.Connection | None = None
         try:
-            if connection is None:
+            try:
+                connection = self._idle.pop()
+            except IndexError:
                 connection = self._connect(writing=False)
             yield connection
         finally:
             with self._readers_done:
-                self._busy_readers -= 1
+                self._reading.pop(mark, None)
                 surplus: apsw.Connection | None = connection
-                if connection is not None and len(self._idle) < _IDLE:
+                # One whose view was not ended, because of an interruption, is not for the next.
+                if connection is not None and not connection.in_transaction and len(self._idle) < _IDLE:
                     self._idle.append(connection)
                     surplus = None
                 self._readers_done.notify_all()
             if surplus is not None:
                 surplus.close()
+
+    def _nobody_reads(self) -> bool:
+        return all(ended(steps) for steps in self._reading.values())
 
     @contextmanager
     def read(self) -> Iterator[SqliteView]:
@@ -223,7 +234,8 @@ class SqliteStore:
                         connection.execute("ROLLBACK")  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
-        return self._writing(shares=False)
+        turn = Turn(shares=False)
+        return turn.around(self._writing(turn))
 
     def write_shared(self) -> AbstractContextManager[SqliteTransaction]:
         """Like `write`, for what is short and waits for nobody: threads that do it at once share one durable commit.
@@ -231,20 +243,18 @@ class SqliteStore:
         Each has a part of its own in the transaction, which ends well or is undone by itself. None returns before all
         of it is durable; where that fails, each raises, and nothing of any of them is held.
         """
-        return self._writing(shares=True)
+        turn = Turn(shares=True)
+        return turn.around(self._writing(turn))
 
-    @contextmanager
-    def _writing(self, *, shares: bool) -> Iterator[SqliteTransaction]:
+    def _writing(self, turn: Turn) -> Generator[SqliteTransaction, None, None]:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
-        if self._owner == threading.get_ident():
+        if self._turns.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        turn = Turn(shares=shares)
         try:
             if not self._turns.take(turn, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
-            self._owner = threading.get_ident()
             self._check_usable()
             shared = self._entered(turn)
             transaction = SqliteTransaction(self._writer, self.path)
@@ -255,11 +265,8 @@ class SqliteStore:
             self._undo(turn, error)
             raise
         finally:
-            try:
-                self._give_up(turn)
-            finally:
-                self._give_up(turn)  # nothing is left to do, unless the first was interrupted before it began
-        shared.result()
+            self._give_up(turn)
+        shared.result(self._turns.look)
 
     def _entered(self, turn: Turn) -> Shared:
         """Begin a transaction, or a part of the one that was handed on."""
@@ -313,12 +320,16 @@ class SqliteStore:
         try:
             while turn.held or turn.successor is not None:
                 if turn.held:
-                    self._owner = 0
                     self._pass_on(turn)
                 turn.wake_successor()
         except BaseException:
             self._give_up(turn)  # goes on where it was interrupted
             raise
+
+    def _abandoned(self, turn: Turn) -> None:
+        """Give up a turn whose thread was interrupted before it could."""
+        self._undo(turn, StoreIOError(self.path, "the thread that wrote was interrupted"))
+        self._give_up(turn)
 
     def _pass_on(self, turn: Turn) -> None:
         """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""
@@ -418,22 +429,23 @@ class SqliteStore:
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
         with self.write() as transaction:
-            transaction.set_meta("probe", nonce)
-        with self._reader() as connection, translated(self.path):
-            row = connection.execute("SELECT value FROM meta WHERE name = 'probe'").fetchone()
-        if row != (nonce,):
+            transaction.set_setting("probe", nonce)
+        with self.read() as moment:
+            value = moment.setting("probe")
+        if value != nonce:
             raise DamagedStoreError(self.path, "what was just written was not read back")
 
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
-        if self._owner == threading.get_ident():
+        if self._turns.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
         with self._readers_done:
             if self._closed:
                 return
             self._closed = True
-            self._readers_done.wait_for(lambda: not self._busy_readers)
+            while not self._nobody_reads():
+                self._readers_done.wait(LOOK_AGAIN_S)
         self._checkpointer.close()
         turn = Turn(shares=False)
         try:

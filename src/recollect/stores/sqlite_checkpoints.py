@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import apsw
 
-from recollect.stores.sqlite_turns import Turn, Turns
+from recollect.stores.turns import Turn, Turns
 
 _log = logging.getLogger("recollect")
 #: The log is carried over when it has so many pages, and again whenever it has grown by so many.

@@ -23,7 +23,7 @@ from recollect.records.record import Record
 from recollect.stores.base import Commit, Head, Line, Stored, check_seq
 from recollect.stores.schema import COPIED
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
-from recollect.stores.sqlite_view import Numbers, SqliteView, usual_parents
+from recollect.stores.sqlite_view import SETTING, Numbers, SqliteView, usual_parents
 
 #: So many bytes are staged at most: memory is bounded, and a disk that is full is noticed early.
 _STAGED_BYTES = 2**16
@@ -229,10 +229,12 @@ class SqliteTransaction(SqliteView):
         self._unnamed -= named
         self._heads[line] = Head(commit.seq, Root(root, place), commit.micros)
 
-    def set_meta(self, name: str, value: str) -> None:
-        self._write(
-            "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value", [(name, value)]
-        )
+    def set_setting(self, name: str, value: str | None) -> None:
+        if value is None:
+            self._write("DELETE FROM meta WHERE name = ?", [(SETTING + name,)])
+        else:
+            put = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+            self._write(put, [(SETTING + name, value)])
 
     # From the stage to the tables
 

@@ -27,6 +27,8 @@ _ORDER_BY = {
     "id": "h.id",
 }
 
+#: Settings are in the table of facts about the store, under names of their own.
+SETTING = "setting/"
 #: So many ids are asked for in one statement.
 _AT_ONCE = 100
 
@@ -82,6 +84,10 @@ class SqliteView:
     def _branch(self, line: Line) -> int | None:
         numbers = self._of(line)
         return numbers.branch if numbers else None
+
+    def setting(self, name: str) -> str | None:
+        row = self._row("SELECT value FROM meta WHERE name = ?", (SETTING + name,))
+        return None if row is None else str(row[0])
 
     def lines(self) -> list[Line]:
         rows = self._sql(

@@ -402,6 +402,27 @@ class StoreContract:
             assert check(head.root, versions, transaction) == ""
             assert transaction.add_node(b"page") > 0
 
+    def test_settings_are_kept_with_the_store_and_are_part_of_the_transaction(self, store: Store) -> None:
+        with store.write() as transaction:
+            assert transaction.setting("one") is None
+            transaction.set_setting("one", "1")
+            transaction.set_setting("two", "2")
+            assert transaction.setting("one") == "1"
+        with pytest.raises(RuntimeError), store.write() as transaction:
+            transaction.set_setting("one", "changed")
+            transaction.set_setting("two", None)
+            assert transaction.setting("two") is None
+            raise RuntimeError
+        with store.write() as transaction:
+            transaction.set_setting("two", None)
+        with store.read() as view:
+            assert (view.setting("one"), view.setting("two")) == ("1", None)
+        again = self.reopened(store)
+        if again is not None:
+            with again.read() as view:
+                assert view.setting("one") == "1"
+            again.close()
+
     def test_a_closed_store_refuses_and_closing_twice_is_no_error(self, store: Store) -> None:
         store.close()
         store.close()

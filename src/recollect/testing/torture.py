@@ -43,6 +43,7 @@ class Part(NamedTuple):
 PARTS: dict[str, Part] = {
     "power": Part("recollect.testing.power", short=5, long=60),
     "faults": Part("recollect.testing.io_faults", short=6, long=100),
+    "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
 }
 
 

@@ -1,0 +1,52 @@
+"""How large what a memory is told, and asked, may be: caps of its own, with defaults that no honest use meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.records.codec import encode_json
+from recollect.records.record import Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Caps on one record and on one question; each a whole number, 1 or more.
+
+    content_bytes    of a content, as UTF-8: 10 MiB
+    metadata_bytes   of the metadata, in its canonical encoding: 1 MiB
+    tags             how many: 1,000. (A tag, like every name, has at most 1,000 bytes.)
+    question_bytes   of a question, as UTF-8: 64 KiB
+
+    Raises: InvalidArgumentError.
+    """
+
+    content_bytes: int = 10 * 2**20
+    metadata_bytes: int = 2**20
+    tags: int = 1000
+    question_bytes: int = 2**16
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidArgumentError(f"limits.{each.name}", value, "must be a whole number, 1 or more")
+
+    def check(self, record: Record) -> None:
+        """Raises: InvalidRecordError for a record over a cap."""
+        content = record.content if isinstance(record.content, bytes) else record.content.encode("utf-8")
+        if len(content) > self.content_bytes:
+            raise InvalidRecordError(
+                "content", record.content, f"is longer than the cap of {self.content_bytes} bytes: tell it in parts"
+            )
+        if len(record.tags) > self.tags:
+            raise InvalidRecordError("tags", record.tags, f"are more than the cap of {self.tags}")
+        if record.metadata and len(encode_json(record.metadata)) > self.metadata_bytes:
+            raise InvalidRecordError("metadata", record.metadata, f"is over the cap of {self.metadata_bytes} bytes")
+
+    def check_question(self, question: str) -> None:
+        """Raises: InvalidArgumentError for a question over the cap."""
+        if len(question) > self.question_bytes or len(question.encode("utf-8")) > self.question_bytes:
+            raise InvalidArgumentError(
+                "question", question, f"is longer than the cap of {self.question_bytes} bytes: ask with less"
+            )

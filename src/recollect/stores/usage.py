@@ -1,0 +1,123 @@
+"""When records were last used: what lets the least recently used go first where a namespace is full.
+
+Beside the store, outside ledger and root: a small SQLite file (`FILE.index/usage.db`, mode 0600), written in batches
+and not made durable, or in memory where the store is. It may be deleted at any time, and the newest uses are lost to a
+power cut: then other records go first than would have, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Container, Iterable
+from contextlib import closing, suppress
+
+import apsw
+
+from recollect.stores.base import Line
+
+_log = logging.getLogger("recollect")
+#: So many uses are kept in memory before they are written.
+_BATCH = 1000
+_TABLE = (
+    "CREATE TABLE IF NOT EXISTS uses (uuid TEXT, namespace TEXT, branch TEXT, id TEXT, micros INTEGER, "
+    "PRIMARY KEY (uuid, namespace, branch, id)) WITHOUT ROWID"
+)
+_PUT = "INSERT INTO uses VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET micros = max(micros, excluded.micros)"
+
+_OF = "SELECT id, micros FROM uses WHERE uuid = ? AND namespace = ? AND branch = ?"
+_DROP = "DELETE FROM uses WHERE uuid = ? AND namespace = ? AND branch = ? AND id = ?"
+
+
+class Uses:
+    """The uses of a store's records.
+
+    folder  `FILE.index`, made with mode 0700 when first needed; None keeps them in memory
+    uuid    of the store
+    """
+
+    def __init__(self, folder: str | None, uuid: str) -> None:
+        self._path = None if folder is None else os.path.join(folder, "usage.db")
+        self._uuid = uuid
+        self._turn = threading.Lock()
+        self._new: dict[Line, dict[str, int]] = {}  # since they were last asked for
+        self._unwritten: dict[tuple[Line, str], int] = {}
+        self._held: dict[Line, dict[str, int]] = {}  # where there is no file
+
+    def note(self, line: Line, record_ids: Iterable[str], micros: int) -> None:
+        """Records were used. Those that come later in the list count as used a little later."""
+        with self._turn:
+            for used, record_id in enumerate(record_ids, micros):
+                self._new.setdefault(line, {})[record_id] = used
+                self._unwritten[line, record_id] = used
+            full = len(self._unwritten) >= _BATCH
+        if full:
+            self.write()
+
+    def new(self, line: Line) -> dict[str, int]:
+        """The uses since this was last asked."""
+        with self._turn:
+            return self._new.pop(line, {})
+
+    def of(self, line: Line) -> dict[str, int]:
+        """All uses that are known, those of other processes as far as they have written them."""
+        self.write()
+        with self._turn:
+            if self._path is None:
+                return dict(self._held.get(line, {}))
+            try:
+                with closing(_connection(self._path)) as connection:
+                    rows = connection.execute(_OF, (self._uuid, *line))
+                    return {str(record_id): int(micros) for record_id, micros in rows}
+            except (apsw.Error, OSError, ValueError, TypeError) as error:
+                self._lost(error)
+                return {}
+
+    def keep_only(self, line: Line, held: Container[str]) -> None:
+        """Forget the uses of records that are not held any more."""
+        gone = [record_id for record_id in self.of(line) if record_id not in held]
+        with self._turn:
+            for record_id in gone:
+                self._held.get(line, {}).pop(record_id, None)
+            if gone and self._path is not None:
+                try:
+                    with closing(_connection(self._path)) as connection, connection:
+                        connection.executemany(_DROP, [(self._uuid, *line, record_id) for record_id in gone])
+                except (apsw.Error, OSError) as error:
+                    self._lost(error)
+
+    def write(self) -> None:
+        """Write what was noted."""
+        with self._turn:
+            if not self._unwritten:
+                return
+            unwritten, self._unwritten = self._unwritten, {}
+            if self._path is None:
+                for (line, record_id), micros in unwritten.items():
+                    self._held.setdefault(line, {})[record_id] = micros
+                return
+            try:
+                with closing(_connection(self._path)) as connection, connection:
+                    rows = [(self._uuid, *line, record_id, micros) for (line, record_id), micros in unwritten.items()]
+                    connection.executemany(_PUT, rows)
+            except (apsw.Error, OSError) as error:
+                self._lost(error)
+
+    def _lost(self, error: Exception) -> None:
+        _log.warning("when records were last used is not known any more (%s); eviction goes by their times", error)
+        if self._path is not None and not isinstance(error, apsw.BusyError | apsw.FullError | OSError):
+            with suppress(OSError):
+                os.unlink(self._path)
+
+
+def _connection(path: str) -> apsw.Connection:
+    """For one use: there is seldom any, and a file that is not held open can be deleted."""
+    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    connection = apsw.Connection(path)
+    connection.set_busy_timeout(1000)
+    connection.execute("PRAGMA synchronous = OFF")
+    connection.execute(_TABLE)
+    return connection

@@ -1,0 +1,183 @@
+"""Ctrl-C at any line of a call: all or nothing of it is held, and everybody goes on, the same handle included.
+
+A signal's handler runs between two steps of the interpreter, in tidying up as much as anywhere else. So a trace
+function raises KeyboardInterrupt at lines of ours in turn; then the handle is used again, by this thread and another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import linecache
+import os
+import random
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import recollect
+from recollect.memory import Memory
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing.machine import memory_on
+from recollect.testing.trials import Trial
+
+#: Where a line may be interrupted: ours, and the context managers that ours are made of.
+OURS = (os.path.dirname(recollect.__file__) + os.sep, contextlib.__file__)
+#: What a thread that waits then remembers.
+OF_ANOTHER = "of another"
+#: So many lines are interrupted for each seed.
+_LINES = 40
+
+
+class Interruption:
+    """Raises KeyboardInterrupt at the n-th line of ours that this thread comes to, as a signal's handler would.
+
+    Not on the way out of a `with`, whose line is come to once more then: the interpreter looks for signals after calls,
+    and there is none between the end of the block and the lock that is let go.
+
+    at      n, from 1
+    before  called there first
+    line    where it struck; "" where it did not
+    """
+
+    def __init__(self, at: int, before: Callable[[FrameType], object] = lambda frame: None) -> None:
+        self.line = ""
+        self._left = at
+        self._before = before
+        self._entered: set[tuple[int, int]] = set()
+
+    def __call__(self, frame: FrameType, event: str, _argument: object) -> Any:
+        if not frame.f_code.co_filename.startswith(OURS):
+            return None
+        if event == "line" and not self._leaves_a_block(frame):
+            self._left -= 1
+            if self._left == 0:
+                sys.settrace(None)
+                self.line = f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
+                self._before(frame)
+                raise KeyboardInterrupt
+        return self
+
+    def _leaves_a_block(self, frame: FrameType) -> bool:
+        place = (id(frame), frame.f_lineno)
+        if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
+            return False
+        if place in self._entered:
+            self._entered.remove(place)
+            return True
+        self._entered.add(place)
+        return False
+
+    def strikes(self, call: Callable[[], object]) -> bool:
+        """Whether it struck while the call ran."""
+        outer = sys.gettrace()
+        sys.settrace(self)
+        try:
+            call()
+        except KeyboardInterrupt:
+            pass
+        finally:
+            sys.settrace(outer)
+        return bool(self.line)
+
+
+def _batch(memory: Memory) -> None:
+    with memory.batch() as batch:
+        batch.remember("alpha", id="a", if_exists="update")
+        batch.remember("beta", id="b")
+        batch.forget("gone")
+
+
+#: Calls, and what more is held after each.
+CALLS: dict[str, tuple[Callable[[Memory], object], set[str]]] = {
+    "remember": (lambda memory: memory.remember("alpha", id="a"), {"alpha"}),
+    "update": (lambda memory: memory.update("held", content="alpha"), {"alpha"}),
+    "forget": (lambda memory: memory.forget("gone"), set()),
+    "batch": (_batch, {"alpha", "beta"}),
+    "bulk": (lambda memory: memory.remember_all(["alpha", "beta"]), {"alpha", "beta"}),
+    "recall": (lambda memory: memory.recall("alpha beta held"), set()),
+    "find": (lambda memory: memory.find(), set()),
+}
+
+
+def interrupted(memory: Memory, name: str, interruption: Interruption) -> str | None:
+    """Interrupt a call of `CALLS` and look at what is left: what is wrong, "" for nothing; None where none struck."""
+    call, new = CALLS[name]
+    memory.clear()
+    memory.remember("held", id="held")
+    memory.remember("gone", id="gone")
+    before = memory.root
+    if not interruption.strikes(lambda: call(memory)):
+        return None
+    held = {str(record.content) for record in memory.find()}
+    if held - {"held", "gone", OF_ANOTHER} not in (set(), new):
+        return f"{interruption.line}: it holds {sorted(held)}"
+    if memory.root == before and held != {"held", "gone"}:
+        return f"{interruption.line}: it holds {sorted(held)}, and the root says otherwise"
+    memory.remember("afterwards", id="afterwards")
+    found = [hit.record.id for hit in memory.recall("afterwards")]
+    return "" if found == ["afterwards"] else f"{interruption.line}: afterwards it finds {found}"
+
+
+def lines_of(memory: Memory, name: str) -> int:
+    """At how many lines a call can be interrupted, about: the longest of some runs."""
+    most = 0
+    for _ in range(3):
+        counter = Interruption(10**9)
+        interrupted(memory, name, counter)
+        most = max(most, 10**9 - counter._left)
+    return most
+
+
+class Waiter:
+    """A thread that waits for its turn to write when another is interrupted. Raises nothing: `given` is what came."""
+
+    def __init__(self, memory: Memory, store: SqliteStore) -> None:
+        self.given: object = None
+        self.waited = False
+        self._store = store
+        self._memory = memory
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        try:
+            self.given = self._memory.remember(OF_ANOTHER, id="other").id
+        except BaseException as error:  # noqa: BLE001 - it is what came
+            self.given = error
+
+    def come(self, frame: FrameType) -> None:
+        """Begin to wait, where a turn is held and its guard is not: elsewhere nobody can come to wait."""
+        turns = self._store._turns
+        if turns.holder is not None and os.path.basename(frame.f_code.co_filename) == "sqlite.py":
+            self._thread.start()
+            while not turns.waiting and self._thread.is_alive():
+                os.sched_yield()
+            self.waited = True
+
+    def end(self) -> object:
+        """What came, once it has."""
+        if self._thread.ident is None:
+            self._thread.start()
+        self._thread.join()
+        return self.given
+
+
+def trials(seed: int, folder: Path) -> Iterator[Trial]:
+    """Interruptions at lines of one kind of call, while another thread comes to wait."""
+    rng = random.Random(seed)
+    name = rng.choice(sorted(CALLS))
+    store = SqliteStore(folder / "interrupted.db", timeout_s=600, durability="normal")
+    memory = memory_on(store)
+    count = lines_of(memory, name)
+    for at in sorted(rng.sample(range(1, count + 1), min(_LINES, count))):
+        waiter = Waiter(memory, store)
+        interruption = Interruption(at, waiter.come)
+        problem = interrupted(memory, name, interruption)
+        given = waiter.end()
+        if given != "other":
+            problem = f"{interruption.line}: the thread that waited got {given!r}"
+        yield Trial(seed, name, problem or "")
+    yield Trial(seed, "check", "; ".join(memory.check()))
+    memory.close()

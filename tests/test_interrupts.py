@@ -1,0 +1,77 @@
+"""Ctrl-C at lines of a call: what was acknowledged is held, nothing is half done, and everybody goes on."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing import memory_on
+from recollect.testing.interrupts import CALLS, Interruption, Waiter, interrupted, lines_of
+
+#: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+#: Each so-manieth line here; `make torture` has the others.
+STRIDE = 7
+STORES: dict[str, Callable[[Path], SqliteStore | MemoryStore]] = {
+    "sqlite": lambda folder: SqliteStore(folder / "interrupted.db", timeout_s=600, durability="normal"),
+    "memory": lambda folder: MemoryStore(timeout_s=600),
+}
+
+
+@pytest.mark.promise("interrupt.anywhere")
+@pytest.mark.parametrize("kind", STORES)
+@pytest.mark.parametrize("name", CALLS)
+def test_an_interruption_at_any_line_leaves_all_or_nothing_and_the_handle_goes_on(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    memory = memory_on(STORES[kind](tmp_path))
+    struck = 0
+    for at in range(1, lines_of(memory, name), STRIDE):
+        problem = interrupted(memory, name, Interruption(at))
+        struck += problem is not None
+        assert not problem
+    assert struck > 10
+    assert memory.check() == []
+    memory.remember_all(["one", "two"])
+    assert gc.isenabled()
+    memory.close()
+
+
+@pytest.mark.promise("interrupt.others")
+@pytest.mark.parametrize("name", ["remember", "batch"])
+def test_whoever_waits_while_a_writer_is_interrupted_gets_its_turn(tmp_path: Path, name: str) -> None:
+    store = SqliteStore(tmp_path / "interrupted.db", timeout_s=600, durability="normal")
+    memory = memory_on(store)
+    waited = 0
+    for at in range(1, lines_of(memory, name), STRIDE // 2):
+        waiter = Waiter(memory, store)
+        problem = interrupted(memory, name, Interruption(at, waiter.come))
+        assert waiter.end() == "other"
+        waited += waiter.waited
+        assert not problem
+    assert waited > 5
+    assert memory.check() == []
+    memory.close()
+
+
+@pytest.mark.promise("interrupt.closing")
+def test_closing_after_an_interrupted_read_does_not_wait_for_it(tmp_path: Path) -> None:
+    path = tmp_path / "read.db"
+    memory_on(SqliteStore(path)).close()
+    struck, at = True, 0
+    while struck:
+        at += 1
+        store = SqliteStore(path)
+
+        def read(store: SqliteStore = store) -> None:
+            with store.read() as moment:
+                list(moment.lines())
+
+        struck = Interruption(at).strikes(read)
+        store.close()
+    assert at > 10

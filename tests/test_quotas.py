@@ -1,0 +1,323 @@
+"""What a namespace may hold: quotas, eviction, expiry and caps, on every store."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import recollect
+from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
+from recollect.memory import Memory
+from recollect.records.codec import encode_json
+from recollect.stores.base import Store
+from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing import TickingClock, memory_on
+
+STORES: dict[str, Callable[[Path], Store]] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": lambda folder: SqliteStore(folder / "quota.db", durability="normal"),
+}
+
+
+@pytest.fixture(params=STORES)
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Memory:
+    return memory_on(STORES[request.param](tmp_path), clock=TickingClock())
+
+
+def ids(memory: Memory) -> set[str]:
+    return {record.id for record in memory.find()}
+
+
+def causes(memory: Memory) -> list[tuple[str, str]]:
+    return [(change.id, change.cause) for commit in memory.changes() for change in commit.changes if not change.after]
+
+
+@pytest.mark.promise("quota.refused")
+def test_a_write_beyond_the_quota_is_refused_inside_its_transaction_and_changes_nothing(memory: Memory) -> None:
+    memory.set_quota(records=2)
+    memory.remember("one", id="1")
+    memory.remember("two", id="2")
+    before = memory.root
+    with pytest.raises(QuotaError, match="may hold 2 records and would hold 3; nothing was changed"):
+        memory.remember("three", id="3")
+    with pytest.raises(QuotaError), memory.batch() as batch:
+        batch.update("1", content="changed")
+        batch.remember("three", id="3")
+    assert (memory.root, ids(memory)) == (before, {"1", "2"})
+    memory.remember("two", id="2")
+    memory.update("2", content="changed")  # no more than before
+    with memory.batch() as batch:
+        batch.forget("1")
+        batch.remember("three", id="3")
+    assert ids(memory) == {"2", "3"}
+    assert memory.check() == []
+
+
+def test_in_bulk_what_fits_is_held_and_the_rest_is_reported(memory: Memory) -> None:
+    memory.set_quota(records=3)
+    report = memory.remember_all(["a", "b", "c", "d", "e"])
+    assert [outcome.status for outcome in report.results] == ["created"] * 3
+    assert [(each.item, type(each.reason)) for each in report.failed] == [("d", QuotaError), ("e", QuotaError)]
+    with pytest.raises(QuotaError):
+        memory.remember_all(["f"], on_error="raise")
+
+
+@pytest.mark.promise("quota.bytes")
+def test_bytes_are_those_of_the_canonical_records(memory: Memory) -> None:
+    record = memory.remember("x" * 100, id="1")
+    memory.set_quota(bytes=len(record.to_bytes()) + 10)
+    with pytest.raises(QuotaError, match="bytes"):
+        memory.update("1", content="x" * 120)
+    memory.update("1", content="x" * 105)
+    assert memory.stats()["quota"]["bytes_held"] == len(record.to_bytes()) + 5
+
+
+@pytest.mark.promise("evict.recent")
+def test_the_least_recently_used_goes_first_and_recalling_and_getting_are_uses(memory: Memory) -> None:
+    memory.set_quota(records=3, when_full="least recent")
+    for text in ("apple", "pear", "plum"):
+        memory.remember(text, id=text)
+    assert memory.recall("apple")[0].record.id == "apple"
+    memory.remember("quince", id="quince")
+    assert ids(memory) == {"apple", "plum", "quince"}
+    assert memory.get("plum")
+    memory.remember("fig", id="fig")
+    assert ids(memory) == {"plum", "quince", "fig"}
+    assert causes(memory) == [("pear", "evicted"), ("apple", "evicted")]
+    assert memory.check() == []
+
+
+@pytest.mark.promise("evict.important")
+def test_the_least_important_goes_first_and_of_those_the_longest_unused(memory: Memory) -> None:
+    memory.set_quota(records=3, when_full="least important")
+    memory.remember("a", id="a", importance=0.9)
+    memory.remember("b", id="b", importance=0.1)
+    memory.remember("c", id="c", importance=0.1)
+    memory.recall("b")
+    memory.remember("d", id="d", importance=0.5)
+    memory.remember("e", id="e", importance=0.5)
+    assert ids(memory) == {"a", "d", "e"}
+    assert causes(memory) == [("c", "evicted"), ("b", "evicted")]
+
+
+@pytest.mark.promise("evict.order")
+def test_what_is_due_goes_before_anything_live_and_what_is_pinned_never(memory: Memory) -> None:
+    memory.set_quota(records=3, when_full="least recent")
+    memory.remember("pinned", id="pinned", pinned=True)
+    memory.remember("old", id="old")
+    memory.remember("due", id="due", ttl=1)
+    memory.remember("new", id="new")
+    assert ids(memory) == {"pinned", "old", "new"}
+    assert causes(memory) == [("due", "expired")]
+    memory.update("old", pinned=True)
+    memory.update("new", pinned=True)
+    before = memory.root
+    with pytest.raises(QuotaError, match="nothing that may be evicted makes room enough"):
+        memory.remember("more", id="more")
+    assert memory.root == before
+
+
+def test_a_commit_does_not_evict_what_it_wrote_itself(memory: Memory) -> None:
+    memory.set_quota(records=2, when_full="least recent")
+    memory.remember("held", id="held")
+    with pytest.raises(QuotaError), memory.batch() as batch:
+        for number in range(3):
+            batch.remember(f"text {number}", id=str(number))
+    assert ids(memory) == {"held"}
+    with memory.batch() as batch:
+        for number in range(2):
+            batch.remember(f"text {number}", id=str(number))
+    assert ids(memory) == {"0", "1"}
+
+
+def test_eviction_is_an_event_for_listeners_and_the_history_stays(memory: Memory) -> None:
+    heard: list[recollect.Change] = []
+    with memory.listen(lambda commit: heard.extend(commit.changes)) as subscription:
+        memory.set_quota(records=1, when_full="least recent")
+        memory.remember("first", id="1")
+        memory.remember("second", id="2")
+        subscription.drain()
+    assert [(change.id, change.cause) for change in heard] == [("1", "written"), ("1", "evicted"), ("2", "written")]
+    assert [hit.record.id for hit in memory.recall("first second")] == ["2"]
+
+
+def test_a_quota_that_is_lowered_is_reached_in_steps_and_one_taken_away_binds_no_more(memory: Memory) -> None:
+    memory.remember_all([f"text {number}" for number in range(2500)])
+    memory.set_quota(records=10, when_full="least recent")
+    memory.remember("one", id="one")
+    assert memory.count() == 1501
+    memory.remember("two", id="two")
+    memory.remember("three", id="three")
+    assert memory.count() == 10
+    memory.set_quota()
+    assert "quota" not in memory.stats()
+    memory.remember_all([f"other text {number}" for number in range(50)])
+    assert memory.count() == 60
+
+
+def test_quotas_are_of_one_namespace_and_no_scope_can_change_them(memory: Memory) -> None:
+    memory.set_quota(records=1)
+    memory.remember("one")
+    other = memory.namespace("other")
+    other.remember_all(["one", "two"])
+    with pytest.raises(ScopeError):
+        memory.scoped(user="ana").set_quota()
+    with pytest.raises(QuotaError):
+        memory.scoped(user="ana").remember("two")
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"records": 0}, {"records": True}, {"bytes": -1}, {"bytes": 1.5}, {"records": 1, "when_full": "lru"}]
+)
+def test_a_quota_that_makes_no_sense_is_refused(memory: Memory, arguments: dict[str, Any]) -> None:
+    with pytest.raises(InvalidArgumentError):
+        memory.set_quota(**arguments)
+
+
+@pytest.mark.promise("quota.everyone")
+def test_another_process_is_held_to_the_quota_and_knows_what_was_used(tmp_path: Path) -> None:
+    path = tmp_path / "quota.db"
+    clock = TickingClock()
+    with recollect.open(path, clock=clock) as first:
+        first.set_quota(records=3, when_full="least recent")
+        for text in ("apple", "pear", "plum"):
+            first.remember(text, id=text, time=datetime(2020, 1, 1, tzinfo=UTC))
+        first.recall("apple")
+    with recollect.open(path, clock=clock) as second, recollect.open(path, clock=clock) as third:
+        second.remember("fig", id="fig")
+        assert "apple" in ids(second)
+        third.remember("kiwi", id="kiwi")
+        second.remember("lime", id="lime")
+        assert ids(second) == {"fig", "kiwi", "lime"}
+
+
+def test_a_damaged_file_of_uses_is_made_anew_and_nothing_else_changes(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "quota.db"
+    with recollect.open(path) as memory:
+        memory.set_quota(records=2, when_full="least recent")
+        memory.remember_all([{"content": "a", "id": "a"}, {"content": "b", "id": "b"}])
+        memory.recall("a")
+    uses = tmp_path / "quota.db.index" / "usage.db"
+    assert uses.stat().st_mode & 0o777 == 0o600
+    uses.write_bytes(b"damaged" * 1000)
+    with recollect.open(path) as memory:
+        memory.remember("c", id="c")
+        assert len(ids(memory)) == 2
+        memory.recall("c")
+    assert "last used" in caplog.text
+    assert list(apsw.Connection(str(uses)).execute("SELECT id FROM uses")) == [("c",)]
+
+
+@pytest.mark.promise("evict.model")
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("when_full", ["least recent", "least important"])
+def test_eviction_does_what_a_plain_model_of_it_does(memory: Memory, seed: int, when_full: str) -> None:
+    """The model: who goes is the lowest of (importance, last use), written out."""
+    rng = random.Random(seed)
+    memory.set_quota(records=6, when_full=when_full)
+    model: dict[str, tuple[float, int, bool]] = {}
+    for step in range(120):
+        name = f"r{rng.randrange(12)}"
+        match rng.randrange(6):
+            case 0 if name in model:
+                memory.forget(name)
+                del model[name]
+            case 1 if name in model:
+                assert memory.get(name)
+                model[name] = (model[name][0], step, model[name][2])
+            case _:
+                importance, pinned = rng.randrange(3) / 2, rng.random() < 0.1
+                held = {each: value for each, value in model.items() if each != name}
+                rank = {each: (value[0] if "important" in when_full else 0, value[1]) for each, value in held.items()}
+                free = sorted((each for each in held if not held[each][2]), key=lambda each: rank[each])
+                full = name not in model and len(model) >= 6
+                if full and not free:
+                    with pytest.raises(QuotaError):
+                        memory.remember(f"text {step}", id=name, importance=importance, pinned=pinned)
+                    continue
+                memory.remember(f"{step}", id=name, if_exists="update", importance=importance, pinned=pinned)
+                if full:
+                    del model[free[0]]
+                model[name] = (importance, step, pinned)
+        assert ids(memory) == set(model)
+    assert memory.check() == []
+
+
+# Expiry
+
+
+@pytest.mark.promise("expiry.reads")
+def test_a_ttl_counts_from_the_moment_of_telling_and_every_read_honours_it(memory: Memory) -> None:
+    record = memory.remember("short", id="short", kind="conversation", conversation="c", ttl=3600)
+    assert record.expires is not None
+    assert record.time is not None
+    assert record.expires - record.time == timedelta(hours=1)
+    memory.remember_all([{"content": "bulk", "id": "bulk", "ttl": 3600}, {"content": "stays", "id": "stays"}])
+    clock: Any = memory._engine.clock
+    clock.time += timedelta(hours=2)
+    assert memory.get("short") is None
+    assert not memory.exists("bulk")
+    assert ids(memory) == {"stays"}
+    assert memory.count() == 1
+    assert [hit.record.id for hit in memory.recall("short bulk stays")] == ["stays"]
+    assert [record.id for record in memory.grep("short OR bulk OR stays")] == ["stays"]
+    assert memory.recent() == memory.find()
+    assert memory.stats()["records"] == 1
+
+
+@pytest.mark.promise("expiry.swept")
+def test_a_sweep_lets_go_of_what_is_due_in_bounded_steps(memory: Memory) -> None:
+    memory.remember_all([{"content": f"text {number}", "ttl": 60} for number in range(30)])
+    memory.remember("stays")
+    clock: Any = memory._engine.clock
+    clock.time += timedelta(hours=1)
+    assert [memory.sweep(limit=20), memory.sweep(limit=20), memory.sweep(limit=20)] == [20, 10, 0]
+    assert {cause for _, cause in causes(memory)} == {"expired"}
+    assert memory.held()[0] == memory.root
+
+
+@pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf"), True, "3600", 10**12])
+def test_a_ttl_that_is_no_time_is_refused(memory: Memory, ttl: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match="ttl"):
+        memory.remember("text", ttl=ttl)
+    with pytest.raises(InvalidArgumentError, match="give one of them"):
+        memory.remember("text", ttl=60, expires=datetime(2030, 1, 1, tzinfo=UTC))
+
+
+# Caps
+
+
+@pytest.mark.promise("limits.caps")
+def test_what_is_over_a_cap_is_refused_by_name_and_what_is_at_it_is_held(tmp_path: Path) -> None:
+    metadata = {"k": "123"}
+    cap = len(encode_json(metadata))
+    limits = recollect.Limits(content_bytes=10, metadata_bytes=cap, tags=2, question_bytes=10)
+    memory = memory_on(MemoryStore(), limits=limits)
+    memory.remember("x" * 10, id="a", tags=["1", "2"], metadata=metadata)
+    over: dict[str, Any] = {"content": "é" * 6, "tags": ["1", "2", "3"], "metadata": {"k": "1234"}}
+    for field, value in over.items():
+        with pytest.raises(InvalidRecordError, match=f"{field} = .*cap of"):
+            memory.update("a", **{field: value})
+        with pytest.raises(InvalidRecordError, match=field):
+            memory.remember(**{"content": "y", field: value})
+    assert memory.recall("x" * 10) is not None
+    with pytest.raises(InvalidArgumentError, match="question"):
+        memory.recall("é" * 6)
+    with pytest.raises(InvalidArgumentError, match="question"), memory.batch() as batch:
+        batch.recall("é" * 6)
+    with pytest.raises(InvalidArgumentError, match=r"limits\.tags"):
+        recollect.Limits(tags=0)
+
+
+def test_a_default_memory_refuses_a_question_of_a_megabyte() -> None:
+    with recollect.open(":memory:") as memory, pytest.raises(RecollectError, match="65536"):
+        memory.recall("word " * 200_000)
