@@ -141,19 +141,27 @@ def cuts(
     """Cut the power so often: (mode, what was wrong with what was left, "" for nothing) of each."""
     disk, taken = Disk(), 0
     settles = rng.choice((0, 0.002, 0.02))  # how often the disk writes something of its own accord
-    for number, moment in enumerate(moments(recording, rng, count)):
+    for moment in moments(recording, rng, count):
         while taken < moment:
             disk.take(recording.events[taken])
             taken += 1
             if rng.random() < settles:
                 disk.settle(rng)
         mode = rng.choice(modes)
-        place = folder / f"cut-{number}"
-        place.mkdir()
-        write_out(disk.cut(rng, mode), place)
-        with quiet():
-            problem = problem_in(place / NAME, recording.roots, disk.acknowledged if full else 0)
+        with left_by(disk.cut(rng, mode), folder) as path, quiet():
+            problem = problem_in(path, recording.roots, disk.acknowledged if full else 0)
         yield mode, problem and f"at event {moment} of {len(recording.events)}: {problem}"
+
+
+@contextmanager
+def left_by(cut: dict[str, bytes | None], folder: Path) -> Iterator[Path]:
+    """The path of the store that a cut left, in a folder of its own while the block runs."""
+    place = folder / "cut"
+    place.mkdir()
+    try:
+        write_out(cut, place)
+        yield place / NAME
+    finally:
         shutil.rmtree(place)
 
 
