@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCE := src tests scripts bench
 
-.PHONY: demo test test-all test-models check fmt bench torture clean help
+.PHONY: demo test test-all test-models check fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -41,8 +41,11 @@ fmt: $(VENV)/.developing            ## put the source into its one format
 bench: $(VENV)/.developing          ## measure start-up, writes and recall on this machine
 	$(BIN)/python -m bench
 
-torture: $(VENV)/.developing        ## the long form of the tests that kill and of those that search for counterexamples
-	RECOLLECT_KILLS=500 HYPOTHESIS_PROFILE=long $(BIN)/python -m pytest -n 2 --dist loadgroup tests
+torture: $(VENV)/.developing        ## kill it, cut its power, fail its disk, feed it nonsense: many times, in minutes (SEED=N)
+	$(BIN)/python -m recollect.testing.torture $(if $(SEED),--seed $(SEED))
+
+torture-short: $(VENV)/.developing  ## the same in less than three minutes
+	$(BIN)/python -m recollect.testing.torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
 	rm -rf $(VENV) .venv-models .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""What survives: kills, faults at every step, full disks, several processes."""
+"""What survives: faults at every step, full disks, several processes."""
 
 from __future__ import annotations
 
@@ -26,33 +26,6 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore, TickingClock, memory_on
-from recollect.testing.crash import calls, kill_once, problem_in, roots
-
-KILLS = int(os.environ.get("RECOLLECT_KILLS", "50"))
-SHARDS = 5
-
-
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half(tmp_path: Path, shard: int) -> None:
-    kills = [kill_once(tmp_path, seed) for seed in range(shard, KILLS, SHARDS)]
-    assert [kill for kill in kills if kill.problem] == []
-    assert any(0 < kill.acknowledged < 40 for kill in kills), "no kill fell inside the run"
-
-
-def test_the_kill_test_notices_a_lost_commit_and_a_half_done_one(tmp_path: Path) -> None:
-    expected = roots(1)
-    path = tmp_path / "kill.db"
-    memory = memory_on(SqliteStore(path), clock=TickingClock())
-    for call in calls(1)[:10]:
-        call(memory)
-    memory.close()
-    assert problem_in(path, expected, 10) == ""
-    assert "acknowledged" in problem_in(path, expected, 20)
-    connection = apsw.Connection(str(path))
-    connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
-    connection.close()
-    assert "Merkle" in problem_in(path, expected, 10)
-
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda folder: MemoryStore(),

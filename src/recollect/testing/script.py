@@ -75,7 +75,11 @@ class Script:
 
     def memory(self, store: Store) -> Memory:
         """A memory by the clock of these steps."""
-        return memory_on(store, clock=lambda: self._time)
+        return memory_on(store, clock=self.now)
+
+    def now(self) -> datetime:
+        """The clock."""
+        return self._time
 
 
 def _step(rng: random.Random, number: int) -> Step:

@@ -1,0 +1,78 @@
+"""A process that writes is killed: the short form of `recollect.testing.kills`, and what it must not be blind to."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import apsw
+import pytest
+
+import recollect
+from recollect.importers.jsonl import write_jsonl
+from recollect.testing.kills import NAME, Told, child, problem_in, trials
+from recollect.testing.script import Script
+
+
+@pytest.mark.promise("kill.acknowledged")
+def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half(tmp_path: Path) -> None:
+    done = []
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        done += trials(seed, folder)
+    assert [trial for trial in done if trial.problem] == []
+    inside = sum(trial.where.startswith("inside a write") for trial in done)
+    assert inside * 2 > len(done) - 4, "fewer than half of the kills were inside a write"
+
+
+def test_the_harness_notices_a_lost_commit_a_half_done_one_and_a_lost_acknowledgement(tmp_path: Path) -> None:
+    script = Script(1)
+    told = child(script, tmp_path)
+    path = tmp_path / NAME
+    assert problem_in(path, script, told) == ""
+    earlier = Script(1)
+    writing = next(number for number, step in enumerate(earlier.steps) if step.name == "remember")
+    assert "root" in problem_in(path, earlier, Told(begun=writing + 1, done=writing + 1))
+    assert "acknowledged" in problem_in(path, script, Told(told.begun, told.done, {"never held"}))
+    connection = apsw.Connection(str(path))
+    connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
+    connection.close()
+    assert problem_in(path, script, told) != ""
+    os.unlink(path)
+    assert problem_in(path, script, told) == "the file is gone"
+
+
+@pytest.mark.promise("kill.import")
+def test_an_import_that_is_killed_holds_whole_commits_and_the_next_one_ends_it(tmp_path: Path) -> None:
+    source = tmp_path / "texts.jsonl"
+    with recollect.open(":memory:") as memory, source.open("w", encoding="utf-8") as file:
+        memory.remember_all([f"text {number}" for number in range(5000)])
+        write_jsonl(memory, file)
+    path = tmp_path / "imported.db"
+    command = [sys.executable, "-m", "recollect", "import", "jsonl", str(source), "--db", str(path)]
+    importing = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while importing.poll() is None and _held(path) == 0:
+        os.sched_yield()
+    importing.send_signal(signal.SIGKILL)
+    importing.wait()
+    with recollect.open(path) as memory:
+        assert memory.check() == []
+        assert memory.count() % 1000 == 0
+        assert memory.count() > 0
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    with recollect.open(path) as memory:
+        assert memory.count() == 5000
+        assert memory.check() == []
+
+
+def _held(path: Path) -> int:
+    """How many commits there are, seen from outside."""
+    try:
+        with recollect.open(path, create=False, read_only=True) as memory:
+            return memory.seq
+    except recollect.RecollectError:
+        return 0
