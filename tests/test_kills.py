@@ -8,42 +8,49 @@ import subprocess
 import sys
 from pathlib import Path
 
-import apsw
 import pytest
+from tests import fresh
 
 import recollect
 from recollect.importers.jsonl import write_jsonl
-from recollect.testing.kills import NAME, Told, child, problem_in, trials
-from recollect.testing.script import Script
+from recollect.testing.torture import run_part
 
 
 @pytest.mark.promise("kill.acknowledged")
-def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half(tmp_path: Path) -> None:
-    done = []
-    for seed in range(4):
-        folder = tmp_path / str(seed)
-        folder.mkdir()
-        done += trials(seed, folder)
+def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half() -> None:
+    done = list(run_part("kill", range(2)))
     assert [trial for trial in done if trial.problem] == []
     inside = sum(trial.where.startswith("inside a write") for trial in done)
-    assert inside * 2 > len(done) - 4, "fewer than half of the kills were inside a write"
+    assert inside * 2 > len(done) - 2, "fewer than half of the kills were inside a write"
+
+
+CONTROL = """
+import apsw, os
+from recollect.testing.kills import NAME, Told, child, problem_in
+from recollect.testing.script import Script
+script = Script(1)
+told = child(script, folder)
+path = folder / NAME
+print(problem_in(path, script, told))
+writing = next(number for number, step in enumerate(script.steps) if step.name == "remember")
+print(problem_in(path, Script(1), Told(begun=writing + 1, done=writing + 1)))
+print(problem_in(path, script, Told(told.begun, told.done, {"never held"})))
+connection = apsw.Connection(str(path))
+connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
+connection.close()
+print(problem_in(path, script, told))
+os.unlink(path)
+print(problem_in(path, script, told))
+"""
 
 
 def test_the_harness_notices_a_lost_commit_a_half_done_one_and_a_lost_acknowledgement(tmp_path: Path) -> None:
-    script = Script(1)
-    told = child(script, tmp_path)
-    path = tmp_path / NAME
-    assert problem_in(path, script, told) == ""
-    earlier = Script(1)
-    writing = next(number for number, step in enumerate(earlier.steps) if step.name == "remember")
-    assert "root" in problem_in(path, earlier, Told(begun=writing + 1, done=writing + 1))
-    assert "acknowledged" in problem_in(path, script, Told(told.begun, told.done, {"never held"}))
-    connection = apsw.Connection(str(path))
-    connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
-    connection.close()
-    assert problem_in(path, script, told) != ""
-    os.unlink(path)
-    assert problem_in(path, script, told) == "the file is gone"
+    well, ahead, unheard, half, gone = fresh.run(CONTROL, tmp_path).split("\n")
+    assert well == ""
+    assert "root" in ahead
+    assert "acknowledged" in unheard
+    assert half != ""
+    assert gone == "the file is gone"
 
 
 @pytest.mark.promise("kill.import")

@@ -271,6 +271,30 @@ def test_where_the_commit_fails_nobody_is_told_otherwise_and_nothing_is_held(sto
     assert well(memory)
 
 
+@pytest.mark.promise("share.refused")
+def test_nobody_is_refused_for_what_another_wrote_and_lost(store: SqliteStore) -> None:
+    """A condition that fails against a neighbour's write, whose commit then fails: what it was told never was."""
+    memory = memory_on(store)
+    before = memory.root
+    with at_once(store) as told:
+        told.tell(store, "writes", lambda: memory.remember("first", id="a"))
+        told.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
+        told.tell(store, "writes too", lambda: memory.remember("third", id="c"))
+        first = iter([False])  # the one that holds them up
+        store._writer.set_commit_hook(lambda: next(first, True))
+    assert {name: type(each) for name, each in told.given.items()} == dict.fromkeys(told.given, DamagedStoreError)
+    assert (memory.root, memory.count()) == (before, 0)
+    store._writer.set_commit_hook(None)
+    with at_once(store) as told:
+        told.tell(store, "writes", lambda: memory.remember("first", id="a"))
+        told.tell(store, "is refused", lambda: memory.remember("second", id="a", expect="absent"))
+    refusal = told.given["is refused"]
+    assert isinstance(refusal, ConflictError)
+    held = memory.get("a")
+    assert held is not None
+    assert refusal.current == held.hash
+
+
 def test_a_disk_that_fills_in_a_part_is_told_to_all_who_lose_by_it(store: SqliteStore) -> None:
     """SQLite undoes the whole transaction then, with what the others wrote in it."""
     memory = memory_on(store)

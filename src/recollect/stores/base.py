@@ -282,7 +282,8 @@ class SharingStore(Store, Protocol):
         """Like `write`, for what is short and waits for nobody.
 
         Threads that do it at once share a commit: each sees what those before it did, and is undone by itself when it
-        raises. None returns before all of it is durable. Where that fails, each raises, and nothing of any is held.
+        raises. None returns before all of it is durable, nor is refused for what another wrote. Where that fails, each
+        raises, and nothing of any is held.
         """
         ...
 

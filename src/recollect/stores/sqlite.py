@@ -252,23 +252,30 @@ class SqliteStore:
             raise ReadOnlyStoreError(self.path, self._write_refused)
         if self._turns.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
+        refused: Exception | None = None
         try:
             if not self._turns.take(turn, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
-            shared = self._entered(turn)
+            self._entered(turn)
             transaction = SqliteTransaction(self._writer, self.path)
             yield transaction
             transaction.finish()
             self._left(turn)
         except BaseException as error:
             self._undo(turn, error)
-            raise
+            # What it saw of others, and was refused for, is not true before it is durable.
+            if not isinstance(error, Exception) or turn.shared is None or not turn.shared.members:
+                raise
+            refused = error
         finally:
             self._give_up(turn)
-        shared.result(self._turns.look)
+        assert turn.shared is not None
+        turn.shared.result(self._turns.look)
+        if refused is not None:
+            raise refused
 
-    def _entered(self, turn: Turn) -> Shared:
+    def _entered(self, turn: Turn) -> None:
         """Begin a transaction, or a part of the one that was handed on."""
         # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
         if turn.shared is None:
@@ -278,7 +285,6 @@ class SqliteStore:
         else:
             turn.inside = True
             self._run("SAVEPOINT part")
-        return turn.shared
 
     def _left(self, turn: Turn) -> None:
         """The turn's own part is done; now it depends on the commit."""

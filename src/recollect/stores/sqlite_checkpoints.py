@@ -22,6 +22,9 @@ _log = logging.getLogger("recollect")
 PAGES = 1000
 #: A log of so many pages is carried over by the commit that finds it so long.
 LONG = 8 * PAGES
+#: A log that grew longer, because of a reader that stayed, is cut to so much when it is begun anew. (A page with its
+#: header.)
+LONG_BYTES = LONG * (4096 + 24)
 
 
 class Checkpointer:
@@ -44,6 +47,7 @@ class Checkpointer:
     def attach(self, writer: apsw.Connection) -> None:
         """Be told by the writer's connection how long the log is, in place of SQLite's own checkpoints."""
         writer.set_wal_hook(self._note)
+        writer.execute(f"PRAGMA journal_size_limit = {LONG_BYTES}")
 
     def _note(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._pages = pages

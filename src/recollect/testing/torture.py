@@ -41,6 +41,7 @@ class Part(NamedTuple):
 
 
 PARTS: dict[str, Part] = {
+    "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
     "kill": Part("recollect.testing.kills", short=8, long=180),
     "power": Part("recollect.testing.power", short=5, long=60),
     "faults": Part("recollect.testing.io_faults", short=6, long=100),

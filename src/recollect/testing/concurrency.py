@@ -1,0 +1,197 @@
+"""Many at once: processes and threads write, update on conditions, read and recall on one file, and each writes down
+what it was given and when.
+
+Then the histories of each record must be linearizable, recall being a read like any other; counters that were raised on
+condition have the sum of what was added; two records that are always written together are never seen apart; nobody was
+told that the store is locked; and the log, which a reader that stays for the whole run keeps from being begun anew, is
+short again soon after. Processes are forked, so there must be no other threads when a trial begins.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+from recollect import filters as f
+from recollect.errors import ConflictError, RecollectError
+from recollect.memory import Memory
+from recollect.opening import open as open_memory
+from recollect.records.record import Record
+from recollect.stores.sqlite_checkpoints import LONG_BYTES
+from recollect.testing.linearizability import Call, linearizable
+from recollect.testing.trials import Trial
+
+PROCESSES, THREADS = 8, 8
+#: Calls of each thread.
+CALLS = 30
+REGISTERS = [f"register{number}" for number in range(8)]
+COUNTERS = [f"counter{number}" for number in range(2)]
+PAIR = ("left", "right")
+#: How long a writer waits for others before it is told that the store is busy. (64 share two processors here.)
+TIMEOUT_S = 120.0
+
+
+class Worker:
+    """One thread of one process."""
+
+    def __init__(self, memory: Memory, name: str, seed: int) -> None:
+        self._memory = memory
+        self._name = name
+        self._rng = random.Random(seed)
+        self.lines: list[dict[str, object]] = []
+        self._known: dict[str, str] = {}  # the hash that a register was last seen with
+
+    def run(self) -> None:
+        try:
+            for number in range(CALLS):
+                self._call(number)
+        except RecollectError as error:
+            self.lines.append({"error": f"{type(error).__name__}: {error}"})
+
+    def _call(self, number: int) -> None:
+        register = self._rng.choice(REGISTERS)
+        match self._rng.randrange(20):
+            case 0:
+                self._raise_counter(self._rng.choice(COUNTERS), number)
+            case 1:
+                with self._memory.batch() as batch:
+                    for each in PAIR:
+                        batch.update(each, content=f"{self._name}-{number}")
+            case 2:
+                seen = {record.content for record in self._memory.find(f.id(*PAIR))}
+                if len(seen) != 1:
+                    self.lines.append({"error": f"a commit was seen in half: {seen}"})
+            case 3 | 4 | 5 | 6:
+                self._recall(register)
+            case 7 | 8 | 9 | 10:
+                begun = time.monotonic_ns()
+                record = self._memory.get(register)
+                self._note(register, begun, found="absent" if record is None else record.hash)
+            case 11 | 12 | 13 if register in self._known:
+                self._write(register, number, self._known[register])
+            case _:
+                self._write(register, number, None)
+
+    def _recall(self, register: str) -> None:
+        begun = time.monotonic_ns()
+        hits = self._memory.recall(register, k=3)
+        found = next((hit.record for hit in hits if hit.record.id == register), None)
+        self._note(register, begun, found="absent" if found is None else found.hash)
+
+    def _write(self, register: str, number: int, expected: str | None) -> None:
+        begun = time.monotonic_ns()
+        text = f"{register} has what {self._name} wrote in {number}"
+        try:
+            written = self._memory.update(register, content=text, expect=expected).hash
+        except ConflictError as error:
+            self._note(register, begun, expected=expected, found=error.current)
+        else:
+            self._note(register, begun, expected=expected, written=written)
+
+    def _note(self, register: str, begun: int, **given: str | None) -> None:
+        ended = time.monotonic_ns()
+        self._known[register] = given.get("written") or given["found"] or ""
+        self.lines.append({"register": register, "begun": begun, "ended": ended, **given})
+
+    def _raise_counter(self, counter: str, number: int) -> None:
+        # With a text of the writer's own: whoever asks for what is held already is told that it is so, and whose doing
+        # it was the text has to say.
+        while True:
+            record = self._memory.get(counter)
+            assert record is not None
+            try:
+                text = f"{_count(record) + 1} with that of {self._name} in {number}"
+                self._memory.update(counter, content=text, expect=record)
+            except ConflictError:
+                continue
+            self.lines.append({"raised": counter})
+            return
+
+
+def _count(counter: Record | None) -> int:
+    return int(str(counter.content).split()[0]) if counter else 0
+
+
+def _process(path: Path, number: int, seed: int, out: Path) -> None:
+    """What a child does: open the store, let all threads run, write down what they were given."""
+    with open_memory(path, timeout=TIMEOUT_S, embedder="none") as memory:
+        workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]
+        threads = [threading.Thread(target=worker.run) for worker in workers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    out.write_text("\n".join(json.dumps(line) for worker in workers for line in worker.lines), encoding="utf-8")
+
+
+def _fork(path: Path, number: int, seed: int, out: Path) -> int:
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            _process(path, number, seed, out)
+            code = 0
+        finally:
+            os._exit(code)
+    return pid
+
+
+def run(folder: Path, seed: int) -> tuple[list[dict[str, object]], dict[str, str], str]:
+    """All processes on one file: what they wrote down, the registers' hashes at first, and what went wrong."""
+    path = folder / "shared.db"
+    with open_memory(path, embedder="none") as memory:
+        for each in REGISTERS:
+            memory.remember(f"{each} is new", id=each)
+        memory.remember_all([{"content": "0", "id": each} for each in (*COUNTERS, *PAIR)])
+        initial = {each: memory.get(each).hash for each in REGISTERS}  # type: ignore[union-attr]
+    outs = [folder / f"told-{number}.jsonl" for number in range(PROCESSES)]
+    pids = [_fork(path, number, seed + number, out) for number, out in enumerate(outs)]
+    problem = ""
+    # Opened after the forks, and held for the whole run: a reader that stays does not stop anybody.
+    with open_memory(path, embedder="none", read_only=True) as reader, reader._engine.store.read() as moment:
+        before = moment.count(reader._line, f.everything(), now=0)
+        for pid in pids:
+            if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
+                problem = "a process failed"
+        if moment.count(reader._line, f.everything(), now=0) != before:
+            problem = problem or "a reader saw another moment than its own"
+    lines = [json.loads(line) for out in outs if out.exists() for line in out.read_text(encoding="utf-8").splitlines()]
+    return lines, initial, problem
+
+
+def trials(seed: int, folder: Path) -> Iterator[Trial]:
+    """One run, looked at in several ways."""
+    lines, initial, problem = run(folder, seed)
+    yield Trial(seed, "all processes end, a reader stays", problem)
+    errors = [str(line["error"]) for line in lines if "error" in line]
+    yield Trial(seed, "nobody is refused", errors[0] if errors else "")
+    histories: dict[str, list[Call]] = defaultdict(list)
+    raised: dict[str, int] = dict.fromkeys(COUNTERS, 0)
+    for line in lines:
+        if "register" in line:
+            register = str(line.pop("register"))
+            histories[register].append(Call(**line))  # type: ignore[arg-type]
+        elif "raised" in line:
+            raised[str(line["raised"])] += 1
+    for register, calls in sorted(histories.items()):
+        good = linearizable(calls, initial[register])
+        yield Trial(seed, f"linearizable ({_size(len(calls))} calls)", "" if good else f"{register} is not")
+    path = folder / "shared.db"
+    with open_memory(path, embedder="none") as memory:
+        counted = {each: _count(memory.get(each)) for each in COUNTERS}
+        yield Trial(seed, "no update is lost", "" if counted == raised else f"{counted} of {raised}")
+        yield Trial(seed, "check", "; ".join(memory.check()))
+        for number in range(3):  # the first finds the log long and carries it over, so that the next begins it anew
+            memory.remember(f"one more, {number}")
+        nbytes = os.path.getsize(f"{path}-wal")
+        yield Trial(seed, "the log is bounded", "" if nbytes <= 2 * LONG_BYTES else f"it has {nbytes} bytes")
+
+
+def _size(count: int) -> str:
+    return f"{count // 50 * 50} to {count // 50 * 50 + 49}"

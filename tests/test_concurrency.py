@@ -1,0 +1,62 @@
+"""Eight processes of eight threads each on one file, and what the harness must not be blind to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests import fresh
+
+from recollect.testing.torture import run_part
+
+PROBLEMS = """
+from recollect.testing.concurrency import trials
+print("; ".join(trial.problem for trial in trials(1, folder) if trial.problem))
+"""
+
+
+@pytest.mark.promise("concurrent.linearizable")
+@pytest.mark.promise("concurrent.log")
+def test_many_processes_and_threads_lose_nothing_and_see_one_history() -> None:
+    done = list(run_part("concurrency", [1]))
+    assert [trial for trial in done if trial.problem] == []
+    assert sum("linearizable" in trial.where for trial in done) == 8
+
+
+CONTROLS = {
+    "a counter raised without a condition": (
+        """
+        def careless(self, counter, number):
+            record = self._memory.get(counter)
+            self._memory.update(counter, content=f"{c._count(record) + 1} by {self._name} in {number}")
+            self.lines.append({"raised": counter})
+        c.Worker._raise_counter = careless
+        """,
+        "counter",
+    ),
+    "a read that gives what was there before": (
+        """
+        from recollect.memory import Memory
+        real, seen = Memory.get, {}
+        Memory.get = lambda self, id: seen.setdefault(id, real(self, id)) if id in c.REGISTERS else real(self, id)
+        """,
+        "is not",
+    ),
+    "a pair that is written in two commits": (
+        """
+        from contextlib import contextmanager
+        from recollect.memory import Memory
+        Memory.batch = contextmanager(lambda self, **given: iter([self]))
+        """,
+        "in half",
+    ),
+    "a writer that does not wait": ("c.TIMEOUT_S = 0.0", "StoreBusyError"),
+}
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_the_harness_notices(tmp_path: Path, name: str) -> None:
+    broken, found = CONTROLS[name]
+    lines = [line[8:] if line.startswith("        ") else line for line in broken.splitlines()]
+    code = "import recollect.testing.concurrency as c\n" + "\n".join(lines) + PROBLEMS
+    assert found in fresh.run(code, tmp_path)
