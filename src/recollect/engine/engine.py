@@ -6,6 +6,7 @@ catch the index up to it and work inside it; writes open a transaction, and list
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
@@ -81,6 +82,7 @@ class Engine:
         self, store: Store, clock: Callable[[], datetime], intake: Intake, embedder: Embedder | None = None
     ) -> None:
         self.store = store
+        self._pid = os.getpid()
         self.clock = clock
         self.intake = intake
         self.feed = Feed()
@@ -404,7 +406,9 @@ class Engine:
         return problems
 
     def close(self) -> None:
-        """End the listeners, wait for the calls under way, close the store."""
+        """End the listeners, wait for the calls under way, close the store. In a fork: nothing, it is the parent's."""
+        if os.getpid() != self._pid:
+            return
         try:
             self.feed.close()
         finally:

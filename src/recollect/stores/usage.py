@@ -15,6 +15,7 @@ from contextlib import closing, suppress
 
 import apsw
 
+from recollect.stores import files
 from recollect.stores.base import Line
 
 _log = logging.getLogger("recollect")
@@ -108,14 +109,14 @@ class Uses:
         _log.warning("when records were last used is not known any more (%s); eviction goes by their times", error)
         if self._path is not None and not isinstance(error, apsw.BusyError | apsw.FullError | OSError):
             with suppress(OSError):
-                os.unlink(self._path)
+                files.remove(self._path)
 
 
 def _connection(path: str) -> apsw.Connection:
     """For one use: there is seldom any, and a file that is not held open can be deleted."""
-    os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
+    files.make_folder(os.path.dirname(path))
     with suppress(FileExistsError):
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        files.create(path, anew=True)
     connection = apsw.Connection(path)
     connection.set_busy_timeout(1000)
     connection.execute("PRAGMA synchronous = OFF")

@@ -30,7 +30,7 @@ from recollect.stores.sqlite import SqliteStore
 from recollect.testing.power import NAME, answers, quiet, small
 from recollect.testing.recording import recorded
 from recollect.testing.script import Script, Step, failing_store, lead, play
-from recollect.testing.trials import Trial
+from recollect.testing.trials import Trial, fast_folder
 
 #: What fails, and how.
 FAULTS = (
@@ -123,8 +123,8 @@ class Run:
             else:
                 done = play(step, self._open(), told.append, refused.__setitem__)
                 errors += [failed.reason for failed in getattr(done, "failed", ())[:1]]
-        except RecollectError as error:
-            errors.append(error)
+        except RecollectError as raised:
+            errors.append(raised)
         errors += refused.values()
         if not errors:
             lead(step, self._model)
@@ -208,17 +208,22 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     rng = random.Random(seed)
     script = Script(seed, STEPS)
     none = Fault("", 0, 0, persists=False)
-    (folder / "none").mkdir()
-    run = Run(script, folder / "none", none)
+    with fast_folder(folder) as fast:
+        run = run_with(script, fast, none)
+        yield Trial(seed, "no fault", run.problem)
+        for kind, code in FAULTS:
+            nth = rng.randrange(none.turns[kind]) + 1 if none.turns[kind] else 1
+            fault = Fault(kind, code, nth, persists=rng.random() < 0.5)
+            run = run_with(script, fast, fault)
+            where = str(fault) + (": the handle refused to go on" if run.refused else "")
+            yield Trial(seed, where if fault.happened else f"{kind}: no turn", run.problem)
+
+
+def run_with(script: Script, folder: Path, fault: Fault) -> Run:
+    """A run in a folder of its own."""
+    place = folder / "run"
+    place.mkdir()
+    run = Run(script, place, fault)
     run.do()
-    yield Trial(seed, "no fault", run.problem)
-    for number, (kind, code) in enumerate(FAULTS):
-        nth = rng.randrange(none.turns[kind]) + 1 if none.turns[kind] else 1
-        fault = Fault(kind, code, nth, persists=rng.random() < 0.5)
-        place = folder / str(number)
-        place.mkdir()
-        run = Run(script, place, fault)
-        run.do()
-        where = str(fault) + (": the handle refused to go on" if run.refused else "")
-        yield Trial(seed, where if fault.happened else f"{kind} had no turn", run.problem)
-        shutil.rmtree(place)
+    shutil.rmtree(place)
+    return run

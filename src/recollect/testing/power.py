@@ -29,7 +29,7 @@ from recollect.stores.sqlite import SqliteStore
 from recollect.testing.disk import MODES, Disk, Event, write_out
 from recollect.testing.recording import recorded
 from recollect.testing.script import Script, failing_store, play
-from recollect.testing.trials import Trial
+from recollect.testing.trials import Trial, fast_folder
 
 NAME = "power.db"
 #: Cuts of a run with durability "full", and of one with "normal".
@@ -141,19 +141,27 @@ def cuts(
     """Cut the power so often: (mode, what was wrong with what was left, "" for nothing) of each."""
     disk, taken = Disk(), 0
     settles = rng.choice((0, 0.002, 0.02))  # how often the disk writes something of its own accord
-    for number, moment in enumerate(moments(recording, rng, count)):
+    for moment in moments(recording, rng, count):
         while taken < moment:
             disk.take(recording.events[taken])
             taken += 1
             if rng.random() < settles:
                 disk.settle(rng)
         mode = rng.choice(modes)
-        place = folder / f"cut-{number}"
-        place.mkdir()
-        write_out(disk.cut(rng, mode), place)
-        with quiet():
-            problem = problem_in(place / NAME, recording.roots, disk.acknowledged if full else 0)
+        with left_by(disk.cut(rng, mode), folder) as path, quiet():
+            problem = problem_in(path, recording.roots, disk.acknowledged if full else 0)
         yield mode, problem and f"at event {moment} of {len(recording.events)}: {problem}"
+
+
+@contextmanager
+def left_by(cut: dict[str, bytes | None], folder: Path) -> Iterator[Path]:
+    """The path of the store that a cut left, in a folder of its own while the block runs."""
+    place = folder / "cut"
+    place.mkdir()
+    try:
+        write_out(cut, place)
+        yield place / NAME
+    finally:
         shutil.rmtree(place)
 
 
@@ -166,10 +174,10 @@ def problem_in(path: Path, roots: list[str], acknowledged: int) -> str:
             problem = _problem(memory, roots, acknowledged)
             if problem:
                 return problem
-            found = answers(memory)
+            given = answers(memory)
         shutil.rmtree(f"{path}.index", ignore_errors=True)
         with open_memory(path, embedder="none") as memory:
-            if answers(memory) != found:
+            if answers(memory) != given:
                 return "recall or grep does not answer as from an index made anew"
             memory.remember("after the power came back", id="after")
             seq, root = memory.seq, memory.root
@@ -214,11 +222,12 @@ def quiet() -> Iterator[None]:
 
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Two recorded runs, and the power cut many times in each."""
-    for durability, count in (("full", FULL_CUTS), ("normal", NORMAL_CUTS)):
-        rng = random.Random(f"{seed} {durability}")
-        place = folder / durability
-        place.mkdir()
-        recording = record(seed, place, durability)
-        yield Trial(seed, f"{durability}: the run itself", recording.problem)
-        for mode, problem in cuts(recording, rng, folder, count, full=durability == "full"):
-            yield Trial(seed, f"{durability}: {mode}", problem)
+    with fast_folder(folder) as fast:
+        for durability, count in (("full", FULL_CUTS), ("normal", NORMAL_CUTS)):
+            rng = random.Random(f"{seed} {durability}")
+            place = fast / durability
+            place.mkdir()
+            recording = record(seed, place, durability)
+            yield Trial(seed, f"{durability}: the run itself", recording.problem)
+            for mode, problem in cuts(recording, rng, fast, count, full=durability == "full"):
+                yield Trial(seed, f"{durability}: {mode}", problem)

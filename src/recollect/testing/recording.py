@@ -196,7 +196,8 @@ def _refuse(recorder: Recorder, kind: str, path: str) -> None:
 def _error(result: int, kind: str, code: int) -> apsw.Error:
     kinds = {apsw.SQLITE_FULL: apsw.FullError, apsw.SQLITE_CANTOPEN: apsw.CantOpenError}
     error = kinds.get(result, apsw.IOError)(f"{_INJECTED}{kind}: {os.strerror(code)}")
-    error.result, error.extendedresult = result & 0xFF, result
+    told: Any = error
+    told.result, told.extendedresult = result & 0xFF, result
     return error
 
 

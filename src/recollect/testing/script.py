@@ -179,16 +179,17 @@ def play(
 
     errors: list[BaseException] = []
 
-    def tell(texts: tuple[tuple[str, str], ...]) -> object:
+    def tell(texts: tuple[tuple[str, str], ...]) -> None:
         for record_id, text in texts:
             try:
                 memory.remember(text, id=record_id)
-            except RecollectError as error:
-                return errors.append(error) if refused is None else refused(record_id, error)
             except BaseException as error:  # noqa: BLE001 - it is raised below
-                return errors.append(error)
+                if refused is not None and isinstance(error, RecollectError):
+                    refused(record_id, error)
+                else:
+                    errors.append(error)
+                return
             acknowledge(record_id)
-        return None
 
     def fail() -> None:
         with suppress(RecollectError):

@@ -43,11 +43,13 @@ class Part(NamedTuple):
 #: So many failures of a part are named; the rest are counted.
 NAMED = 20
 PARTS: dict[str, Part] = {
-    "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
     "kill": Part("recollect.testing.kills", short=8, long=180),
-    "coverage": Part("recollect.testing.coverage", short=0, long=16),
-    "input": Part("recollect.testing.fuzzing", short=60, long=900),
+    "power": Part("recollect.testing.power", short=5, long=60),
+    "faults": Part("recollect.testing.io_faults", short=6, long=100),
     "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
+    "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
+    "input": Part("recollect.testing.fuzzing", short=40, long=600),
+    "coverage": Part("recollect.testing.coverage", short=0, long=16),
 }
 
 

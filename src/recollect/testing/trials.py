@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,3 +26,12 @@ class Trial:
 
 #: The trials of a seed, done in a folder of their own that is empty.
 Trials = Callable[[int, Path], Iterator[Trial]]
+
+_IN_MEMORY = Path("/dev/shm")
+
+
+@contextmanager
+def fast_folder(folder: Path) -> Iterator[Path]:
+    """A folder for files that are made anew for each trial: in memory where the system has such, else within this."""
+    with tempfile.TemporaryDirectory(dir=_IN_MEMORY if os.access(_IN_MEMORY, os.W_OK) else folder) as name:
+        yield Path(name)

@@ -1,0 +1,473 @@
+"""What goes wrong around an open memory: the disk, its files, the clock, the memory of the process, forks."""
+
+from __future__ import annotations
+
+import errno
+import gc
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import apsw
+import pytest
+
+import recollect
+from recollect.engine import encoding, indexing
+from recollect.errors import (
+    CommitInDoubtError,
+    DamagedStoreError,
+    ForkedError,
+    NoMemoryError,
+    StoreError,
+    StoreFullError,
+    StoreIOError,
+    StoreReplacedError,
+)
+from recollect.memory import Memory
+from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite_errors import ours
+from recollect.testing import io_faults, memory_on
+from recollect.testing.io_faults import Fault
+from recollect.testing.recording import Recorder, recorded
+from recollect.testing.script import Script
+from recollect.testing.trials import fast_folder
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "a.db"
+
+
+@pytest.fixture
+def memory(path: Path) -> Iterator[Memory]:
+    with recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        yield memory
+
+
+# The disk
+
+
+@pytest.mark.promise("fault.disk")
+@pytest.mark.parametrize("seed", range(3))
+def test_whatever_operation_fails_nothing_is_lost_and_the_error_says_what_is_true(tmp_path: Path, seed: int) -> None:
+    done = list(io_faults.trials(seed, tmp_path))
+    assert [trial for trial in done if trial.problem] == []
+    assert len([trial for trial in done if "no turn" not in trial.where]) >= 10
+
+
+def crashed(path: Path) -> list[str]:
+    """The ids of what is held for whoever opens the files as they are now: shared memory is gone."""
+    copy = path.parent / "copy"
+    copy.mkdir()
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{path}{suffix}", copy / f"{path.name}{suffix}")
+    with recollect.open(copy / path.name) as memory:
+        assert memory.check() == []
+        held = [record.id for record in memory.find(order="id")]
+    shutil.rmtree(copy)
+    return held
+
+
+def failing(recorder: Recorder, kind: str, code: int, *, persists: bool, within: str = "") -> Fault:
+    """A fault that strikes the next operation of a kind, on paths with these words."""
+    fault = Fault(kind, code, 1, persists=persists)
+    recorder.before = lambda what, where: fault(what, where) if within in where else None
+    return fault
+
+
+@pytest.mark.promise("fault.sync")
+def test_a_commit_that_could_not_be_synced_is_taken_back(path: Path) -> None:
+    with recorded(path.parent) as recorder, recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        failing(recorder, "sync", errno.EIO, persists=False)
+        with pytest.raises(StoreIOError, match="nothing was changed") as raised:
+            memory.remember("a harbour", id="b")
+        assert not isinstance(raised.value, CommitInDoubtError)
+        assert [record.id for record in memory.find()] == ["a"]
+        assert crashed(path) == ["a"]
+        memory.remember("a boat", id="c")
+        assert crashed(path) == ["a", "c"]
+
+
+@pytest.mark.promise("fault.doubt")
+def test_a_commit_that_can_neither_be_synced_nor_taken_back_is_said_to_be_in_doubt(path: Path) -> None:
+    with recorded(path.parent) as recorder, recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        fault = failing(recorder, "sync", errno.EIO, persists=True)
+        with pytest.raises(CommitInDoubtError, match="may or may not hold what was written last"):
+            memory.remember("a harbour", id="b")
+        assert [record.id for record in memory.find()] == ["a"]
+        fault.over = True
+        memory.remember("a boat", id="c")
+        assert crashed(path) == ["a", "c"]
+
+
+def test_without_taking_it_back_it_would_be_held_though_the_error_says_otherwise(
+    path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The control of the two above, and of the harness: SQLite leaves such a commit in its log."""
+    monkeypatch.setattr(SqliteStore, "_taken_back", lambda self: True)
+    with recorded(path.parent) as recorder, recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        failing(recorder, "sync", errno.EIO, persists=False)
+        with pytest.raises(StoreIOError, match="nothing was changed"):
+            memory.remember("a harbour", id="b")
+        assert crashed(path) == ["a", "b"]
+    with fast_folder(tmp_path) as fast:
+        script = Script(0, io_faults.STEPS)
+        runs = [io_faults.run_with(script, fast, Fault("sync", errno.EIO, nth, persists=False)) for nth in range(8, 24)]
+    assert any("is not the model's" in run.problem for run in runs)
+
+
+@pytest.mark.promise("fault.full")
+def test_a_full_disk_refuses_the_write_and_takes_the_next_once_there_is_room(path: Path) -> None:
+    with recorded(path.parent) as recorder, recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        fault = failing(recorder, "write", errno.ENOSPC, persists=True)
+        for _ in range(3):
+            with pytest.raises(StoreFullError, match="nothing was changed: make room"):
+                memory.remember("a harbour", id="b")
+        assert [hit.record.id for hit in memory.recall("lighthouse")] == ["a"]
+        assert crashed(path) == ["a"]
+        fault.over = True
+        memory.remember("a harbour", id="b")
+        assert crashed(path) == ["a", "b"]
+
+
+@pytest.mark.promise("fault.index")
+@pytest.mark.parametrize("kind", ["create", "write", "replace", "make_folder"])
+def test_a_full_disk_while_an_index_is_written_is_a_warning_and_changes_no_answer(
+    path: Path, kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(indexing, "KEPT_FROM", 10)
+    monkeypatch.setattr(indexing, "MERGED_FROM", 10)
+    with recorded(path.parent) as recorder:
+        with recollect.open(path) as memory:
+            memory.remember_all(f"boat {number} of the harbour" for number in range(30))
+            failing(recorder, kind, errno.ENOSPC, persists=True, within=".index")
+            before = [(hit.record.id, hit.score) for hit in memory.recall("which boat?", 30)]
+        assert "could not be kept" in caplog.text
+        assert not list(path.parent.glob(f"{path.name}.index/*.new")), "nothing half is left lying there"
+        with recollect.open(path) as memory:
+            assert [(hit.record.id, hit.score) for hit in memory.recall("which boat?", 30)] == before
+
+
+@pytest.mark.promise("fault.permission")
+def test_where_permission_is_lost_the_error_says_so_and_what_is_open_goes_on(path: Path) -> None:
+    """Connections are made when they are needed: those that are not there yet cannot be."""
+    with recorded(path.parent) as recorder, recollect.open(path) as memory:
+        memory.remember("a lighthouse", id="a")
+        fault = failing(recorder, "open", errno.EACCES, persists=True)
+        with pytest.raises(StoreIOError, match=r"Permission denied.*nothing was changed"):
+            memory.count()
+        memory.remember("a harbour", id="b")
+        fault.over = True
+        assert memory.count() == 2
+
+
+@pytest.mark.promise("fault.log")
+def test_a_store_whose_log_cannot_be_set_up_is_not_opened(path: Path) -> None:
+    """SQLite would go on without, and a power cut could undo what it acknowledged."""
+    with recorded(path.parent) as recorder:
+        failing(recorder, "remove", errno.EACCES, persists=True, within="-journal")
+        with pytest.raises(StoreIOError, match="cannot"):
+            recollect.open(path)
+        recorder.before = None
+        with recollect.open(path) as memory:
+            memory.remember("a lighthouse")
+            assert memory.check() == []
+
+
+# The file
+
+
+def deleted(path: Path) -> None:
+    path.unlink()
+
+
+def moved(path: Path) -> None:
+    path.rename(path.with_suffix(".moved"))
+
+
+def replaced(path: Path) -> None:
+    """By another store, as a person does who puts a copy back."""
+    other = path.with_suffix(".other")
+    with recollect.open(other) as memory:
+        memory.remember("another harbour", id="other")
+    other.replace(path)
+
+
+def emptied(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def log_deleted(path: Path) -> None:
+    path.with_name(f"{path.name}-wal").unlink()
+
+
+def folder_gone(path: Path) -> None:
+    shutil.rmtree(path.parent)
+
+
+GONE: list[Callable[[Path], None]] = [deleted, moved, replaced, emptied, log_deleted, folder_gone]
+
+
+@pytest.mark.promise("fault.replaced")
+@pytest.mark.parametrize("hurt", GONE, ids=lambda hurt: hurt.__name__)
+def test_a_write_to_a_file_that_is_gone_is_never_acknowledged(tmp_path: Path, hurt: Callable[[Path], None]) -> None:
+    path = tmp_path / "folder" / "a.db"
+    path.parent.mkdir()
+    memory = recollect.open(path)
+    memory.remember("a lighthouse", id="a")
+    hurt(path)
+    for _ in range(2):
+        with pytest.raises(StoreReplacedError, match="deleted, moved or replaced while it was open"):
+            memory.remember("a harbour", id="b")
+    memory.close()
+    if hurt is folder_gone:
+        assert not path.parent.exists()
+        return
+    with recollect.open(path) as again:
+        assert {record.id for record in again.find()} == {
+            "replaced": {"other"},
+            "log_deleted": {"a"},
+        }.get(hurt.__name__, set())
+        assert again.check() == []
+
+
+@pytest.mark.promise("fault.replaced")
+@pytest.mark.parametrize("hurt", [deleted, log_deleted], ids=lambda hurt: hurt.__name__)
+def test_a_file_that_goes_while_a_batch_is_written_is_noticed_before_the_batch_is_acknowledged(
+    path: Path, hurt: Callable[[Path], None]
+) -> None:
+    with recollect.open(path) as memory:
+        memory.remember("a lighthouse")
+        with pytest.raises(StoreReplacedError, match="in the file that was open"), memory.batch() as batch:
+            batch.remember("a harbour")
+            hurt(path)
+
+
+@pytest.mark.promise("fault.replaced_read")
+@pytest.mark.parametrize("hurt", [deleted, moved, replaced, emptied], ids=lambda hurt: hurt.__name__)
+def test_a_file_that_is_gone_is_not_read_as_if_it_were_there(
+    path: Path, hurt: Callable[[Path], None], memory: Memory
+) -> None:
+    assert memory.recall("lighthouse")
+    hurt(path)
+    for read in (memory.count, lambda: memory.recall("lighthouse"), lambda: memory.get("a"), memory.check):
+        with pytest.raises(StoreReplacedError):
+            read()
+
+
+@pytest.mark.promise("fault.replaced_close")
+def test_closing_a_memory_whose_file_was_replaced_leaves_the_new_file_and_its_log_alone(path: Path) -> None:
+    former = recollect.open(path)
+    former.remember("a lighthouse")
+    for suffix in ("", "-wal", "-shm"):
+        Path(f"{path}{suffix}").rename(path.parent / f"moved.db{suffix}")
+    current = recollect.open(path)
+    current.remember("a harbour", id="b")
+    with pytest.raises(StoreReplacedError):
+        former.count()
+    former.close()
+    assert os.path.getsize(f"{path}-wal")
+    assert crashed(path) == ["b"]
+    current.remember("a boat", id="c")
+    current.close()
+    with recollect.open(path.parent / "moved.db") as moved:
+        assert [record.content for record in moved.find()] == ["a lighthouse"]
+
+
+def test_a_file_that_is_moved_away_and_back_is_what_it_was(path: Path) -> None:
+    memory = recollect.open(path)
+    memory.remember("a lighthouse", id="a")
+    path.rename(path.with_suffix(".moved"))
+    with pytest.raises(StoreReplacedError):
+        memory.remember("a harbour")
+    path.with_suffix(".moved").rename(path)
+    with pytest.raises(StoreReplacedError):  # another may have written there meanwhile: opening it again looks
+        memory.count()
+    memory.close()
+    with recollect.open(path) as again:
+        assert [record.id for record in again.find()] == ["a"]
+        assert again.check() == []
+
+
+def test_a_file_that_is_reached_by_a_link_is_noticed_like_any_other(path: Path) -> None:
+    link = path.with_name("link.db")
+    recollect.open(path).close()
+    link.symlink_to(path)
+    with recollect.open(link) as memory:
+        memory.remember("a lighthouse")
+        memory.remember("a harbour")
+        assert memory.count() == 2
+        path.unlink()
+        with pytest.raises(StoreReplacedError):
+            memory.remember("a boat")
+
+
+# The clock
+
+
+@pytest.mark.promise("fault.clock")
+def test_a_clock_that_goes_backwards_leaves_the_log_in_order_and_brings_nothing_back() -> None:
+    now = datetime(2026, 5, 1, tzinfo=UTC)
+    memory = recollect.open(":memory:", clock=lambda: now)
+    memory.remember("swept", id="swept", expires=now + timedelta(hours=1))
+    memory.remember("due", id="due", expires=now + timedelta(hours=3))
+    now += timedelta(hours=2)
+    memory.remember("sweeps", id="sweeps")
+    now -= timedelta(days=1)
+    memory.remember("from the past", id="past")
+    times = [commit.micros for commit in memory.changes()]
+    assert times == sorted(set(times))
+    assert times[-1] == times[-2] + 1, "a microsecond after the one before"
+    # What was swept stays so; the other is not due by this clock, and is by the next.
+    assert {record.id for record in memory.find()} == {"due", "sweeps", "past"}
+    now += timedelta(days=2)
+    assert {record.id for record in memory.find()} == {"sweeps", "past"}
+    assert {hit.record.id for hit in memory.recall("swept due sweeps past")} == {"sweeps", "past"}
+    assert memory.check() == []
+
+
+# The memory of the process
+
+
+@pytest.mark.promise("fault.memory")
+@pytest.mark.parametrize("fails_at", [1, 3, 5])
+def test_a_memory_error_while_an_index_is_made_leaves_none_half_made(
+    path: Path, memory: Memory, fails_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember_all([{"content": f"boat {number} of the harbour", "id": f"{number}"} for number in range(5)])
+    made, count = encoding.document_of, 0
+
+    def fail(*arguments: object, **named: object) -> object:
+        nonlocal count
+        count += 1
+        if count == fails_at:
+            raise MemoryError
+        return made(*arguments, **named)  # type: ignore[arg-type]
+
+    for step in ("made", "caught up"):
+        count = 0
+        with monkeypatch.context() as patch:
+            patch.setattr(indexing, "document_of", fail)
+            with pytest.raises(NoMemoryError, match=r"while its index was made\); nothing was changed"):
+                memory.recall("boat")
+        with recollect.open(path) as anew:
+            assert told(memory) == told(anew)
+        memory.remember_all([{"content": f"boat {number}, {step}", "id": f"{step} {number}"} for number in range(5)])
+    assert memory.check() == []
+
+
+def told(memory: Memory) -> list[tuple[str, float]]:
+    return [(hit.record.id, hit.score) for hit in memory.recall("which boat of the harbour?", 20)]
+
+
+def test_where_sqlite_has_no_memory_the_error_says_so() -> None:
+    error = ours("a.db", apsw.NoMemError("out of memory"))
+    assert isinstance(error, NoMemoryError)
+    assert isinstance(error, MemoryError)
+    assert "nothing was changed" in str(error)
+
+
+# Forks
+
+FORKS = """
+import os, sys, gc, recollect
+from recollect.errors import ForkedError
+memory = recollect.open(sys.argv[1])
+memory.remember("before", id="before")
+memory.recall("before"); memory.grep("before")
+child = os.fork()
+if child == 0:
+    try:
+        memory.remember("child")
+    except ForkedError:
+        pass
+    else:
+        os._exit(3)
+    if sys.argv[2] == "close":
+        memory.close()
+    if sys.argv[2] == "drop":
+        del memory
+        gc.collect()
+    sys.exit(0)  # all that an interpreter does at its end
+_, status = os.waitpid(child, 0)
+assert os.waitstatus_to_exitcode(status) == 0, status
+assert os.path.getsize(sys.argv[1] + "-wal")
+memory.remember("after", id="after")
+assert memory.count() == 2
+os._exit(0)  # what is acknowledged must be there without an orderly end
+"""
+
+
+@pytest.mark.promise("fault.fork")
+@pytest.mark.parametrize("end", ["exit", "close", "drop"])
+def test_the_end_of_a_fork_leaves_its_parent_and_the_file_unharmed(path: Path, end: str) -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS, str(path), end], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    with recollect.open(path) as memory:
+        assert {record.id for record in memory.find()} == {"before", "after"}
+        assert memory.check() == []
+
+
+@pytest.mark.promise("fault.fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_call(path: Path) -> None:
+    """A thread of the parent holds the locks, and is not there in the fork to give them up."""
+    store = SqliteStore(path)
+    memory = memory_on(store)
+    memory.remember("parent", id="parent")
+    held, over = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with store._readers_done, memory._engine.keeper._turn, store.write():
+            held.set()
+            over.wait()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for call in (memory.count, lambda: memory.recall("parent"), lambda: memory.remember("child")):
+            try:
+                call()
+            except ForkedError:
+                refused += 1
+        memory.close()
+        os._exit(0 if refused == 3 else 1)
+    _, status = os.waitpid(child, 0)
+    over.set()
+    thread.join()
+    assert os.waitstatus_to_exitcode(status) == 0
+    assert [record.id for record in memory.find()] == ["parent"]
+    memory.close()
+
+
+# The harness
+
+
+def test_the_harness_puts_everything_back(tmp_path: Path) -> None:
+    default, hook = apsw.vfs_names()[0], sys.excepthook
+    with recorded(tmp_path / "elsewhere"), recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("not recorded")
+    assert (apsw.vfs_names()[0], sys.excepthook) == (default, hook)
+    gc.collect()
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert memory.count() == 1
+
+
+def test_the_harness_takes_no_error_for_good_that_blames_the_bytes_or_says_nothing(tmp_path: Path) -> None:
+    for error in (DamagedStoreError("a.db", "disk I/O error"), StoreError("a.db", "disk I/O error")):
+        run = io_faults.Run(Script(0, 1), tmp_path, Fault("", 0, 0, persists=False))
+        run._judge(error)
+        assert run.problem

@@ -1,0 +1,340 @@
+"""What a power cut leaves, and that the harness which says so would see it if it were otherwise."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import apsw
+import pytest
+
+from recollect.engine import indexing
+from recollect.errors import RecollectError
+from recollect.stores import files, sqlite
+from recollect.stores.fulltext import FullText
+from recollect.stores.sqlite import SqliteStore
+from recollect.stores.turns import Turn
+from recollect.stores.vectors import VectorStore
+from recollect.testing import power
+from recollect.testing.disk import FOLDER, MODES, SECTOR, Disk, Event
+from recollect.testing.power import Recording
+from recollect.testing.recording import recorded
+from recollect.testing.script import Script, Step
+from recollect.testing.trials import fast_folder
+
+SEED = 1
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    with fast_folder(tmp_path) as fast:
+        yield fast
+
+
+@pytest.fixture
+def run(folder: Path) -> Path:
+    """Where a run is recorded, beside which its cuts are made."""
+    path = folder / "run"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(scope="module")
+def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
+    with fast_folder(tmp_path_factory.mktemp("full")) as fast:
+        yield power.record(SEED, fast)
+
+
+def problems(recording: Recording, folder: Path, count: int = 40, *, full: bool = True, **options: object) -> list[str]:
+    cuts = power.cuts(recording, random.Random(SEED), folder, count, full=full, **options)  # type: ignore[arg-type]
+    return [problem for _, problem in cuts if problem]
+
+
+# What is promised
+
+
+@pytest.mark.promise("power.acknowledged")
+@pytest.mark.parametrize("seed", range(2))
+def test_a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half(folder: Path, seed: int) -> None:
+    done = list(power.trials(seed, folder))
+    assert [trial for trial in done if trial.problem] == []
+    assert {trial.where for trial in done} > {f"full: {mode}" for mode in MODES}
+
+
+@pytest.mark.promise("power.creation")
+@pytest.mark.parametrize("durability", ["full", "normal"])
+def test_a_power_cut_while_a_file_is_made_leaves_none_or_one_that_can_be_used(
+    folder: Path, run: Path, durability: str
+) -> None:
+    """Cut after every single event, in every way, until the first commit is acknowledged."""
+    recording = power.record(SEED, run, durability)
+    told = next(place for place, event in enumerate(recording.events) if event.kind == "acknowledge" and event.at)
+    disk, seen, wrong = Disk(), set(), []
+    for place, event in enumerate(recording.events[: told + 2]):
+        for mode in MODES:
+            cut = disk.cut(random.Random(place), mode)
+            acknowledged = disk.acknowledged if durability == "full" else 0
+            if (key := (acknowledged, *cut.items())) not in seen:
+                seen.add(key)
+                with power.left_by(cut, folder) as path, power.quiet():
+                    wrong.append(power.problem_in(path, recording.roots, acknowledged))
+        disk.take(event)
+    assert disk.acknowledged
+    assert set(wrong) == {""}
+
+
+@pytest.mark.promise("power.normal")
+def test_the_faster_mode_may_lose_the_newest_commits_and_nothing_else(folder: Path, run: Path) -> None:
+    recording = power.record(SEED, run, "normal")
+    assert recording.problem == ""
+    # Whatever is there is the log's beginning, sound and whole ...
+    assert problems(recording, folder, 60, full=False) == []
+    # ... and by the measure of "full" some of what was acknowledged is not there, each time the newest.
+    lost = problems(recording, folder, 60, modes=("lost",))
+    assert lost
+    assert all("were acknowledged" in problem for problem in lost)
+
+
+@pytest.mark.promise("power.index")
+def test_an_index_file_that_a_power_cut_tore_is_noticed_and_made_anew(
+    full: Recording, folder: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is there, and of its contents what the disk had got to."""
+    segments = [
+        (place, event)
+        for place, event in enumerate(full.events)
+        if event.kind == "name" and any(path.endswith(".seg") and number for path, number in event.names)
+    ]
+    assert segments
+    place, named = segments[-1]
+    disk = Disk()
+    for event in full.events[: place + 1]:
+        disk.take(event)
+    left = disk.cut(random.Random(0), "kept")
+    torn = next(path for path, _ in named.names if path.endswith(".seg"))
+    whole = left[torn]
+    assert whole is not None
+    monkeypatch.setattr(logging.getLogger("recollect"), "level", logging.WARNING)
+    for keep in (0, SECTOR, len(whole) // 2 // SECTOR * SECTOR, len(whole) - 1):
+        caplog.clear()
+        zeroed = whole[:keep] + bytes(len(whole) - keep)
+        for contents in (zeroed, whole[:keep]):
+            with power.left_by({**left, torn: contents}, folder) as path:
+                assert power.problem_in(path, full.roots, disk.acknowledged) == ""
+        assert "made anew" in caplog.text
+
+
+@pytest.mark.promise("power.folder")
+def test_the_folders_that_opening_makes_are_durable_before_anything_is_in_them(folder: Path) -> None:
+    with recorded(folder) as recorder:
+        files.make_folder(str(folder / "a"), lasting=True)
+        files.make_folder(str(folder / "b"))
+    disk = Disk()
+    for event in recorder.events:
+        disk.take(event)
+    assert disk.cut(random.Random(0), "lost") == {"a": None}
+
+
+# What was found by it
+
+
+@pytest.mark.promise("power.grep")
+def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took(
+    folder: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It grows a little and is closed, over and over, so that old and new pages of one file can be mixed."""
+
+    def step(_rng: random.Random, number: int) -> Step:
+        match number % 3:
+            case 0:
+                return Step("remember", lambda memory: memory.remember(f"fact {number} of the harbour"))
+            case 1:
+                return Step("grep", lambda memory: memory.grep("fact"))
+        return Step("reopen", reopens=True)
+
+    monkeypatch.setattr("recollect.testing.script._step", step)
+    recording = power.record(SEED, run)
+    for part in range(4):
+        cuts = power.cuts(recording, random.Random(part), folder, 30)
+        assert [problem for _, problem in cuts if problem] == []
+    # Without its syncs, the same run is seen to fail.
+    texts = {number for event in recording.events for path, number in event.names if "text.db" in path and number}
+    syncs = [place for place in recording.syncs() if recording.events[place].file in texts]
+    blind = recording.without(*syncs)
+    found = [
+        problem for part in range(8) for _, problem in power.cuts(blind, random.Random(part), folder, 30) if problem
+    ]
+    assert any("recall or grep" in problem for problem in found)
+
+
+def test_the_files_beside_the_store_are_synced_at_their_checkpoints(folder: Path) -> None:
+    text = FullText(str(folder), "uuid")._opened(str(folder))
+    vectors = VectorStore(str(folder), "uuid")._opened(str(folder / "vectors.db"))
+    normal = 1
+    assert (text.pragma("synchronous"), vectors.pragma("synchronous")) == (normal, normal)
+    text.close()
+    vectors.close()
+
+
+# That the harness would see it
+
+
+def test_with_syncing_switched_off_it_finds_losses(full: Recording, folder: Path) -> None:
+    assert problems(full, folder) == []
+    found = problems(full.without(*full.syncs()), folder)
+    assert any("were acknowledged" in problem or "is gone" in problem for problem in found)
+
+
+def test_a_store_that_does_not_sync_is_caught(folder: Path, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sqlite.DURABILITY, "full", "OFF")
+    assert problems(power.record(SEED, run), folder)
+
+
+def test_the_faster_mode_passed_off_as_the_other_is_caught(
+    folder: Path, run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sqlite.DURABILITY, "full", "NORMAL")
+    assert problems(power.record(SEED, run), folder)
+
+
+@pytest.mark.parametrize("what", ["a commit's", "a checkpoint's"])
+def test_a_single_sync_that_is_dropped_is_caught(full: Recording, folder: Path, what: str) -> None:
+    """Each of a few of them, by itself, cut where it matters: before the next sync of any file."""
+    database = next(number for event in full.events for path, number in event.names if path == power.NAME)
+    ends = [place for place in full.syncs() if full.events[place].kind == "sync"]
+    caught = Counter[bool]()
+    for this, following in pairwise(ends):
+        of_database = full.events[this].file == database
+        told = any(event.kind == "acknowledge" for event in full.events[this:following])
+        if of_database if what == "a checkpoint's" else (told and not of_database):
+            end = following if what == "a commit's" else len(full.events)
+            dropped = Recording(full.without(this).events[:end], full.roots)
+            caught[_is_caught(dropped, this, folder)] += 1
+    # Some of them do not matter: what they made durable had been carried over, or was written by nobody.
+    assert caught[True] >= 3, caught
+
+
+def _is_caught(recording: Recording, since: int, folder: Path) -> bool:
+    rng = random.Random(since)
+    last = len(recording.events)
+    for moment in sorted({last, *(rng.randrange(since, last) for _ in range(6))}):
+        disk = Disk()
+        for event in recording.events[:moment]:
+            disk.take(event)
+        for mode in ("lost", "reordered"):
+            with power.left_by(disk.cut(rng, mode), folder) as path, power.quiet():
+                if power.problem_in(path, recording.roots, disk.acknowledged):
+                    return True
+    return False
+
+
+def test_a_savepoint_that_is_dropped_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that fails inside a shared transaction leaves there what it had written."""
+    run = SqliteStore._run
+    monkeypatch.setattr(SqliteStore, "_run", lambda self, sql: None if sql.endswith(" part") else run(self, sql))
+    assert _wrong(folder)
+
+
+def test_a_commit_in_place_of_a_rollback_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    undo: Callable[..., None] = SqliteStore._undo
+
+    def commit(self: SqliteStore, turn: Turn, error: BaseException) -> None:
+        if turn.held and turn.shared is not None and self._writer.in_transaction and not turn.inside:
+            self._writer.execute("COMMIT")
+        undo(self, turn, error)
+
+    monkeypatch.setattr(SqliteStore, "_undo", commit)
+    assert _wrong(folder)
+
+
+def _wrong(folder: Path) -> bool:
+    """Whether one of a few runs is seen to go wrong."""
+    for seed in range(4):
+        place = folder / str(seed)
+        place.mkdir()
+        try:
+            if power.record(seed, place).problem:
+                return True
+        except RecollectError:
+            return True
+    return False
+
+
+def test_a_batch_that_is_there_in_part_is_caught(full: Recording, folder: Path) -> None:
+    disk = Disk()
+    for event in full.events:
+        disk.take(event)
+    with power.left_by(disk.cut(random.Random(0), "kept"), folder) as path:
+        connection = apsw.Connection(str(path))
+        connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
+        connection.close()
+        assert "Merkle" in power.problem_in(path, full.roots, 0)
+
+
+# The disk itself
+
+
+def test_a_disk_keeps_what_was_synced_and_of_the_rest_what_it_had_got_to() -> None:
+    disk = Disk()
+    events = [
+        Event("name", names=(("folder", FOLDER),)),
+        Event("name", names=(("folder/a", 1),)),
+        Event("write", 1, 0, b"x" * 1000),
+        Event("sync", 1, 3),
+        Event("sync_folder", at=4),
+        Event("sync_folder", at=5, path="folder"),
+        Event("write", 1, 500, b"y" * 1000),
+    ]
+    for event in events:
+        disk.take(event)
+    old, new = b"x" * 1000, b"x" * 500 + b"y" * 1000
+    assert disk.cut(random.Random(0), "lost") == {"folder": None, "folder/a": old}
+    assert disk.cut(random.Random(0), "kept") == {"folder": None, "folder/a": new}
+    torn = {disk.cut(random.Random(seed), "torn")["folder/a"] for seed in range(100)}
+    assert {old, new} < torn
+    for each in torn:
+        assert each is not None
+        for begin in (500, 512, 1024):  # each sector is the old one or the new one
+            end = min(1500, begin - begin % SECTOR + SECTOR)
+            assert each[begin:end].rstrip(b"\0") in (old[begin:end], new[begin:end], b"")
+
+
+def test_a_sync_covers_what_was_written_before_it_began() -> None:
+    disk = Disk()
+    for event in (
+        Event("name", names=(("a", 1),)),
+        Event("sync_folder", at=1),
+        Event("write", 1, 0, b"before"),
+        Event("write", 1, 6, b" while"),
+        Event("sync", 1, 3),
+    ):
+        disk.take(event)
+    assert disk.cut(random.Random(0), "lost") == {"a": b"before"}
+
+
+def test_a_file_without_a_durable_name_is_lost_and_a_renamed_one_has_one_name() -> None:
+    disk = Disk()
+    disk.take(Event("name", names=(("draft", 1),)))
+    disk.take(Event("write", 1, 0, b"new"))
+    disk.take(Event("sync", 1, 2))
+    assert disk.cut(random.Random(0), "lost") == {}
+    disk.take(Event("sync_folder", at=3))
+    disk.take(Event("name", names=(("kept", 1), ("draft", None))))
+    assert {tuple(disk.cut(random.Random(seed), "reordered")) for seed in range(20)} == {("draft",), ("kept",)}
+
+
+def test_the_same_seed_has_the_same_steps_and_roots() -> None:
+    assert Script(5).roots() == Script(5).roots() != Script(6).roots()
+
+
+def test_a_run_makes_and_keeps_indexes_and_begins_its_log_anew(full: Recording) -> None:
+    """What is to be cut must be there."""
+    names = [path for event in full.events for path, number in event.names if number]
+    assert any(path.endswith(".seg") for path in names)
+    assert any(path.endswith("text.db") for path in names)
+    assert names.count(f"{power.NAME}-wal") > 1
+    assert indexing.KEPT_FROM == 1000, "the harness puts back what it made small"
