@@ -280,7 +280,7 @@ class SqliteStore:
         # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
         if turn.shared is None:
             turn.shared = Shared()
-            self._place.check_file()
+            self._place.check()
             self._run("BEGIN IMMEDIATE")
         else:
             turn.inside = True

@@ -1,8 +1,9 @@
 """Whether an open store's file is still the one at its path.
 
 A file can be deleted, moved or replaced while it is open. SQLite does not notice, and what is written then goes into a
-file that nobody finds again. So the file is looked at by its number before a transaction, and with its log before that
-is acknowledged; also before each read, since a new connection would be to another file than the old. A look costs 2 us.
+file that nobody finds again. So the file and its log are looked at by their numbers before a transaction, and again
+before it is acknowledged; the file before each read, too, since a new connection would be to another file than the old.
+A look costs 2 us.
 """
 
 from __future__ import annotations
