@@ -40,12 +40,16 @@ class Part(NamedTuple):
     alone: bool = False
 
 
+#: So many failures of a part are named; the rest are counted.
+NAMED = 20
 PARTS: dict[str, Part] = {
-    "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
     "kill": Part("recollect.testing.kills", short=8, long=180),
     "power": Part("recollect.testing.power", short=5, long=60),
     "faults": Part("recollect.testing.io_faults", short=6, long=100),
     "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
+    "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
+    "input": Part("recollect.testing.fuzzing", short=40, long=600),
+    "coverage": Part("recollect.testing.coverage", short=0, long=16),
 }
 
 
@@ -104,11 +108,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             seeds = [int(each) for each in chosen.seeds.split(",")]
         else:
             seeds = seeds_of(seed, name, part.short if chosen.short else part.long)
+        if not seeds:
+            continue
         begun, wheres, wrong = time.monotonic(), Counter[str](), 0
         for trial in run_part(name, seeds):
             wheres[trial.where] += 1
             if trial.problem:
                 wrong += 1
+            if trial.problem and wrong <= NAMED:
                 print(f"FAILED {name} {trial.where}: {trial.problem}")
                 print(f"       again: python -m recollect.testing.torture --part {name} --seeds {trial.seed}")
         count = sum(wheres.values())
