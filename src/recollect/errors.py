@@ -430,6 +430,6 @@ class CommitInDoubtError(StoreIOError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} may or may not hold what was written last{self._detail}: close it, open it again, and "
-            "read before you write that again"
+            f"a commit to {self.args[0]} did not end well{self._detail}; it may or may not be held: close the memory, "
+            "open it again, and read before you write that again"
         )
