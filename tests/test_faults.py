@@ -100,7 +100,7 @@ def test_a_commit_that_can_neither_be_synced_nor_taken_back_is_said_to_be_in_dou
     with recorded(path.parent) as recorder, recollect.open(path) as memory:
         memory.remember("a lighthouse", id="a")
         fault = failing(recorder, "sync", errno.EIO, persists=True)
-        with pytest.raises(CommitInDoubtError, match="may or may not hold what was written last"):
+        with pytest.raises(CommitInDoubtError, match="it may or may not be held"):
             memory.remember("a harbour", id="b")
         assert [record.id for record in memory.find()] == ["a"]
         fault.over = True

@@ -424,12 +424,12 @@ class StoreIOError(StoreError):
 
 
 class CommitInDoubtError(StoreIOError):
-    """A commit was written, but not made durable, and could not be taken back either."""
+    """A commit was under way, and whether it is held is not sure: it was not made durable, or nobody could look."""
 
     code = "commit_in_doubt"
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} may or may not hold what was written last{self._detail}: it is not held now, but may be "
-            "after this process or the power fails; close it, open it again and read before you write it again"
+            f"a commit to {self.args[0]} did not end well{self._detail}; it may or may not be held: close the memory, "
+            "open it again, and read before you write that again"
         )

@@ -346,7 +346,7 @@ class SqliteStore:
                     return
                 self._commit(shared)
             else:  # what ended it was interrupted before it could tell
-                shared.end(StoreIOError(self.path, "interrupted at the commit; whether it is held, reading tells"))
+                shared.end(CommitInDoubtError(self.path, "interrupted at the commit"))
         self._turns.release(turn)
 
     def _commit(self, shared: Shared) -> None:
@@ -356,7 +356,7 @@ class SqliteStore:
         except SQLITE_ERRORS as raised:
             error = ours(self.path, raised)
             if isinstance(raised, apsw.IOError) and not self._taken_back():
-                error = CommitInDoubtError(self.path, str(raised))
+                error = CommitInDoubtError(self.path, f"{raised}; it is not held now, but may be after a crash")
             error.__cause__ = raised
         else:
             try:
