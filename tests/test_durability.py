@@ -23,6 +23,7 @@ from recollect.errors import (
     StoreFullError,
 )
 from recollect.stores.base import Store
+from recollect.stores.checksums import connect
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore, TickingClock, memory_on
@@ -48,7 +49,7 @@ def test_the_kill_test_notices_a_lost_commit_and_a_half_done_one(tmp_path: Path)
     memory.close()
     assert problem_in(path, expected, 10) == ""
     assert "acknowledged" in problem_in(path, expected, 20)
-    connection = apsw.Connection(str(path))
+    connection = connect(str(path))
     connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
     connection.close()
     assert "Merkle" in problem_in(path, expected, 10)
@@ -169,8 +170,8 @@ def test_a_file_that_is_put_back_from_a_copy_is_read_as_it_is_now(tmp_path: Path
     path = tmp_path / "restored.db"
     with recollect.open(path) as memory:
         memory.remember("a lighthouse", id="a")
-        copy = apsw.Connection(str(tmp_path / "copy.db"))
-        here = apsw.Connection(str(path))
+        copy = connect(str(tmp_path / "copy.db"))
+        here = connect(str(path))
         with copy.backup("main", here, "main") as backup:
             backup.step()
         memory.remember("a harbour", id="b")

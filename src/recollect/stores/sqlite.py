@@ -27,6 +27,7 @@ from recollect.errors import (
     InvalidArgumentError,
     NewerFormatError,
     NotAStoreError,
+    OlderFormatError,
     ReadOnlyStoreError,
     RecollectError,
     StoreBusyError,
@@ -36,7 +37,8 @@ from recollect.errors import (
 )
 from recollect.indexes.merkle import PUBLIC_KEY, version_hash
 from recollect.records.record import Record
-from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
+from recollect.stores import checksums, schema
+from recollect.stores.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_file import admit, must_not_write, stands_still
@@ -46,6 +48,9 @@ from recollect.stores.sqlite_view import SqliteView
 
 #: So many readers' connections are kept for the next.
 _IDLE = 8
+#: A payload of fewer bytes lies in one page, beside what says how long it is. A longer one goes on in pages of nothing
+#: but its bytes, of which a page of zeros has a right checksum.
+_WHOLE_IN_PAGE = 3900
 #: What the modes promise after a power cut (`PRAGMA synchronous`).
 DURABILITY = {
     "full": "FULL",  # every acknowledged commit
@@ -109,7 +114,7 @@ class SqliteStore:
             # SQLite would make files beside it, which it cannot here and need not.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = apsw.Connection(name, flags=flags)
+            connection = checksums.connect(name, flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             # One plan for a statement whatever is bound to it; else SQLite parses it anew for each value.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -125,23 +130,41 @@ class SqliteStore:
         with translated(self.path):
             if not self._write_refused:
                 if new:
+                    checksums.begin(self._writer)
                     # In the header before anything else, so that the file is known as ours from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute("PRAGMA journal_mode = WAL")
                 self._checkpointer.attach(self._writer)
             self._make_tables()
             meta = dict(self._writer.execute("SELECT name, value FROM meta"))
+            self.has_checksums = checksums.kept(self._writer)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
             self._uuid, key_check = str(meta["uuid"]), bytes(meta["key_check"])
+            self.format, features = int(meta["format"]), str(meta["features"]).split(",")
         except (KeyError, TypeError, ValueError):
             raise DamagedStoreError(self.path, "its meta table lacks what every store has") from None
-        if least_reader > FORMAT:
-            raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {FORMAT}")
-        if least_writer > FORMAT and not self._write_refused:
-            self._write_refused = f"it needs format {least_writer} to be written, this release has {FORMAT}"
+        if least_reader > schema.FORMAT:
+            raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {schema.FORMAT}")
+        if self.format < schema.READS_FROM:
+            raise OlderFormatError(self.path, f"it has format {self.format}")
+        if PAGE_CHECKSUMS in features and not self.has_checksums:
+            raise DamagedStoreError(self.path, "its header denies the checksums that its pages have")
         if key_check != _key_check(self.key):
             raise WrongKeyError(self.path)
+        if not self._write_refused:
+            self._write_refused = self._why_not_write(least_writer)
+        self._trusted = _WHOLE_IN_PAGE if self.has_checksums and checksums.available() else 0
+
+    def _why_not_write(self, least_writer: int) -> str:
+        """Why this release must not write to the file; "" where it may."""
+        if least_writer > schema.FORMAT:
+            return f"it needs format {least_writer} to be written, this release has {schema.FORMAT}"
+        if self.format < schema.WRITES_FROM:
+            return f"it has format {self.format}, which this release only reads: run `recollect migrate`"
+        if self.has_checksums and not checksums.available():
+            return "its pages have checksums, which the SQLite at hand cannot keep: pip install --force-reinstall apsw"
+        return ""
 
     def _make_tables(self) -> None:
         """The tables, in one transaction, where the file has none yet: it is new, or a process died making it."""
@@ -154,13 +177,13 @@ class SqliteStore:
         try:
             if not self._writer.execute(has_tables).fetchone():
                 self._writer.execute(TABLES)
-                self._writer.execute(f"PRAGMA user_version = {FORMAT}")
+                self._writer.execute(f"PRAGMA user_version = {schema.FORMAT}")
                 facts = {
                     "uuid": str(uuid.uuid4()),
-                    "format": FORMAT,
-                    "least_reader": FORMAT,
-                    "least_writer": FORMAT,
-                    "features": "",
+                    "format": schema.FORMAT,
+                    "least_reader": schema.LEAST_READER,
+                    "least_writer": schema.FORMAT,
+                    "features": PAGE_CHECKSUMS if checksums.kept(self._writer) else "",
                     "key_check": _key_check(self.key),
                 }
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
@@ -204,10 +227,11 @@ class SqliteStore:
             with translated(self.path):
                 connection.execute("BEGIN")
             try:
-                yield SqliteView(connection, self.path)
+                yield SqliteView(connection, self.path, self.key, self._trusted)
             finally:
-                with translated(self.path):
-                    connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+                if connection.in_transaction:  # an error in reading ends it
+                    with translated(self.path):
+                        connection.execute("ROLLBACK")  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         return self._writing(shares=False)
@@ -234,7 +258,7 @@ class SqliteStore:
             self._owner = threading.get_ident()
             self._check_usable()
             shared = self._entered(turn)
-            transaction = SqliteTransaction(self._writer, self.path)
+            transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted)
             yield transaction
             transaction.finish()
             self._left(turn)
@@ -345,7 +369,8 @@ class SqliteStore:
             "store": "sqlite",
             "path": self.path,
             "uuid": self._uuid,
-            "format": FORMAT,
+            "format": self.format,
+            "checksums": self.has_checksums,
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "read_only": bool(self._write_refused),

@@ -17,7 +17,7 @@ import apsw
 
 from recollect.errors import StoreIOError
 from recollect.filters.tree import Filter
-from recollect.indexes.merkle import Root
+from recollect.indexes.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Commit, Head, Line, Stored, check_seq
@@ -51,8 +51,8 @@ class _Put(NamedTuple):
 
 
 class SqliteTransaction(SqliteView):
-    def __init__(self, connection: apsw.Connection, path: str) -> None:
-        super().__init__(connection, path)
+    def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
+        super().__init__(connection, path, key, trusted)
         self._connection = connection
         self._bytes = 0
         self._puts: dict[_Key, _Put | None] = {}  # by branch and id; None: dropped
