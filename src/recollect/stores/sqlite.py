@@ -140,7 +140,7 @@ class SqliteStore:
             self.has_checksums = checksums.kept(self._writer)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
-            self._uuid, key_check = str(meta["uuid"]), bytes(meta["key_check"])
+            self._uuid, check = str(meta["uuid"]), bytes(meta["key_check"])
             self.format, features = int(meta["format"]), str(meta["features"]).split(",")
         except (KeyError, TypeError, ValueError):
             raise DamagedStoreError(self.path, "its meta table lacks what every store has") from None
@@ -150,7 +150,7 @@ class SqliteStore:
             raise OlderFormatError(self.path, f"it has format {self.format}")
         if PAGE_CHECKSUMS in features and not self.has_checksums:
             raise DamagedStoreError(self.path, "its header denies the checksums that its pages have")
-        if key_check != _key_check(self.key):
+        if check != key_check(self.key):
             raise WrongKeyError(self.path)
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
@@ -184,7 +184,7 @@ class SqliteStore:
                     "least_reader": schema.LEAST_READER,
                     "least_writer": schema.FORMAT,
                     "features": PAGE_CHECKSUMS if checksums.kept(self._writer) else "",
-                    "key_check": _key_check(self.key),
+                    "key_check": key_check(self.key),
                 }
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
             self._writer.execute("COMMIT")
@@ -435,6 +435,6 @@ class SqliteStore:
                 self._turns.release(turn)
 
 
-def _key_check(key: bytes) -> bytes:
+def key_check(key: bytes) -> bytes:
     """Eight bytes that tell a wrong key from the right one and nothing else."""
     return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]

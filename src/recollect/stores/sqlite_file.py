@@ -75,3 +75,27 @@ def admit(path: str, create: bool) -> bool:
     if application != APPLICATION_ID:
         raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
     return False
+
+
+def put_in_place(part: str, path: str) -> None:
+    """Let a file that was written beside a place be there, durably: all of it or, after a power cut, the one before.
+
+    Raises: StoreIOError.
+    """
+    with _file_errors(path):
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        sync_folder(path)
+
+
+def sync_folder(path: str) -> None:
+    """Make durable which files lie beside a path, where the system can do that. Raises: OSError."""
+    try:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
