@@ -76,7 +76,7 @@ class Pages:
                 fresh.clear()
 
     def whole(self, number: int) -> bool:
-        """Whether a page is all there and has its checksum, where pages have them. (The log has checksums of its own.)"""
+        """Whether a page is all there and has its checksum, where pages have them. (The log has its own.)"""
         if number in self._newer:
             return True
         page = self.page(number)

@@ -16,6 +16,8 @@ READS_FROM = 1
 WRITES_FROM = 1
 #: What `least_reader` says of new files: a release of format 1 could read them, but would not keep the checksums.
 LEAST_READER = 1
+#: What the table `meta` names.
+META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
 #: In `meta.features`, of a file whose pages carry checksums.
 PAGE_CHECKSUMS = "page checksums"
 

@@ -35,9 +35,9 @@ from recollect.errors import (
     StoreIOError,
     WrongKeyError,
 )
-from recollect.indexes.merkle import PUBLIC_KEY, version_hash
-from recollect.records.record import Record
+from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.stores import checksums, schema
+from recollect.stores.checking import problems_in
 from recollect.stores.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
@@ -378,31 +378,14 @@ class SqliteStore:
         }
 
     def check(self) -> list[str]:
-        """SQLite's integrity check, and that each version's bytes are what its hash says."""
-        try:
-            return self._problems()
-        except DamagedStoreError as error:
-            return [str(error)]
-
-    def _problems(self) -> list[str]:
-        with self._reader() as connection, translated(self.path):
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
-            problems = [] if found == ["ok"] else found
-            rows = connection.execute("SELECT number, hash, payload FROM versions WHERE payload IS NOT NULL")
-            for number, digest, payload in rows:
-                if not isinstance(payload, bytes) or not isinstance(digest, bytes):
-                    problems.append(f"version {number} does not have the types of its columns")
-                    continue
-                try:
-                    record_id = Record.from_bytes(payload).id
-                except ValueError as error:
-                    problems.append(f"version {number}: {error}")
-                    continue
-                if version_hash(record_id, payload, self.key) != digest:
-                    problems.append(
-                        f"version {number} of record {record_id!r} does not have the hash it is filed under"
-                    )
-        return problems
+        """SQLite's integrity check, and that all rows agree with their hashes and with each other."""
+        with self._reader() as connection:
+            connection.execute("BEGIN")
+            try:
+                return problems_in(connection, self.path, self.key)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)

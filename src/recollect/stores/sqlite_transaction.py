@@ -40,6 +40,8 @@ _LINE = (
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
 _copied = attrgetter(*COPIED)
+#: The columns of `heads` that `head_fields` fills.
+HEAD_COLUMNS = (*COPIED, "time", "importance", "expires")
 #: A branch, and an id or the name of a conversation. (A line without a branch yet has nothing.)
 _Key = tuple[int | None, str]
 
@@ -289,6 +291,13 @@ def _head_row(key: _Key, put: _Put) -> tuple[Any, ...]:
         *key,
         put.namespace,
         put.stored.version,
+        *head_fields(record),
+    )
+
+
+def head_fields(record: Record) -> tuple[Any, ...]:
+    """What a head keeps a copy of: the values of HEAD_COLUMNS."""
+    return (
         *_copied(record),
         None if record.time is None else microseconds(record.time),
         record.importance,
