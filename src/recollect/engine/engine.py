@@ -30,6 +30,7 @@ from recollect.errors import (
     InvalidOperationError,
     RecollectError,
     StoreError,
+    UnsupportedError,
 )
 from recollect.filters.tree import AllOf, Everything, Is
 from recollect.indexes.merkle import Root, root_of, version_hash
@@ -57,7 +58,7 @@ from recollect.records.codec import microseconds
 from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
 from recollect.stores.agreeing import disagreements
-from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
+from recollect.stores.base import Backup, Commit, Line, Store, Transaction, View, expired, in_order
 from recollect.stores.fulltext import FullText, Told
 from recollect.stores.segments import SegmentFiles
 from recollect.stores.vectors import VectorStore
@@ -360,6 +361,13 @@ class Engine:
     def check(self) -> list[str]:
         """What is wrong with the store: its structure, and every namespace's root against its records."""
         return self.store.check() + disagreements(self.store)
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        """Copy the store to a file. Raises: UnsupportedError where it is none."""
+        make: Callable[..., Backup] | None = getattr(self.store, "back_up", None)
+        if make is None:
+            raise UnsupportedError("a backup", f"the store {self.store.path} is not a file: export its records")
+        return make(path, verify=verify, force=force)
 
     def close(self) -> None:
         """End the listeners, wait for the calls under way, close the store."""

@@ -2,19 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from recollect.errors import StoreError
 from recollect.indexes.merkle import check, root_of
-from recollect.stores.base import Line, Store, View
-
-
-class Held(NamedTuple):
-    """What a line was found to hold: the number of its newest commit, its root, and how many records."""
-
-    seq: int
-    root: str
-    records: int
+from recollect.stores.base import Held, Line, Store, View
 
 
 def disagreements(store: Store) -> list[str]:

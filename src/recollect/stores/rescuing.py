@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from recollect.arguments import file_path, named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
 from recollect.indexes.merkle import PUBLIC_KEY, Root, Trie
 from recollect.records.codec import microseconds
@@ -51,6 +52,7 @@ class RescueReport:
         }
 
 
+@named
 def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: bytes | None = None) -> RescueReport:
     """Save every record of the file `old` whose hash still verifies, into a new store at `new`.
 
@@ -62,7 +64,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     Raises: StoreMissingError, NotAStoreError, WrongKeyError; InvalidArgumentError where `new` is there; StoreError.
     Cost: reads everything, and holds it in memory.
     """
-    source, target = os.path.abspath(os.fspath(old)), os.path.abspath(os.fspath(new))
+    source, target = file_path("old", old), file_path("new", new)
     if os.path.lexists(target):
         raise InvalidArgumentError("new", target, "is there already: give another path")
     if not os.path.exists(source):

@@ -37,6 +37,7 @@ from recollect.errors import (
 )
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.stores import checksums, schema
+from recollect.stores.base import Backup
 from recollect.stores.checking import problems_in
 from recollect.stores.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
@@ -222,6 +223,12 @@ class SqliteStore:
                 surplus.close()
 
     @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection to the file that only reads, for copying it."""
+        with self._reader() as connection:
+            yield connection
+
+    @contextmanager
     def read(self) -> Iterator[SqliteView]:
         with self._reader() as connection:
             with translated(self.path):
@@ -386,6 +393,12 @@ class SqliteStore:
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        """See `stores.backups`."""
+        from recollect.stores.backups import back_up
+
+        return back_up(self, path, verify=verify, force=force)
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)

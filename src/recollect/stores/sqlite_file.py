@@ -63,18 +63,26 @@ def admit(path: str, create: bool) -> bool:
             os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
-    with _file_errors(path), Path(path).open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if not header:
+    with _file_errors(path):
+        empty = not os.path.getsize(path)
+    if empty:
         if not create:
             raise NotAStoreError(path, "it is empty")
         return True
-    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise NotAStoreError(path, "it is not an SQLite file")
+    header = header_of(path)
     application = int.from_bytes(header[68:72], "big")
     if application != APPLICATION_ID:
         raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
     return False
+
+
+def header_of(path: str) -> bytes:
+    """The first bytes of an SQLite file. Raises: NotAStoreError for any other; StoreIOError."""
+    with _file_errors(path), Path(path).open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+        raise NotAStoreError(path, "it is not an SQLite file")
+    return header
 
 
 def put_in_place(part: str, path: str) -> None:
