@@ -19,6 +19,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import InvalidQueryError, StoreIOError
+from recollect.stores import checksums
 from recollect.stores.base import Line
 from recollect.text.words import runs
 
@@ -155,7 +156,8 @@ class FullText:
             os.makedirs(folder, mode=0o700, exist_ok=True)
             path = os.path.join(folder, "text.db")
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-        connection = apsw.Connection(path)
+        connection = checksums.connect(path)
+        checksums.begin(connection)
         connection.set_busy_timeout(10_000)
         connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF")
         with connection:

@@ -7,19 +7,21 @@ whichever of them are left. Nothing is written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import CodecError
-from recollect.indexes.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_hash, page_hash, version_hash
+from recollect.indexes.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_hash, page_hash, path_of, version_hash
 from recollect.records.record import Record
 from recollect.stores.base import CAUSES, Change, Commit, Line, Stored
 from recollect.stores.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
 from recollect.stores.sqlite_view import usual_parents, written_parents
 
 _HASH_BYTES = 32
+#: Besides the tables whose rows are known by their shape.
+_READ_TOO = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
+_UNSURE = "nothing is left that tells which version was live, if any: the newest that can be read is taken for it"
 _HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS = 17, 8, 7
 
 
@@ -46,7 +48,7 @@ class Saved(NamedTuple):
     """What can be saved of a line: what is live by id, the commits from the first on that can be told whole.
 
     root      the newest that is known; None where none is
-    versions  every version of the namespace that is whole, by its hash
+    versions  every version of the store that can be read, by its hash
     """
 
     live: dict[str, Stored]
@@ -69,11 +71,13 @@ class Salvage:
         self._namespaces: dict[int, str] = {}
         self._branches: dict[int, tuple[int, str]] = {}
         self._meta: dict[str, Value] = {}
-        self._versions: dict[int, dict[bytes, Stored]] = {}  # by namespace and hash
-        self._ids: dict[int, dict[bytes, str]] = {}  # of those
-        self._of_id: dict[int, dict[str, list[bytes]]] = {}
+        # By the hash that is computed, not by the one that stands beside, nor by namespace: those may be hurt where the
+        # payload is not. A payload that is hurt comes to a hash that nothing names.
+        self._versions: dict[bytes, Stored] = {}
+        self._ids: dict[bytes, str] = {}
+        self._of_id: dict[tuple[int, str], dict[int, bytes]] = {}  # the versions of an id, by number
         self._numbers: dict[int, tuple[int, bytes]] = {}  # of versions
-        self._hurt: set[tuple[int, bytes]] = set()  # versions that are there without having their hash
+        self._hurt: set[bytes] = set()  # hashes beside which there is something else
         self._heads: dict[tuple[int, str], int | None] = {}
         self._commits: dict[int, dict[int, tuple[object, ...]]] = {}
         self._changes: dict[int, dict[int, dict[int, Change]]] = {}
@@ -118,24 +122,27 @@ class Salvage:
         at = (namespace, digest)
         if number is not None and whole:
             self._numbers[number] = at
-        if payload is None or digest in self._versions.get(namespace, ()):
+        if payload is None or digest in self._versions:
             return
-        record_id: str | None = None
-        with suppress(CodecError):
+        try:
             record_id = Record.from_bytes(payload).id
-        if record_id is not None and version_hash(record_id, payload, self.key) == digest:
-            self._versions.setdefault(namespace, {})[digest] = Stored(digest, payload)
-            self._ids.setdefault(namespace, {})[digest] = record_id
-            self._of_id.setdefault(namespace, {}).setdefault(record_id, []).append(digest)
-            if number is not None:
-                self._numbers.setdefault(number, at)
-        elif len(digest) == _HASH_BYTES:
-            self._hurt.add(at)
+        except CodecError:
+            self._hurt.add(digest)
+            return
+        computed = version_hash(record_id, payload, self.key)
+        self._versions[computed] = Stored(computed, payload)
+        self._ids[computed] = record_id
+        if computed != digest:
+            self._hurt.add(digest)
+            return
+        self._of_id.setdefault((namespace, record_id), {})[number or 0] = digest
+        if number is not None:
+            self._numbers.setdefault(number, at)
 
     def _take_indexes(self) -> None:
         """Take from the indexes what the tables have lost: names, ids, and the numbers of versions."""
         for name, root in self.trees().items():
-            for page in self.pages.below(root):
+            for page in self.pages.below(root) if name in _READ_TOO else ():
                 if not self.pages.whole(page):
                     continue
                 for row in self.pages.rows(page):
@@ -192,74 +199,57 @@ class Salvage:
                 newest[change.id] = change.after
         live: dict[str, Stored] = {}
         lost: list[Lost] = []
-        versions, ids = self._versions.get(namespace, {}), self._ids.get(namespace, {})
         heads = {record_id: number for (of, record_id), number in self._heads.items() if of == branch}
-        for record_id in sorted(newest.keys() | heads.keys()):
-            digest = newest.get(record_id)
-            if record_id in heads:
-                pointed = self._numbers.get(heads[record_id] or 0)
+        root = self._newest_root(commits, log)
+        trie = _Leaves(root, self._nodes)
+        trie.explain(self._ids.items())
+        trie.explain((change.after, change.id) for at in log.values() for change in at.values() if change.after)
+        own = {record_id for of, record_id in self._of_id if of == namespace}
+        for record_id in sorted({*newest, *heads, *own}):
+            pointed = self._numbers.get(heads.get(record_id) or 0)
+            versions = self._of_id.get((namespace, record_id), {})
+            leaf = trie.of(record_id)
+            if leaf is not None:  # what the root covers is certain
+                known = (newest.get(record_id), pointed[1] if pointed else None, *versions.values())
+                digest = next((each for each in known if each and leaf_hash(record_id, each) == leaf), None)
+            elif trie.says_all(record_id):
+                continue
+            else:
+                digest = newest.get(record_id)
                 # A head that the log has left behind is an old row in a page that nothing leads to any more.
                 if pointed is not None and pointed[1] not in earlier.get(record_id, ()):
                     digest = pointed[1]
-                elif digest is None:
-                    lost.append(Lost(line.namespace, "record", record_id, "", self._why_unknown(namespace, record_id)))
+                elif digest is None and record_id in newest and record_id not in heads:
+                    continue  # forgotten
+                elif digest is None and versions:
+                    live[record_id] = self._versions[versions[max(versions)]]
+                    lost.append(Lost(line.namespace, "record", record_id, "", _UNSURE))
                     continue
             if digest is None:
-                continue  # forgotten
-            if ids.get(digest) == record_id:
-                live[record_id] = versions[digest]
+                lost.append(Lost(line.namespace, "record", record_id, "", "its version cannot be read"))
+            elif self._ids.get(digest) == record_id:
+                live[record_id] = self._versions[digest]
             else:
-                why = self._why_lost(namespace, record_id, digest)
-                lost.append(Lost(line.namespace, "record", record_id, digest.hex(), why))
-        root = self._newest_root(commits)
-        leaves = self._leaves(root)
-        for each, record_id in ids.items():
-            # All that named it is lost, so only the trie can tell whether it was live.
-            unnamed = record_id not in newest and record_id not in heads
-            if unnamed and leaf_hash(record_id, each) in leaves:
-                live[record_id] = versions[each]
+                why = "does not have the hash that it is under" if digest in self._hurt else "cannot be read"
+                older = [each.hex()[:16] for each in versions.values()]
+                also = f"; of its other versions {', '.join(older)} can be read" if older else ""
+                lost.append(Lost(line.namespace, "record", record_id, digest.hex(), f"its version {why}{also}"))
         last = max((*commits, *log), default=0)
         lost.extend(
             Lost(line.namespace, "commit", str(seq), "", "it cannot be read, or not all of what it changed")
             for seq in range(1, last + 1)
             if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
         )
-        return Saved(live, versions, list(self._log(branch, line)), None if root is None else root.hash, lost)
-
-    def _why_lost(self, namespace: int, record_id: str, digest: bytes) -> str:
-        hurt = (namespace, digest) in self._hurt
-        what = "its version does not have the hash that it is under" if hurt else "its version cannot be read"
-        return what + self._older(namespace, record_id)
-
-    def _why_unknown(self, namespace: int, record_id: str) -> str:
-        return "nothing is left that tells which version was live" + self._older(namespace, record_id)
-
-    def _older(self, namespace: int, record_id: str) -> str:
-        """The other versions of an id that are whole, in words."""
-        whole = [digest.hex()[:16] for digest in self._of_id.get(namespace, {}).get(record_id, ())]
-        return f"; of its other versions {', '.join(whole)} can be read" if whole else ""
+        return Saved(live, self._versions, list(self._log(branch, line)), None if root is None else root.hash, lost)
 
     @staticmethod
-    def _newest_root(commits: dict[int, tuple[object, ...]]) -> Root | None:
-        if not commits:
+    def _newest_root(commits: dict[int, tuple[object, ...]], log: Iterable[int]) -> Root | None:
+        """The root of the newest commit; None where that is lost."""
+        last = max(commits, default=0)
+        if not last or max(log, default=0) > last:
             return None
-        _, _, _, _, _, _, digest, place = commits[max(commits)]
+        _, _, _, _, _, _, digest, place = commits[last]
         return Root(digest, place) if isinstance(digest, bytes) and isinstance(place, int) else None
-
-    def _leaves(self, root: Root | None) -> set[bytes]:
-        """The leaves under a root, as far as the pages of the trie have their hashes."""
-        out: set[bytes] = set()
-        ahead: list[Root | Child] = [] if root is None or root.hash == EMPTY else [root]
-        while ahead:
-            child = ahead.pop()
-            try:
-                page = decode_page(self._nodes[child.place])
-            except (KeyError, ValueError):
-                continue
-            if page_hash(page)[0] == child.hash:
-                out.update(item.hash for item in page if isinstance(item, Leaf))
-                ahead.extend(item for item in page if isinstance(item, Child))
-        return out
 
     def _log(self, branch: int, line: Line) -> Iterator[Commit]:
         """The commits from the first on, up to the first that is not all there."""
@@ -314,6 +304,54 @@ class Salvage:
             if zeros or not self.pages.whole(number):
                 owner = owners.get(number, "sqlite_schema" if number == 1 else "a table that cannot be told")
                 yield f"page {number}, of {owner}, {'is all zeros' if zeros else 'does not have its checksum'}"
+
+
+class _Leaves:
+    """The leaves under a root, as far as the pages of the trie have their hashes.
+
+    Those hashes do not cover where a leaf says that it belongs. So a leaf counts as the one of an id where it is the
+    leaf of the id and a version that is known; any other leaves it open what is at its place.
+    """
+
+    def __init__(self, root: Root | None, nodes: dict[int, bytes]) -> None:
+        self._open: dict[bytes, str] = {}  # the ways to leaves that nothing explains
+        self._found: dict[str, bytes] = {}
+        self._broken: set[str] = {""} if root is None else set()  # the ways, in hex, to pages that are lost
+        ahead: list[tuple[str, Root | Child]] = [] if root is None or root.hash == EMPTY else [("", root)]
+        while ahead:
+            way, child = ahead.pop()
+            try:
+                page = decode_page(nodes[child.place])
+            except (KeyError, ValueError):
+                self._broken.add(way)
+                continue
+            if page_hash(page)[0] != child.hash:
+                self._broken.add(way)
+                continue
+            for slot, item in enumerate(page):
+                if isinstance(item, Leaf):
+                    self._open[item.hash] = f"{way}{slot:x}"
+                elif item is not None:
+                    ahead.append((f"{way}{slot:x}", item))
+
+    def explain(self, versions: Iterable[tuple[bytes, str]]) -> None:
+        """Know the leaves of these versions of these ids."""
+        for digest, record_id in versions:
+            leaf = leaf_hash(record_id, digest)
+            if self._open.pop(leaf, None) is not None:
+                self._found[record_id] = leaf
+
+    def of(self, record_id: str) -> bytes | None:
+        """The leaf of an id, where there is one that can be read."""
+        return self._found.get(record_id)
+
+    def says_all(self, record_id: str) -> bool:
+        """Whether all pages on the way to an id can be read, so that it has no leaf where none is found."""
+        if self._open:
+            self._broken.update(self._open.values())
+            self._open.clear()
+        way = path_of(record_id).hex()
+        return not any(way[:length] in self._broken for length in range(len(way)))
 
 
 def _read(path: str) -> Pages:
