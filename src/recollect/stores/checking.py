@@ -72,6 +72,11 @@ class Examination:
             self._unreadable = True
             what = part.__name__.strip("_")
             yield f"{error.args[1]}, while reading {_PARTS.get(what, 'the table ' + what)}"
+        except (TypeError, ValueError, LookupError, AttributeError):
+            # Not even the types of the columns are right: SQLite looks at them only when it writes.
+            self._unreadable = True
+            what = part.__name__.strip("_")
+            yield f"a row is none of its table's, while reading {_PARTS.get(what, 'the table ' + what)}"
 
     def _rows(self, sql: str) -> Iterator[tuple[Any, ...]]:
         yield from self._connection.execute(sql)

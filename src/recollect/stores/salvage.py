@@ -205,26 +205,27 @@ class Salvage:
         trie.explain(self._ids.items())
         trie.explain((change.after, change.id) for at in log.values() for change in at.values() if change.after)
         own = {record_id for of, record_id in self._of_id if of == namespace}
-        for record_id in sorted({*newest, *heads, *own}):
+        digest: bytes | None
+        for record_id in sorted({*newest, *heads, *own, *trie.found}):
             pointed = self._numbers.get(heads.get(record_id) or 0)
             versions = self._of_id.get((namespace, record_id), {})
             leaf = trie.of(record_id)
             if leaf is not None:  # what the root covers is certain
-                known = (newest.get(record_id), pointed[1] if pointed else None, *versions.values())
-                digest = next((each for each in known if each and leaf_hash(record_id, each) == leaf), None)
+                digest = trie.versions[leaf]
             elif trie.says_all(record_id):
                 continue
             else:
-                digest = newest.get(record_id)
                 # A head that the log has left behind is an old row in a page that nothing leads to any more.
-                if pointed is not None and pointed[1] not in earlier.get(record_id, ()):
-                    digest = pointed[1]
-                elif digest is None and record_id in newest and record_id not in heads:
+                led = pointed is not None and pointed[1] not in earlier.get(record_id, ())
+                digest = pointed[1] if pointed is not None and led else newest.get(record_id)
+                if digest is None and record_id in newest and record_id not in heads:
                     continue  # forgotten
-                elif digest is None and versions:
-                    live[record_id] = self._versions[versions[max(versions)]]
-                    lost.append(Lost(line.namespace, "record", record_id, "", _UNSURE))
-                    continue
+                if not led:
+                    each = digest if digest in self._ids else versions[max(versions)] if versions else None
+                    if each is not None:
+                        live[record_id] = self._versions[each]
+                        lost.append(Lost(line.namespace, "record", record_id, "", _UNSURE))
+                        continue
             if digest is None:
                 lost.append(Lost(line.namespace, "record", record_id, "", "its version cannot be read"))
             elif self._ids.get(digest) == record_id:
@@ -311,11 +312,14 @@ class _Leaves:
 
     Those hashes do not cover where a leaf says that it belongs. So a leaf counts as the one of an id where it is the
     leaf of the id and a version that is known; any other leaves it open what is at its place.
+
+    found  the leaves that count, by id
     """
 
     def __init__(self, root: Root | None, nodes: dict[int, bytes]) -> None:
         self._open: dict[bytes, str] = {}  # the ways to leaves that nothing explains
-        self._found: dict[str, bytes] = {}
+        self.found: dict[str, bytes] = {}
+        self.versions: dict[bytes, bytes] = {}  # by leaf
         self._broken: set[str] = {""} if root is None else set()  # the ways, in hex, to pages that are lost
         ahead: list[tuple[str, Root | Child]] = [] if root is None or root.hash == EMPTY else [("", root)]
         while ahead:
@@ -339,11 +343,12 @@ class _Leaves:
         for digest, record_id in versions:
             leaf = leaf_hash(record_id, digest)
             if self._open.pop(leaf, None) is not None:
-                self._found[record_id] = leaf
+                self.found[record_id] = leaf
+                self.versions[leaf] = digest
 
     def of(self, record_id: str) -> bytes | None:
         """The leaf of an id, where there is one that can be read."""
-        return self._found.get(record_id)
+        return self.found.get(record_id)
 
     def says_all(self, record_id: str) -> bool:
         """Whether all pages on the way to an id can be read, so that it has no leaf where none is found."""

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from recollect import filters as f
 from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import RecollectError, StoreError
+from recollect.indexes.merkle import version_hash
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
 from recollect.stores.pages import Pages
@@ -32,6 +33,7 @@ from recollect.testing.trials import Trial
 
 RECORDS = 10_000
 OTHER = "other"
+_BRANCHES = {1: "default", 2: OTHER}
 _WORDS = "lighthouse harbour window seat train garden recipe copper violin winter letter bridge".split()
 Answers = dict[str, Any]
 
@@ -61,13 +63,15 @@ def items(count: int) -> list[dict[str, Any]]:
 class Whole(NamedTuple):
     """The store before it is hurt: its folder, what it answers, and each record's canonical bytes by namespace.
 
-    behind  the same before the commits that are only in the log
+    behind    the same before the commits that are only in the log
+    versions  the hashes of what is live
     """
 
     folder: Path
     answers: Answers
     records: dict[str, dict[str, bytes]]
     behind: Answers
+    versions: frozenset[bytes]
 
 
 @cache
@@ -95,7 +99,8 @@ def whole() -> Whole:
             if each.is_file() and not each.name.endswith("-shm"):
                 shutil.copy(each, folder / each.name.replace("whole", "store"))
     shutil.copytree(folder / "whole.db.index", folder / "store.db.index")
-    return Whole(folder, told, records, behind)
+    hashes = (version_hash(record_id, payload) for held in records.values() for record_id, payload in held.items())
+    return Whole(folder, told, records, behind, frozenset(hashes))
 
 
 def _open(path: Path) -> Memory:
@@ -314,7 +319,7 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
         if problems := memory.check():
             return f"the rescued store is not whole: {problems[:3]}"
         saved = {name: _bytes(memory.namespace(name)) for name in memory.namespaces()}
-    there = _payloads_there(path)
+    there, named = _there(path)
     for name, records in held.items():
         for record_id, payload in records.items():
             got = saved.get(name, {}).get(record_id)
@@ -323,7 +328,7 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
                 return f"record {record_id!r} was saved otherwise than it was"
             if got is None and not late and payload in there:
                 return f"record {record_id!r} is whole and was not saved"
-            if got is None and not late and (name, record_id) not in lost and _is_named(path, record_id):
+            if got is None and not late and (name, record_id) not in lost and (name, record_id) in named:
                 return f"record {record_id!r} was neither saved nor named as lost"
         unlike = saved.get(name, {}).keys() - records.keys() - {each for namespace, each in lost if namespace == name}
         if unlike:
@@ -331,14 +336,18 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
     return ""
 
 
-def _payloads_there(path: Path) -> set[bytes]:
-    """The payloads of the versions that can be read, page by page."""
+def _there(path: Path) -> tuple[set[bytes], set[tuple[str, str]]]:
+    """The payloads beside which their hash stands, page by page, and the ids that heads and changes name."""
     log = path.with_name(path.name + "-wal")
     pages = Pages(path.read_bytes(), log.read_bytes() if log.exists() else b"")
-    rows = (row.values for number in range(1, pages.count + 1) for row in pages.rows(number))
-    return {values[3] for values in rows if len(values) == 4 and isinstance(values[3], bytes)}
-
-
-def _is_named(path: Path, record_id: str) -> bool:
-    """Whether anything is left in the file that has the id."""
-    return record_id.encode() in path.read_bytes()
+    payloads: set[bytes] = set()
+    names: set[tuple[str, str]] = set()
+    for number in range(1, pages.count + 1):
+        for row in pages.rows(number):
+            match row.values:
+                case (None, int(), bytes(digest), bytes(payload)) if digest in whole().versions:
+                    payloads.add(payload)
+                case (None, int(branch), str(name), *rest) | (int(branch), int(), int(), str(name), *rest):
+                    if len(rest) in (3, 14) and pages.whole(number):
+                        names.add((_BRANCHES.get(branch, ""), name))
+    return payloads, names

@@ -40,7 +40,10 @@ class Part(NamedTuple):
     alone: bool = False
 
 
-PARTS: dict[str, Part] = {}
+PARTS: dict[str, Part] = {
+    "damage": Part("recollect.testing.damage", short=4, long=56),
+    "migration": Part("recollect.testing.migrating", short=2, long=20),
+}
 
 
 def trials_of(name: str) -> Trials:
