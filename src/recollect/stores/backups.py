@@ -31,6 +31,8 @@ from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite_errors import translated
 from recollect.stores.sqlite_file import header_of, put_in_place, sync_folder
 
+#: How long a writer is waited for where its store is to be replaced.
+BUSY_MS = 10_000
 _BESIDE = ("-wal", "-shm")
 _ROLLBACK_JOURNAL = 1  # in a header, of a file that stands alone: nobody has opened it for writing since it was made
 
@@ -217,7 +219,7 @@ def _locked(target: str) -> Iterator[None]:
         return
     connection = checksums.connect(target, apsw.SQLITE_OPEN_READWRITE)
     try:
-        connection.set_busy_timeout(10_000)
+        connection.set_busy_timeout(BUSY_MS)
         # Or it would carry the log over, and delete it by its name, when it is closed.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         with suppress(apsw.Error):

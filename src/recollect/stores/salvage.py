@@ -28,8 +28,8 @@ _HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS = 17, 8, 7
 class Lost(NamedTuple):
     """What cannot be saved.
 
-    what     "record" or "commit"
-    name     the id of the record, the seq of the commit
+    what     "record", "commit" or "namespace"
+    name     the id of the record, the seq of the commit, the name that the namespace is given
     version  of the record: the hash of the one that was live, in hex; "" where that is not known
     reason   in words
     """
@@ -184,7 +184,11 @@ class Salvage:
         for branch in sorted(branches | self._branches.keys()):
             namespace, name = self._branches.get(branch, (branch, "main"))
             line = Line(self._namespaces.get(namespace, f"namespace-{namespace}"), name)
-            yield line, self._saved(branch, namespace, line)
+            saved = self._saved(branch, namespace, line)
+            if namespace not in self._namespaces:
+                why = "its name cannot be read: it is given this one"
+                saved.lost.insert(0, Lost(line.namespace, "namespace", line.namespace, "", why))
+            yield line, saved
 
     def _saved(self, branch: int, namespace: int, line: Line) -> Saved:
         log = self._changes.get(branch, {})

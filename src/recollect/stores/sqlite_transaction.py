@@ -95,7 +95,7 @@ class SqliteTransaction(SqliteView):
         if line not in self._numbers:
             row = self._row(_LINE, (line.namespace, line.branch))
             self._numbers[line] = Numbers(*row[:2]) if row else None
-            self._heads[line] = Head(row[2], Root(row[3], row[4]), row[5]) if row and row[2] else Head()
+            self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
         return self._numbers[line]
 
     def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:

@@ -79,8 +79,8 @@ class SqliteView:
 
     def _stored(self, digest: bytes, payload: bytes | None) -> Stored:
         """A version as it was read. Raises: DamagedStoreError where its payload is not what the hash is of."""
-        if payload is None:
-            raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} of a live record has lost its payload")
+        if not isinstance(digest, bytes) or not isinstance(payload, bytes):
+            raise DamagedStoreError(self._path, "a live record has lost its version, or that its payload")
         if len(payload) >= self._trusted:
             try:
                 whole = version_hash(Record.load(payload).id, payload, self._key) == digest
@@ -89,6 +89,16 @@ class SqliteView:
             if not whole:
                 raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not have the hash it is under")
         return Stored(digest, payload)
+
+    def _root(self, digest: bytes, place: int) -> Root:
+        """A root as it was read. Raises: DamagedStoreError where it is none.
+
+        It stands at the end of its row, behind the reason; where that is long it may lie in a page of zeros, of which
+        the checksum is right.
+        """
+        if not isinstance(digest, bytes) or not isinstance(place, int) or digest[-4:] in (b"", b"\0\0\0\0"):
+            raise DamagedStoreError(self._path, "a commit has lost its root")
+        return Root(digest, place)
 
     def _of(self, line: Line) -> Numbers | None:
         if line not in self._numbers:
@@ -117,7 +127,7 @@ class SqliteView:
             row = self._row(
                 "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1", (branch,)
             )
-            self._heads[line] = Head(row[0], Root(row[1], row[2]), row[3]) if row else Head()
+            self._heads[line] = Head(row[0], self._root(row[1], row[2]), row[3]) if row else Head()
         return self._heads[line]
 
     def get(self, line: Line, record_id: str) -> Stored | None:
@@ -273,7 +283,7 @@ class SqliteView:
                 micros=time,
                 actor=actor,
                 reason=reason,
-                root=Root(root, page),
+                root=self._root(root, page),
                 changes=tuple(Change(*row) for row in changes),
             )
 
@@ -284,9 +294,9 @@ class SqliteView:
             raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
     def root_at(self, line: Line, seq: int) -> bytes | None:
-        sql = "SELECT root FROM commits WHERE branch = ? AND seq = ?"
-        found: bytes | None = next((row[0] for row in self._sql(sql, (self._branch(line), seq))), None)
-        return found
+        sql = "SELECT root, page FROM commits WHERE branch = ? AND seq = ?"
+        row = next(self._sql(sql, (self._branch(line), seq)), None)
+        return None if row is None else self._root(*row).hash
 
     def node(self, place: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))

@@ -319,6 +319,10 @@ def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...
         if problems := memory.check():
             return f"the rescued store is not whole: {problems[:3]}"
         saved = {name: _bytes(memory.namespace(name)) for name in memory.namespaces()}
+    for number, name in _BRANCHES.items():
+        if any(each.what == "namespace" and each.name == f"namespace-{number}" for each in report.lost):
+            saved[name] = saved.pop(f"namespace-{number}", {})
+            lost |= {(name, record_id) for of, record_id in lost if of == f"namespace-{number}"}
     there, named = _there(path)
     for name, records in held.items():
         for record_id, payload in records.items():
