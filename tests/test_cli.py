@@ -164,9 +164,9 @@ def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:
 
 def test_the_doctor_finds_a_store_that_is_not_well(run: Run, tmp_path: Path) -> None:
     run("remember", "x", "--id", "a")
-    import apsw
+    from recollect.stores.checksums import connect
 
-    connection = apsw.Connection(str(tmp_path / "a.db"))
+    connection = connect(str(tmp_path / "a.db"))
     connection.execute("UPDATE versions SET payload = zeroblob(length(payload))")
     connection.close()
     assert "version 1" in run("doctor", "--check", code=1).stdout

@@ -23,6 +23,7 @@ from recollect.errors import (
     StoreFullError,
 )
 from recollect.stores.base import Store
+from recollect.stores.checksums import connect
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import FaultyStore, TickingClock, memory_on
@@ -142,8 +143,8 @@ def test_a_file_that_is_put_back_from_a_copy_is_read_as_it_is_now(tmp_path: Path
     path = tmp_path / "restored.db"
     with recollect.open(path) as memory:
         memory.remember("a lighthouse", id="a")
-        copy = apsw.Connection(str(tmp_path / "copy.db"))
-        here = apsw.Connection(str(path))
+        copy = connect(str(tmp_path / "copy.db"))
+        here = connect(str(path))
         with copy.backup("main", here, "main") as backup:
             backup.step()
         memory.remember("a harbour", id="b")

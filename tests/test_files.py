@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 import recollect
@@ -27,6 +26,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.stores.base import Line
+from recollect.stores.checksums import connect
 from recollect.stores.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing.contract import NOW
@@ -43,7 +43,7 @@ def test_a_new_file_is_for_its_owner_only_and_names_itself(tmp_path: Path) -> No
             assert stat.S_IMODE(made.stat().st_mode) == 0o600
     header = path.read_bytes()[:100]
     assert int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    assert int.from_bytes(header[60:64], "big") == 1
+    assert int.from_bytes(header[60:64], "big") == 2
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.db", "a.db.index"]
 
 
@@ -103,7 +103,7 @@ def test_foreign_files_are_refused_by_name_and_not_touched(tmp_path: Path) -> No
 
 
 def changed(path: Path, sql: str) -> None:
-    connection = apsw.Connection(str(path))
+    connection = connect(str(path))
     connection.execute(sql)
     connection.close()
 
@@ -111,13 +111,13 @@ def changed(path: Path, sql: str) -> None:
 def test_newer_files_are_refused_by_name_or_opened_for_reading(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     recollect.open(path).remember("x")
-    changed(path, "UPDATE meta SET value = 2 WHERE name = 'least_writer'")
+    changed(path, "UPDATE meta SET value = 3 WHERE name = 'least_writer'")
     with recollect.open(path) as memory:
         assert memory.count() == 1
-        with pytest.raises(ReadOnlyStoreError, match="needs format 2 to be written"):
+        with pytest.raises(ReadOnlyStoreError, match="needs format 3 to be written"):
             memory.remember("y")
-    changed(path, "UPDATE meta SET value = 2 WHERE name = 'least_reader'")
-    refused(path, NewerFormatError, "newer Recollect.*needs format 2")
+    changed(path, "UPDATE meta SET value = 3 WHERE name = 'least_reader'")
+    refused(path, NewerFormatError, "newer Recollect.*needs format 3")
 
 
 def test_a_store_that_lost_its_tables_is_damaged_and_not_made_anew(tmp_path: Path) -> None:

@@ -339,9 +339,9 @@ class TestHistories:
 
 def replaced(path: Path, by: Path) -> None:
     """Put the contents of one SQLite file into another, as its backup does."""
-    import apsw
+    from recollect.stores.checksums import connect
 
-    one, other = apsw.Connection(str(path)), apsw.Connection(str(by))
+    one, other = connect(str(path)), connect(str(by))
     with one.backup("main", other, "main") as backup:
         backup.step()
     one.close()

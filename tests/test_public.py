@@ -15,8 +15,9 @@ from recollect import errors
 from recollect.errors import RecollectError, StoreError
 
 PUBLIC = {
-    "ABSENT AsyncMemory Batch Change Commit EntityId Failed Hit Hits Limits Memory Outcome Record RecordId "
-    "RecollectError RecollectWarning Report Subscription Why __version__ errors filters open operations"
+    "ABSENT AsyncMemory Backup Batch Change Commit EntityId Failed Hit Hits Limits Memory Migrated Outcome Record "
+    "RecordId RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters migrate "
+    "open operations rescue restore"
 }
 
 

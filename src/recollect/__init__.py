@@ -30,11 +30,15 @@ if TYPE_CHECKING:
     from recollect.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
-    from recollect.stores.base import Change, Commit
+    from recollect.stores.backups import restore
+    from recollect.stores.base import Backup, Change, Commit
+    from recollect.stores.migrations import Migrated, migrate
+    from recollect.stores.rescuing import RescueReport, rescue
 
 __all__ = [
     "ABSENT",
     "AsyncMemory",
+    "Backup",
     "Batch",
     "Change",
     "Commit",
@@ -44,19 +48,24 @@ __all__ = [
     "Hits",
     "Limits",
     "Memory",
+    "Migrated",
     "Outcome",
     "RecollectError",
     "RecollectWarning",
     "Record",
     "RecordId",
     "Report",
+    "RescueReport",
     "Subscription",
     "Why",
     "__version__",
     "errors",
     "filters",
+    "migrate",
     "open",
     "operations",
+    "rescue",
+    "restore",
 ]
 
 #: Module -> the public names that it holds. The submodules themselves stand under "".
@@ -71,7 +80,10 @@ _HOMES = {
     "opening": ("open",),
     "operations": ("ABSENT",),
     "records.record": ("EntityId", "Record", "RecordId"),
-    "stores.base": ("Change", "Commit"),
+    "stores.backups": ("restore",),
+    "stores.base": ("Backup", "Change", "Commit"),
+    "stores.migrations": ("Migrated", "migrate"),
+    "stores.rescuing": ("RescueReport", "rescue"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

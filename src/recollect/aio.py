@@ -7,6 +7,7 @@ Cancelling an await does not undo a commit: a write that has begun runs to its e
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
@@ -23,7 +24,7 @@ from recollect.filters.tree import Filter
 from recollect.memory import Batch, Item, Memory
 from recollect.operations import Operation
 from recollect.records.record import Fields, Record
-from recollect.stores.base import Commit
+from recollect.stores.base import Backup, Commit
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -174,6 +175,9 @@ class AsyncMemory:
 
     def now(self) -> datetime:
         return self._memory.now()
+
+    async def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
+        return await self._run(self._memory.backup, path, verify=verify, force=force)
 
     async def check(self) -> list[str]:
         return await self._run(self._memory.check)

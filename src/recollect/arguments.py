@@ -8,10 +8,11 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from recollect.errors import UnknownArgumentError
+from recollect.errors import InvalidArgumentError, UnknownArgumentError
 
 C = TypeVar("C", bound=Callable[..., Any])
 T = TypeVar("T", bound=type)
@@ -22,6 +23,18 @@ def check_known(call: str, name: object, known: tuple[str, ...]) -> None:
     if name not in known:
         close = difflib.get_close_matches(str(name), known, 1)
         raise UnknownArgumentError(call, str(name), close[0] if close else "")
+
+
+def file_path(name: str, value: object) -> str:
+    """An argument as the path of a file. Raises: InvalidArgumentError."""
+    try:
+        path = os.fspath(value)  # type: ignore[call-overload]
+        os.fsencode(path)
+    except (TypeError, UnicodeError):
+        raise InvalidArgumentError(name, value, "must be the path of a file") from None
+    if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
+        raise InvalidArgumentError(name, value, "must be the path of a file")
+    return os.path.abspath(path)
 
 
 def named(call: C) -> C:

@@ -6,15 +6,19 @@ Every finding is of something that was tried or read here and now, none is assum
 from __future__ import annotations
 
 import platform
+from contextlib import suppress
 from importlib.metadata import version
 from typing import NamedTuple
 
 from recollect._version import __version__
 from recollect.embedding.base import embedded
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, StoreError
+from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
 from recollect.operations import Recall
+from recollect.stores.salvage import Salvage
+from recollect.stores.schema import FORMAT
 from recollect.unicode import UNICODE_VERSION
 
 
@@ -31,25 +35,50 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
 
     check  also read every version and every page, hash them, and compare the root: O(size of the store)
     """
-    stats = memory.stats()
-    store = stats["store"]
     findings = [
         Finding("recollect", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
         Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
         Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, stop-words and irregular forms of our own"),
-        Finding("store", ", ".join(f"{name} {value}" for name, value in store.items())),
-        Finding(
-            "namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"
-        ),
+        *_store(memory),
         *_signals(),
         _dense(memory),
         _write(memory),
     ]
     if check:
         problems = memory.check()
-        findings.append(
-            Finding("check", "; ".join(problems) or "every version, page and root is what its hash says", not problems)
-        )
+        well = Finding("check", "every page, row, version and root is what its hash says")
+        findings.extend([Finding("check", problem, False) for problem in problems] or [well])
+    return findings
+
+
+def examine_closed(path: str, error: RecollectError) -> list[Finding]:
+    """The findings about a store that cannot even be opened: the error, and what of the file is hurt."""
+    findings = [Finding("store", str(error), False)]
+    with suppress(OSError):
+        salvage = Salvage(path, PUBLIC_KEY)
+        if not salvage.empty:
+            findings.extend(Finding("check", hurt, False) for hurt in salvage.hurt_pages())
+            for _, saved in salvage.lines():
+                findings.extend(Finding("check", str(lost), False) for lost in saved.lost)
+            findings.append(Finding("what to do", "`recollect rescue OLD NEW` saves what is whole", False))
+    return findings
+
+
+def _store(memory: Memory) -> list[Finding]:
+    """What the store is made of, and what the namespace holds."""
+    try:
+        stats = memory.stats()
+    except StoreError as error:
+        return [Finding("store", str(error), False)]
+    store = stats["store"]
+    findings = [
+        Finding("store", ", ".join(f"{name} {value}" for name, value in store.items())),
+        Finding(
+            "namespace", f"{memory.name!r}: {stats['records']} records, {stats['seq']} commits, root {stats['root']}"
+        ),
+    ]
+    if store.get("format", FORMAT) < FORMAT:
+        findings.append(Finding("format", f"{store['format']}, of {FORMAT}: see `recollect migrate`"))
     return findings
 
 

@@ -343,6 +343,18 @@ class NewerFormatError(StoreError):
         return f"{self.args[0]} was written by a newer Recollect{self._detail}; it was not touched: upgrade Recollect"
 
 
+class OlderFormatError(StoreError):
+    """The store was written by an earlier release, in a format that this one does not read any more."""
+
+    code = "older_format"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} was written by an older Recollect{self._detail}; it was not touched: run "
+            "`recollect migrate`"
+        )
+
+
 class WrongKeyError(StoreError):
     """The store was made with another key."""
 

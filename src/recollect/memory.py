@@ -6,6 +6,7 @@ one line of meaning. A memory is thread-safe. Namespaces and scopes opened from 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Unpack
 
-from recollect.arguments import all_named
+from recollect.arguments import all_named, file_path
 from recollect.embedding.base import Embedder
 from recollect.engine.engine import Engine, Writing
 from recollect.engine.feed import Subscription
@@ -45,7 +46,7 @@ from recollect.operations import (
 )
 from recollect.records.codec import RawField
 from recollect.records.record import Fields, Record, record_id
-from recollect.stores.base import Commit, Line
+from recollect.stores.base import Backup, Commit, Line
 
 #: What `remember_all` takes: a text, a mapping of fields with its content, a record, or an operation.
 Item = str | Mapping[str, Any] | Record | Remember
@@ -383,6 +384,21 @@ class Memory(Calls):
         It is `root`, unless records are due that the next commit sweeps out. Cost: reads everything.
         """
         return self._engine.held(self._line, self._scope)
+
+    def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
+        """Copy the whole store, all namespaces, as it is at one moment; writers go on meanwhile.
+
+        verify  open the copy, check all of it, and compute every root again from the records, before it is put there
+        force   replace whatever file is at `path`; else only an older backup is replaced
+
+        The backup is a store of one file, durable when this returns. `recollect.restore` puts it back.
+
+        Raises: UnsupportedError for a store that is not a file; ScopeError from within a scope; InvalidArgumentError,
+        DamagedStoreError, StoreError. What was at `path` is still there then.
+        """
+        if self._scope.fixed:
+            raise ScopeError("a backup, which holds the whole store,", str(self._scope))
+        return self._engine.back_up(file_path("path", path), verify=verify, force=force)
 
     def check(self) -> list[str]:
         """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it."""

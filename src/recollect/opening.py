@@ -88,6 +88,14 @@ def open(  # noqa: A001 - recollect.open is the name
     return Memory(Engine(store, clock or utc_now, Intake(limits or Limits(), language), model), Line(name))
 
 
+def store_file(path: str | None = None) -> str:
+    """The file that a path or address names, or the default one. Raises: UnsupportedError where it names no file."""
+    location = (path or default_path()).removeprefix("sqlite:///")
+    if location == ":memory:" or "://" in location:
+        raise UnsupportedError(f"the address {location!r}", "it names no file")
+    return location
+
+
 def _embedder(wanted: Embedder | str | None) -> Embedder | None:
     if wanted is None:
         return embedder_of_environment()

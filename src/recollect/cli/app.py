@@ -63,6 +63,7 @@ COMMANDS = {
         "diagnosing": "demo doctor",
         "embedding": "embed",
         "evaluating": "eval",
+        "keeping": "backup migrate rescue restore",
         "moving": "export import",
         "reading": "grep list log namespaces recall show stats",
         "writing": "forget quota remember update",

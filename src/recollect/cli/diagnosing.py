@@ -9,7 +9,9 @@ import click
 from recollect import demo as demonstration
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.doctor import examine
+from recollect.doctor import examine, examine_closed
+from recollect.errors import DamagedStoreError, NotAStoreError
+from recollect.opening import store_file
 
 
 @app.command()
@@ -17,8 +19,15 @@ from recollect.doctor import examine
 @common
 def doctor(settings: Settings, check: bool) -> None:
     """Examine the store: which signals act, versions, the file's health, a real write and read-back."""
-    with settings.open() as memory:
-        findings = examine(memory, check=check)
+    try:
+        memory = settings.open()
+    except (DamagedStoreError, NotAStoreError) as error:
+        findings = examine_closed(store_file(settings.db), error)
+        if len(findings) == 1:  # nothing of it is a store
+            raise
+    else:
+        with memory:
+            findings = examine(memory, check=check)
     if settings.as_json:
         print_json([finding._asdict() for finding in findings])
     else:

@@ -28,15 +28,15 @@ from recollect.engine.writing import Draft, Intake, Writer, draft
 from recollect.errors import (
     ClosedError,
     ConflictError,
-    DamagedStoreError,
     InvalidArgumentError,
     InvalidOperationError,
     RecollectError,
     ScopeError,
     StoreError,
+    UnsupportedError,
 )
 from recollect.filters.tree import AllOf, Everything, Is
-from recollect.indexes.merkle import Root, check, root_of, version_hash
+from recollect.indexes.merkle import Root, root_of, version_hash
 from recollect.indexes.words import WordIndex, WordView
 from recollect.operations import (
     Batch,
@@ -62,7 +62,8 @@ from recollect.operations import (
 from recollect.records.codec import microseconds
 from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
-from recollect.stores.base import Commit, Line, Store, Transaction, View, expired, in_order
+from recollect.stores.agreeing import disagreements
+from recollect.stores.base import Backup, Commit, Line, Store, Transaction, View, expired, in_order
 from recollect.stores.fulltext import FullText, Told
 from recollect.stores.segments import SegmentFiles
 from recollect.stores.usage import Uses
@@ -393,17 +394,14 @@ class Engine:
 
     def check(self) -> list[str]:
         """What is wrong with the store: its structure, and every namespace's root against its records."""
-        problems = self.store.check()
-        with self.store.read() as moment:
-            for line in moment.lines():
-                try:
-                    versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
-                    problem = check(moment.head(line).root, versions, _ReadPages(moment))
-                except DamagedStoreError as error:
-                    problem = str(error)
-                if problem:
-                    problems.append(f"namespace {line.namespace!r}: {problem}")
-        return problems
+        return self.store.check() + disagreements(self.store)
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        """Copy the store to a file. Raises: UnsupportedError where it is none."""
+        make: Callable[..., Backup] | None = getattr(self.store, "back_up", None)
+        if make is None:
+            raise UnsupportedError("a backup", f"the store {self.store.path} is not a file: export its records")
+        return make(path, verify=verify, force=force)
 
     def close(self) -> None:
         """End the listeners, wait for the calls under way, close the store. In a fork: nothing, it is the parent's."""
@@ -420,16 +418,6 @@ class Engine:
             self._fulltext.close()
             if self.vectors is not None:
                 self.vectors.close()
-
-
-class _ReadPages:
-    """The pages of a view, for checking."""
-
-    def __init__(self, moment: View) -> None:
-        self.node = moment.node
-
-    def add_node(self, body: bytes) -> int:
-        raise AssertionError("checking writes nothing")
 
 
 class Writing:

@@ -118,6 +118,36 @@ class Commit:
         }
 
 
+class Held(NamedTuple):
+    """What a line was found to hold: the number of its newest commit, its root, and how many records."""
+
+    seq: int
+    root: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """A backup that was made or put back.
+
+    path      where it is
+    verified  whether every root was computed again from the records and found to be the log's
+    lines     what it holds, where it was verified
+    kept      of one that was put back: where what was there before is now; None where nothing was
+    """
+
+    path: str
+    bytes: int
+    verified: bool
+    lines: dict[Line, Held]
+    kept: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        namespaces = {line.namespace: each._asdict() for line, each in self.lines.items()}
+        out = {"path": self.path, "bytes": self.bytes, "verified": self.verified, "namespaces": namespaces}
+        return out if self.kept is None else {**out, "kept": self.kept}
+
+
 class View(Protocol):
     """One moment of a store. Everything read through one view belongs together.
 
@@ -284,6 +314,20 @@ class SharingStore(Store, Protocol):
         Threads that do it at once share a commit: each sees what those before it did, and is undone by itself when it
         raises. None returns before all of it is durable, nor is refused for what another wrote. Where that fails, each
         raises, and nothing of any is held.
+        """
+        ...
+
+
+class CopiedStore(Store, Protocol):
+    """A store that can be copied into a file. The engine asks for it where it is there."""
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        """Copy all of it, of one moment, while writers go on; what is at `path` stays until the copy is durable.
+
+        verify  check the copy, and compute its roots again, before it is put there
+        force   replace whatever file is there; else only an older backup is replaced
+
+        Raises: InvalidArgumentError, DamagedStoreError, other StoreErrors.
         """
         ...
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import InvalidQueryError, StoreIOError
-from recollect.stores import files
+from recollect.stores import checksums, files
 from recollect.stores.base import Line
 from recollect.text.words import runs
 
@@ -156,7 +156,8 @@ class FullText:
             files.make_folder(folder)
             path = os.path.join(folder, "text.db")
             files.create(path)
-        connection = apsw.Connection(path)
+        connection = checksums.connect(path)
+        checksums.begin(connection)
         connection.set_busy_timeout(10_000)
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         # OFF would let a power cut leave an index that is whole for SQLite and lacks texts that it says it has.

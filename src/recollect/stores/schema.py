@@ -10,7 +10,18 @@ from __future__ import annotations
 APPLICATION_ID = 0x52636C31
 #: The format that this release writes. A release reads a file whose `least_reader` is at most its own format, and
 #: writes to it where `least_writer` is.
-FORMAT = 1
+FORMAT = 2
+#: The oldest formats that this release reads, and writes. Format 1 has the same tables, and pages without checksums.
+READS_FROM = 1
+WRITES_FROM = 1
+#: What `least_reader` says of new files: a release of format 1 could read them, but would not keep the checksums.
+LEAST_READER = 1
+#: What the table `meta` names.
+META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
+#: What the names of settings (`View.setting`) begin with, in `meta`.
+SETTING = "setting/"
+#: In `meta.features`, of a file whose pages carry checksums.
+PAGE_CHECKSUMS = "page checksums"
 
 TABLES = """
 CREATE TABLE meta (

@@ -29,6 +29,7 @@ from recollect.errors import (
     InvalidArgumentError,
     NewerFormatError,
     NotAStoreError,
+    OlderFormatError,
     ReadOnlyStoreError,
     RecollectError,
     StoreBusyError,
@@ -37,9 +38,11 @@ from recollect.errors import (
     StoreReplacedError,
     WrongKeyError,
 )
-from recollect.indexes.merkle import PUBLIC_KEY, version_hash
-from recollect.records.record import Record
-from recollect.stores.schema import APPLICATION_ID, FORMAT, TABLES
+from recollect.indexes.merkle import PUBLIC_KEY
+from recollect.stores import checksums, schema
+from recollect.stores.base import Backup
+from recollect.stores.checking import problems_in
+from recollect.stores.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_file import admit, must_not_write, stands_still
@@ -50,6 +53,9 @@ from recollect.stores.turns import LOOK_AGAIN_S, Shared, Turn, Turns
 
 #: So many readers' connections are kept for the next.
 _IDLE = 8
+#: A payload of fewer bytes lies in one page, beside what says how long it is. A longer one goes on in pages of nothing
+#: but its bytes, of which a page of zeros has a right checksum.
+_WHOLE_IN_PAGE = 3900
 #: What the modes promise after a power cut (`PRAGMA synchronous`).
 DURABILITY = {
     "full": "FULL",  # every acknowledged commit
@@ -114,7 +120,7 @@ class SqliteStore:
             # SQLite would make files beside it, which it cannot here and need not.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = apsw.Connection(name, flags=flags)
+            connection = checksums.connect(name, flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             # One plan for a statement whatever is bound to it; else SQLite parses it anew for each value.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
@@ -130,6 +136,7 @@ class SqliteStore:
         with translated(self.path):
             if not self._write_refused:
                 if new:
+                    checksums.begin(self._writer)
                     # In the header before anything else, so that the file is known as ours from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
@@ -138,17 +145,34 @@ class SqliteStore:
                 self._checkpointer.attach(self._writer)
             self._make_tables()
             meta = dict(self._writer.execute("SELECT name, value FROM meta"))
+            self.has_checksums = checksums.kept(self._writer)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
-            self._uuid, key_check = str(meta["uuid"]), bytes(meta["key_check"])
+            self._uuid, check = str(meta["uuid"]), bytes(meta["key_check"])
+            self.format, features = int(meta["format"]), str(meta["features"]).split(",")
         except (KeyError, TypeError, ValueError):
             raise DamagedStoreError(self.path, "its meta table lacks what every store has") from None
-        if least_reader > FORMAT:
-            raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {FORMAT}")
-        if least_writer > FORMAT and not self._write_refused:
-            self._write_refused = f"it needs format {least_writer} to be written, this release has {FORMAT}"
-        if key_check != _key_check(self.key):
+        if least_reader > schema.FORMAT:
+            raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {schema.FORMAT}")
+        if self.format < schema.READS_FROM:
+            raise OlderFormatError(self.path, f"it has format {self.format}")
+        if PAGE_CHECKSUMS in features and not self.has_checksums:
+            raise DamagedStoreError(self.path, "its header denies the checksums that its pages have")
+        if check != key_check(self.key):
             raise WrongKeyError(self.path)
+        if not self._write_refused:
+            self._write_refused = self._why_not_write(least_writer)
+        self._trusted = _WHOLE_IN_PAGE if self.has_checksums and checksums.available() else 0
+
+    def _why_not_write(self, least_writer: int) -> str:
+        """Why this release must not write to the file; "" where it may."""
+        if least_writer > schema.FORMAT:
+            return f"it needs format {least_writer} to be written, this release has {schema.FORMAT}"
+        if self.format < schema.WRITES_FROM:
+            return f"it has format {self.format}, which this release only reads: run `recollect migrate`"
+        if self.has_checksums and not checksums.available():
+            return "its pages have checksums, which the SQLite at hand cannot keep: pip install --force-reinstall apsw"
+        return ""
 
     def _make_tables(self) -> None:
         """The tables, in one transaction, where the file has none yet: it is new, or a process died making it."""
@@ -163,14 +187,14 @@ class SqliteStore:
                 self._writer.execute(TABLES)
                 # Again: where a power cut came in between, SQLite has just undone the first time.
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                self._writer.execute(f"PRAGMA user_version = {FORMAT}")
+                self._writer.execute(f"PRAGMA user_version = {schema.FORMAT}")
                 facts = {
                     "uuid": str(uuid.uuid4()),
-                    "format": FORMAT,
-                    "least_reader": FORMAT,
-                    "least_writer": FORMAT,
-                    "features": "",
-                    "key_check": _key_check(self.key),
+                    "format": schema.FORMAT,
+                    "least_reader": schema.LEAST_READER,
+                    "least_writer": schema.FORMAT,
+                    "features": PAGE_CHECKSUMS if checksums.kept(self._writer) else "",
+                    "key_check": key_check(self.key),
                 }
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
             self._writer.execute("COMMIT")
@@ -222,12 +246,18 @@ class SqliteStore:
         return all(ended(steps) for steps in self._reading.values())
 
     @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """A connection to the file that only reads, for copying it."""
+        with self._reader() as connection:
+            yield connection
+
+    @contextmanager
     def read(self) -> Iterator[SqliteView]:
         with self._reader() as connection:
             with translated(self.path):
                 connection.execute("BEGIN")
             try:
-                yield SqliteView(connection, self.path)
+                yield SqliteView(connection, self.path, self.key, self._trusted)
             finally:
                 if connection.in_transaction:  # some errors (of a read) have made SQLite end it by itself
                     with translated(self.path):
@@ -258,7 +288,7 @@ class SqliteStore:
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
             self._entered(turn)
-            transaction = SqliteTransaction(self._writer, self.path)
+            transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted)
             yield transaction
             transaction.finish()
             self._left(turn)
@@ -398,7 +428,8 @@ class SqliteStore:
             "store": "sqlite",
             "path": self.path,
             "uuid": self._uuid,
-            "format": FORMAT,
+            "format": self.format,
+            "checksums": self.has_checksums,
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "read_only": bool(self._write_refused),
@@ -406,31 +437,20 @@ class SqliteStore:
         }
 
     def check(self) -> list[str]:
-        """SQLite's integrity check, and that each version's bytes are what its hash says."""
-        try:
-            return self._problems()
-        except DamagedStoreError as error:
-            return [str(error)]
+        """SQLite's integrity check, and that all rows agree with their hashes and with each other."""
+        with self._reader() as connection:
+            connection.execute("BEGIN")
+            try:
+                return problems_in(connection, self.path, self.key)
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
-    def _problems(self) -> list[str]:
-        with self._reader() as connection, translated(self.path):
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(20)")]
-            problems = [] if found == ["ok"] else found
-            rows = connection.execute("SELECT number, hash, payload FROM versions WHERE payload IS NOT NULL")
-            for number, digest, payload in rows:
-                if not isinstance(payload, bytes) or not isinstance(digest, bytes):
-                    problems.append(f"version {number} does not have the types of its columns")
-                    continue
-                try:
-                    record_id = Record.from_bytes(payload).id
-                except ValueError as error:
-                    problems.append(f"version {number}: {error}")
-                    continue
-                if version_hash(record_id, payload, self.key) != digest:
-                    problems.append(
-                        f"version {number} of record {record_id!r} does not have the hash it is filed under"
-                    )
-        return problems
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        """See `stores.backups`."""
+        from recollect.stores.backups import back_up
+
+        return back_up(self, path, verify=verify, force=force)
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
@@ -462,6 +482,6 @@ class SqliteStore:
                 self._turns.release(turn)
 
 
-def _key_check(key: bytes) -> bytes:
+def key_check(key: bytes) -> bytes:
     """Eight bytes that tell a wrong key from the right one and nothing else."""
     return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]

@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import apsw
 
+from recollect.stores.checksums import connect
 from recollect.stores.turns import Turn, Turns
 
 _log = logging.getLogger("recollect")
@@ -80,7 +81,7 @@ class Checkpointer:
         turn = Turn(shares=False)
         try:
             if self._connection is None:
-                self._connection = apsw.Connection(self._path, flags=apsw.SQLITE_OPEN_READWRITE)
+                self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
                 self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # now it knows of the log
             with self._beside:
                 self._connection.wal_checkpoint()

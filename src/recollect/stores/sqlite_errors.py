@@ -40,6 +40,8 @@ def ours(path: str, error: Exception) -> RecollectError:
             return NotAStoreError(path, str(error))
         case apsw.CorruptError() | UnicodeDecodeError():  # a text of ours is valid UTF-8
             return DamagedStoreError(path, str(error))
+        case apsw.IOError() if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:
+            return DamagedStoreError(path, "a page does not have its checksum")
         case apsw.ReadOnlyError():
             return ReadOnlyStoreError(path, str(error))
         case apsw.IOError() | apsw.CantOpenError() | apsw.PermissionsError():

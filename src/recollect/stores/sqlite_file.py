@@ -65,16 +65,48 @@ def admit(path: str, create: bool) -> bool:
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path), Path(path).open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if not header:
+        beginning = file.read(_HEADER_BYTES)
+    if not beginning:
         if not create:
             raise NotAStoreError(path, "it is empty")
         return True
-    if create and not any(header) and os.path.exists(path + "-journal"):
+    if create and not any(beginning) and os.path.exists(path + "-journal"):
         return True  # a power cut came while it was made: by its journal SQLite knows that it is empty
-    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise NotAStoreError(path, "it is not an SQLite file")
+    header = header_of(path)
     application = int.from_bytes(header[68:72], "big")
     if application != APPLICATION_ID:
         raise NotAStoreError(path, f"it is an SQLite file of another application (id {application:#010x})")
     return False
+
+
+def header_of(path: str) -> bytes:
+    """The first bytes of an SQLite file. Raises: NotAStoreError for any other; StoreIOError."""
+    with _file_errors(path), Path(path).open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
+        raise NotAStoreError(path, "it is not an SQLite file")
+    return header
+
+
+def put_in_place(part: str, path: str) -> None:
+    """Let a file that was written beside a place be there, durably: all of it or, after a power cut, the one before.
+
+    Raises: StoreIOError.
+    """
+    with _file_errors(path):
+        with open(part, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(part, path)
+        sync_folder(path)
+
+
+def sync_folder(path: str) -> None:
+    """Make durable which files lie beside a path, where the system can do that. Raises: OSError."""
+    try:
+        folder = os.open(os.path.dirname(path), os.O_RDONLY)
+    except PermissionError:  # Windows does not open folders
+        return
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

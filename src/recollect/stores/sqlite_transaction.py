@@ -17,13 +17,13 @@ import apsw
 
 from recollect.errors import StoreIOError
 from recollect.filters.tree import Filter
-from recollect.indexes.merkle import Root
+from recollect.indexes.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Commit, Head, Line, Stored, check_seq
-from recollect.stores.schema import COPIED
+from recollect.stores.schema import COPIED, SETTING
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
-from recollect.stores.sqlite_view import SETTING, Numbers, SqliteView, usual_parents
+from recollect.stores.sqlite_view import Numbers, SqliteView, usual_parents
 
 #: So many bytes are staged at most: memory is bounded, and a disk that is full is noticed early.
 _STAGED_BYTES = 2**16
@@ -40,6 +40,8 @@ _LINE = (
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
 _copied = attrgetter(*COPIED)
+#: The columns of `heads` that `head_fields` fills.
+HEAD_COLUMNS = (*COPIED, "time", "importance", "expires")
 #: A branch, and an id or the name of a conversation. (A line without a branch yet has nothing.)
 _Key = tuple[int | None, str]
 
@@ -51,8 +53,8 @@ class _Put(NamedTuple):
 
 
 class SqliteTransaction(SqliteView):
-    def __init__(self, connection: apsw.Connection, path: str) -> None:
-        super().__init__(connection, path)
+    def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
+        super().__init__(connection, path, key, trusted)
         self._connection = connection
         self._bytes = 0
         self._puts: dict[_Key, _Put | None] = {}  # by branch and id; None: dropped
@@ -93,7 +95,7 @@ class SqliteTransaction(SqliteView):
         if line not in self._numbers:
             row = self._row(_LINE, (line.namespace, line.branch))
             self._numbers[line] = Numbers(*row[:2]) if row else None
-            self._heads[line] = Head(row[2], Root(row[3], row[4]), row[5]) if row and row[2] else Head()
+            self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
         return self._numbers[line]
 
     def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
@@ -291,6 +293,13 @@ def _head_row(key: _Key, put: _Put) -> tuple[Any, ...]:
         *key,
         put.namespace,
         put.stored.version,
+        *head_fields(record),
+    )
+
+
+def head_fields(record: Record) -> tuple[Any, ...]:
+    """What a head keeps a copy of: the values of HEAD_COLUMNS."""
+    return (
         *_copied(record),
         None if record.time is None else microseconds(record.time),
         record.importance,

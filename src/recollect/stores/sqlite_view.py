@@ -13,8 +13,9 @@ import apsw
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import Filter
-from recollect.indexes.merkle import Root
+from recollect.indexes.merkle import PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
+from recollect.stores import schema
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
 from recollect.stores.sql_filters import bounds, selective
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
@@ -27,8 +28,6 @@ _ORDER_BY = {
     "id": "h.id",
 }
 
-#: Settings are in the table of facts about the store, under names of their own.
-SETTING = "setting/"
 #: So many ids are asked for in one statement.
 _AT_ONCE = 100
 
@@ -41,9 +40,17 @@ class Numbers(NamedTuple):
 
 
 class SqliteView:
-    def __init__(self, connection: apsw.Connection, path: str) -> None:
+    """One moment of the file.
+
+    key      of the store
+    trusted  payloads of fewer bytes lie whole in pages whose checksums were compared; others are hashed when read
+    """
+
+    def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
         self._execute = connection.execute
         self._path = path
+        self._key = key
+        self._trusted = trusted
         self._numbers: dict[Line, Numbers | None] = {}
         self._heads: dict[Line, Head] = {}
 
@@ -71,6 +78,29 @@ class SqliteView:
         row = self._row(sql, parameters)
         return row[0] if row else None
 
+    def _stored(self, digest: bytes, payload: bytes | None) -> Stored:
+        """A version as it was read. Raises: DamagedStoreError where its payload is not what the hash is of."""
+        if not isinstance(digest, bytes) or not isinstance(payload, bytes):
+            raise DamagedStoreError(self._path, "a live record has lost its version, or that its payload")
+        if len(payload) >= self._trusted:
+            try:
+                whole = version_hash(Record.load(payload).id, payload, self._key) == digest
+            except (ValueError, AttributeError):  # not even the bytes of a record
+                whole = False
+            if not whole:
+                raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not have the hash it is under")
+        return Stored(digest, payload)
+
+    def _root(self, digest: bytes, place: int) -> Root:
+        """A root as it was read. Raises: DamagedStoreError where it is none.
+
+        It stands at the end of its row, behind the reason; where that is long it may lie in a page of zeros, of which
+        the checksum is right.
+        """
+        if not isinstance(digest, bytes) or not isinstance(place, int) or digest[-4:] in (b"", b"\0\0\0\0"):
+            raise DamagedStoreError(self._path, "a commit has lost its root")
+        return Root(digest, place)
+
     def _of(self, line: Line) -> Numbers | None:
         if line not in self._numbers:
             row = self._row(
@@ -86,7 +116,7 @@ class SqliteView:
         return numbers.branch if numbers else None
 
     def setting(self, name: str) -> str | None:
-        row = self._row("SELECT value FROM meta WHERE name = ?", (SETTING + name,))
+        row = self._row("SELECT value FROM meta WHERE name = ?", (schema.SETTING + name,))
         return None if row is None else str(row[0])
 
     def lines(self) -> list[Line]:
@@ -102,7 +132,7 @@ class SqliteView:
             row = self._row(
                 "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1", (branch,)
             )
-            self._heads[line] = Head(row[0], Root(row[1], row[2]), row[3]) if row else Head()
+            self._heads[line] = Head(row[0], self._root(row[1], row[2]), row[3]) if row else Head()
         return self._heads[line]
 
     def get(self, line: Line, record_id: str) -> Stored | None:
@@ -111,7 +141,7 @@ class SqliteView:
             "WHERE h.branch = ? AND h.id = ?",
             (self._branch(line), record_id),
         )
-        return Stored(*row) if row else None
+        return self._stored(*row) if row else None
 
     def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
         branch, out = self._branch(line), {}
@@ -122,7 +152,7 @@ class SqliteView:
                 f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
             )
             for record_id, digest, payload in self._sql(sql, (branch, *ids)):
-                out[record_id] = Stored(digest, payload)
+                out[record_id] = self._stored(digest, payload)
         return out
 
     def known(self, line: Line, record_id: str) -> bool:
@@ -136,8 +166,8 @@ class SqliteView:
             return
         sql, parameters = self.select_sql(line, where, order, now)
         given = 0
-        for (payload,) in self._sql(sql, parameters):
-            record = Record.load(payload)
+        for row in self._sql(sql, parameters):
+            record = Record.load(self._stored(*row).payload)
             if where.matches(record):
                 yield record
                 given += 1
@@ -152,7 +182,10 @@ class SqliteView:
             # The index of conversations is by position. Without the plus SQLite would rather walk all of the
             # namespace in order of time than sort one conversation.
             order_by = order_by.replace("h.time", "+h.time")
-        sql = f"SELECT v.payload FROM heads h JOIN versions v ON v.number = h.version WHERE {live} ORDER BY {order_by}"
+        sql = (
+            "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            f"WHERE {live} ORDER BY {order_by}"
+        )
         return sql, parameters
 
     def count(self, line: Line, where: Filter, *, now: int) -> int:
@@ -191,7 +224,7 @@ class SqliteView:
             "WHERE n.name = ? AND v.hash = ?",
             (line.namespace, version),
         )
-        return found
+        return None if found is None else self._stored(version, found).payload
 
     def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
         if not selective(where):
@@ -207,7 +240,7 @@ class SqliteView:
             (self._branch(line),),
         )
         for record_id, digest, payload in rows:
-            yield record_id, Stored(digest, payload)
+            yield record_id, self._stored(digest, payload)
 
     def last_position(self, line: Line, conversation: str) -> int | None:
         found: int | None = self._value(
@@ -222,7 +255,7 @@ class SqliteView:
             "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY h.id",
             (self._branch(line), conversation, position),
         )
-        return [Stored(*row) for row in rows]
+        return [self._stored(*row) for row in rows]
 
     def due(self, line: Line, now: int, limit: int) -> list[str]:
         sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
@@ -251,18 +284,24 @@ class SqliteView:
                 namespace=line.namespace,
                 branch=line.branch,
                 seq=seq,
-                parents=usual_parents(line, seq) if parents is None else _parents(parents),
+                parents=usual_parents(line, seq) if parents is None else self._parents(seq, parents),
                 micros=time,
                 actor=actor,
                 reason=reason,
-                root=Root(root, page),
+                root=self._root(root, page),
                 changes=tuple(Change(*row) for row in changes),
             )
 
+    def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
+        try:
+            return written_parents(written)
+        except ValueError as error:
+            raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
+
     def root_at(self, line: Line, seq: int) -> bytes | None:
-        sql = "SELECT root FROM commits WHERE branch = ? AND seq = ?"
-        found: bytes | None = next((row[0] for row in self._sql(sql, (self._branch(line), seq))), None)
-        return found
+        sql = "SELECT root, page FROM commits WHERE branch = ? AND seq = ?"
+        row = next(self._sql(sql, (self._branch(line), seq)), None)
+        return None if row is None else self._root(*row).hash
 
     def node(self, place: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))
@@ -276,5 +315,11 @@ def usual_parents(line: Line, seq: int) -> tuple[tuple[str, int], ...]:
     return ((line.branch, seq - 1),) if seq > 1 else ()
 
 
-def _parents(written: str) -> tuple[tuple[str, int], ...]:
-    return tuple((branch, number) for branch, number in json.loads(written))
+def written_parents(written: str) -> tuple[tuple[str, int], ...]:
+    """The parents of a commit as they are written down. Raises: ValueError."""
+    parents = json.loads(written)
+    if not isinstance(parents, list) or not all(
+        isinstance(each, list) and [type(part) for part in each] == [str, int] for each in parents
+    ):
+        raise ValueError("the parents of a commit are not branches with numbers")
+    return tuple((branch, number) for branch, number in parents)

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import ClosedError, DamagedStoreError, NotAStoreError, ReadOnlyStoreError, StoreIOError
-from recollect.stores import files
+from recollect.stores import checksums, files
 from recollect.stores.base import Line
 from recollect.stores.sqlite_errors import translated
 
@@ -235,13 +235,14 @@ class VectorStore:
 
     def _opened(self, path: str) -> apsw.Connection:
         if self._read_only and path != ":memory:":
-            connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READONLY)
+            connection = checksums.connect(path, apsw.SQLITE_OPEN_READONLY)
             connection.set_busy_timeout(10_000)
             return connection if self._is_ours(connection) else self._opened(":memory:")
         if self._folder is not None and path != ":memory:":
             files.make_folder(self._folder)
             files.create(path)
-        connection = apsw.Connection(path)
+        connection = checksums.connect(path)
+        checksums.begin(connection)
         connection.set_busy_timeout(10_000)
         # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
         connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before that

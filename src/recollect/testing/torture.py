@@ -48,6 +48,8 @@ PARTS: dict[str, Part] = {
     "faults": Part("recollect.testing.io_faults", short=6, long=100),
     "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
     "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
+    "damage": Part("recollect.testing.damage", short=4, long=56),
+    "migration": Part("recollect.testing.migrating", short=2, long=20),
     "input": Part("recollect.testing.fuzzing", short=40, long=600),
     "coverage": Part("recollect.testing.coverage", short=0, long=16),
 }

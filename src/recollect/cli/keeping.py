@@ -1,0 +1,102 @@
+"""Commands that keep a store safe: backup, restore, rescue, migrate."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from recollect.cli.app import Settings, app, common, print_json
+from recollect.opening import store_file
+from recollect.stores.backups import restore as restore_store
+from recollect.stores.base import Backup
+from recollect.stores.migrations import migrate as migrate_store
+from recollect.stores.rescuing import rescue as rescue_store
+
+#: So many of the lost are named; the rest are counted. With --json all are.
+_NAMED = 50
+_FILE = click.Path(path_type=Path)
+
+
+def _tell(backup: Backup) -> None:
+    verified = ", verified" if backup.verified else ""
+    click.echo(f"{backup.path}: {backup.bytes} bytes{verified}")
+    for line, held in backup.lines.items():
+        click.echo(f"  namespace {line.namespace}: {held.records} records, {held.seq} commits, root {held.root}")
+
+
+@app.command()
+@click.argument("dest", type=_FILE)
+@click.option("--verify", is_flag=True, help="Check the copy and compute its roots again before it is put there.")
+@click.option("--force", is_flag=True, help="Replace DEST even where it is something else than a backup.")
+@common
+def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
+    """Copy the whole store, of one moment, to the file DEST; others may write meanwhile."""
+    with settings.open(read_only=True) as memory:
+        made = memory.backup(dest, verify=verify, force=force)
+    if settings.as_json:
+        print_json(made.to_json())
+    else:
+        _tell(made)
+
+
+@app.command()
+@click.argument("source", type=_FILE)
+@click.option("--force", is_flag=True, help="Also where a store is there; it is kept aside, whole.")
+@common
+def restore(settings: Settings, source: Path, force: bool) -> None:
+    """Verify the backup SOURCE, and let a copy of it be the store."""
+    made = restore_store(source, store_file(settings.db), force=force)
+    if settings.as_json:
+        print_json(made.to_json())
+        return
+    _tell(made)
+    if made.kept is not None:
+        click.echo(f"what was there before is {made.kept}")
+
+
+@app.command()
+@click.argument("old", type=_FILE)
+@click.argument("new", type=_FILE)
+@common
+def rescue(settings: Settings, old: Path, new: Path) -> None:
+    """Save what is whole of a store that is hurt, OLD, into a new one, NEW; OLD is only read.
+
+    Every record whose hash still verifies is saved, and the rest is listed. The exit code is 1 where something is
+    lost.
+    """
+    report = rescue_store(old, new)
+    if settings.as_json:
+        print_json(report.to_json())
+    else:
+        for namespace, records in report.records.items():
+            whole = ", with the root of the old store" if report.same[namespace] else ""
+            click.echo(f"namespace {namespace}: {records} records, {report.commits[namespace]} commits{whole}")
+        for lost in report.lost[:_NAMED]:
+            click.echo(f"  lost: {lost}", err=True)
+        if len(report.lost) > _NAMED:
+            click.echo(f"  and {len(report.lost) - _NAMED} more lost: --json names all", err=True)
+        click.echo(f"{new}: {sum(report.records.values())} records saved, {len(report.lost)} things lost")
+    if report.lost:
+        sys.exit(1)
+
+
+@app.command()
+@click.option("--dry-run", is_flag=True, help="Do all of it to a copy, and leave the store as it is.")
+@common
+def migrate(settings: Settings, dry_run: bool) -> None:
+    """Bring the store to the format of this release, after a verified backup beside it."""
+    done = migrate_store(store_file(settings.db), dry_run=dry_run)
+    if settings.as_json:
+        print_json(done.to_json())
+        return
+    if done.before == done.after:
+        click.echo(f"{done.path}: format {done.before}, the newest: nothing to do")
+        return
+    how = "would be migrated" if dry_run else "migrated"
+    click.echo(f"{done.path}: {how} from format {done.before} to {done.after}")
+    for step in done.steps:
+        click.echo(f"  {step}")
+    if done.backup is not None:
+        click.echo(f"the store as it was is {done.backup}")

@@ -1,0 +1,342 @@
+"""Damage: what is hurt is named, nothing is answered wrongly, and what is whole is saved."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import recollect
+from recollect.cli.app import app
+from recollect.errors import (
+    DamagedStoreError,
+    InvalidArgumentError,
+    NotAStoreError,
+    RecollectError,
+    StoreError,
+    StoreMissingError,
+    WrongKeyError,
+)
+from recollect.stores import checksums
+from recollect.stores.checksums import connect
+from recollect.stores.pages import TABLE_LEAF, Pages
+from recollect.stores.sqlite import SqliteStore
+from recollect.testing import damage
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[None]:
+    """The damage test on a store of a tenth of the size."""
+    before, damage.RECORDS = damage.RECORDS, 1000
+    damage.whole.cache_clear()
+    yield
+    damage.RECORDS = before
+    damage.whole.cache_clear()
+
+
+@pytest.mark.promise("damage.trials")
+@pytest.mark.parametrize("seed", range(24))
+def test_a_hurt_store_is_told_of_read_and_rescued_rightly(tmp_path: Path, small: None, seed: int) -> None:
+    assert [trial.problem for trial in damage.trials(seed, tmp_path)] == [""]
+
+
+def test_the_damage_test_hurts_in_every_way(tmp_path: Path, small: None) -> None:
+    done = set()
+    for seed in range(24):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        done.add(damage.hurt_copy(seed, folder)[1])
+    assert done == set(damage.HURTS)
+
+
+def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_rescue(
+    tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, hurt, _ = damage.hurt_copy(0, tmp_path)
+    right = damage.whole().behind
+    assert damage.wrong({**right, "count": 7, "find": DamagedStoreError("x")}, right) == ["count"]
+    assert damage.wrong({**right, "get": KeyError("x")}, right) == ["get"]
+    with monkeypatch.context() as patched:
+        patched.setattr("recollect.memory.Memory.check", lambda memory: [])
+        patched.setattr(damage, "answers", lambda memory: {**right, "count": StoreError("x")})
+        patched.setattr(damage, "_rescue_problem", lambda *_: "")
+        patched.setattr(damage, "_open", lambda path: recollect.open(":memory:"))
+        assert "the check found nothing" in damage.problem_in(path, tmp_path, hurt)
+    with monkeypatch.context() as patched:
+        patched.setattr("recollect.stores.rescuing._proved", lambda saved: saved.live.clear() or [])
+        assert "was not saved" in damage.problem_in(path, tmp_path, hurt)
+
+
+# Every byte
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A small store with everything in it, in one file."""
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember_all([{"content": f"fact {number}", "id": f"r{number}", "user": "ana"} for number in range(30)])
+        with memory.batch(actor="somebody", reason="a reason") as batch:
+            batch.update("r1", importance=0.5)
+            batch.forget("r2")
+        memory.remember("turn", kind="conversation", conversation="c", id="turn", entity="e")
+        memory.remember("long " * 3000, id="long", expires=datetime(2999, 1, 1, tzinfo=UTC))
+        memory.namespace("other").remember("of another", id="r1")
+    return path
+
+
+def found(path: Path) -> list[str]:
+    """What the check says, or the error that came before it could."""
+    try:
+        with recollect.open(path) as memory:
+            return memory.check()
+    except StoreError as error:
+        return [str(error)]
+
+
+@pytest.mark.promise("damage.every-byte")
+def test_any_changed_byte_is_found(store: Path) -> None:
+    whole = store.read_bytes()
+    assert found(store) == []
+    rng = random.Random(1)
+    places = [*range(16, 100, 3), *(rng.randrange(len(whole)) for _ in range(300))]
+    for place in places:
+        data = bytearray(whole)
+        data[place] ^= rng.randrange(1, 256)
+        store.write_bytes(data)
+        assert found(store) != [], place
+        store.with_name("a.db-wal").unlink(missing_ok=True)
+        store.with_name("a.db-shm").unlink(missing_ok=True)
+
+
+TAMPERING = {
+    "a head's copied field": ("UPDATE heads SET user = 'eve' WHERE id = 'r3'", "record 'r3' has another user"),
+    "a head's version": ("UPDATE heads SET version = 1 WHERE id = 'r3'", "names a version of record 'r0'"),
+    "a head": ("DELETE FROM heads WHERE id = 'r3'", "the head of record 'r3' is not there"),
+    "a head of what was forgotten": (
+        "INSERT INTO heads SELECT 999, branch, 'r2', version, kind, role, speaker, user, agent, conversation, session, "
+        "position, entity, source, time, importance, expires FROM heads WHERE id = 'r3'",
+        "the head of record 'r2' is not what the log comes to",
+    ),
+    "a payload": ("UPDATE versions SET payload = CAST('x' AS BLOB) WHERE number = 3", "version 3 of record"),
+    "a payload that is gone": ("UPDATE versions SET payload = NULL WHERE number = 3", "has lost its payload"),
+    "a version's hash": ("UPDATE versions SET hash = zeroblob(32) WHERE number = 3", "named by no commit"),
+    "a version": ("DELETE FROM versions WHERE number = 2", "versions that commits name are not there"),
+    "a cause": ("UPDATE changes SET cause = 'whim' WHERE id = 'r2'", "has the cause 'whim'"),
+    "a change": ("DELETE FROM changes WHERE seq = 2 AND place = 0", "commit 2 lacks a change"),
+    "a change's version": ("UPDATE changes SET after = zeroblob(32) WHERE seq = 3", "is not what the log comes to"),
+    "a change's version before": (
+        "UPDATE changes SET before = NULL WHERE id = 'r2'",
+        "does not begin with the version",
+    ),
+    "a change without its commit": ("DELETE FROM commits WHERE branch = 1 AND seq = 3", "of commit 3, which is not"),
+    "a commit's time": ("UPDATE commits SET time = 0 WHERE branch = 1 AND seq = 3", "not later than the one before"),
+    "a commit's root": ("UPDATE commits SET root = zeroblob(32) WHERE seq = 2", "which does not have its root"),
+    "a commit's parents": ("UPDATE commits SET parents = '{}' WHERE seq = 2", "parents"),
+    "a page of the trie": ("UPDATE nodes SET body = zeroblob(4) WHERE place = 1", "page 1 of the Merkle trie"),
+    "a branch": ("UPDATE branches SET namespace = 9 WHERE number = 2", "namespace 9, which is not there"),
+    "a name in meta": ("UPDATE meta SET name = 'feature' WHERE name = 'probe' OR name = 'uuid'", "lacks"),
+    "the header's format": ("PRAGMA user_version = 9", "the header says format 9"),
+    "an index": ("DROP INDEX heads_by_user", "heads_by_user is missing"),
+    "a table that nobody made": ("CREATE TABLE more (x)", "more is not one of a store"),
+}
+
+
+@pytest.mark.promise("damage.rows-agree")
+@pytest.mark.parametrize("what", TAMPERING)
+def test_what_somebody_changed_in_the_tables_is_found_and_named(store: Path, what: str) -> None:
+    statement, told = TAMPERING[what]
+    connection = connect(str(store))  # keeps the checksums, so that these do not tell it
+    connection.execute(statement).fetchall()
+    connection.close()
+    problems = found(store)
+    assert any(told in problem for problem in problems), problems
+
+
+def leaf_holding(path: Path, text: bytes) -> int:
+    pages = Pages(path.read_bytes())
+    return next(
+        each
+        for each in range(1, pages.count + 1)
+        if pages.kind(each) == TABLE_LEAF and any(text in bytes(str(row.values), "utf-8") for row in pages.rows(each))
+    )
+
+
+def hurt(path: Path, place: int, with_bytes: bytes | None = None) -> None:
+    data = bytearray(path.read_bytes())
+    if with_bytes is None:
+        data[place] ^= 0xFF
+    else:
+        data[place : place + len(with_bytes)] = with_bytes
+    path.write_bytes(data)
+
+
+def hurt_text(path: Path, text: bytes) -> None:
+    """Change a text wherever it stands, also where SQLite has left it behind."""
+    path.write_bytes(path.read_bytes().replace(text, text[:-1] + b"\xff"))
+
+
+@pytest.mark.promise("damage.named")
+def test_what_cannot_be_read_is_named_with_its_namespace_and_id(store: Path) -> None:
+    hurt_text(store, b"fact 17")
+    problems = found(store)
+    assert any("of versions, does not have its checksum" in problem for problem in problems)
+    assert any("namespace 'default', record 'r17': its version does not have" in problem for problem in problems)
+
+
+@pytest.mark.promise("damage.no-wrong-answer")
+def test_a_page_of_zeros_in_the_middle_of_a_long_text_is_no_answer(store: Path) -> None:
+    """Its checksum would be right: that of zeros is zero."""
+    pages = Pages(store.read_bytes())
+    leaf = leaf_holding(store, b"long long long")
+    first = max(pages.overflows(leaf), key=lambda each: len(list(pages.chain(each))))
+    *_, last = pages.chain(first)
+    hurt(store, (last - 1) * 4096, bytes(4096))
+    with recollect.open(store) as memory:
+        assert memory.get("r1") is not None
+        with pytest.raises(DamagedStoreError, match="does not have the hash"):
+            memory.get("long")
+        with pytest.raises(DamagedStoreError):
+            memory.find()
+        assert memory.check() != []
+
+
+def test_without_checksums_payloads_are_hashed_when_they_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checksums, "available", lambda: False)
+    path = tmp_path / "plain.db"
+    with recollect.open(path) as memory:
+        memory.remember("stripes", id="zebra", user="ana")
+        assert memory.stats()["store"]["checksums"] is False
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b"stripes", b"strides"))
+    with recollect.open(path) as memory:
+        for call in (lambda: memory.get("zebra"), memory.find, lambda: memory.recall("stripes"), memory.held):
+            with pytest.raises(DamagedStoreError, match="does not have the hash"):
+                call()
+        assert "does not have the hash" in memory.check()[0]
+
+
+def test_a_store_with_checksums_is_only_read_where_they_cannot_be_kept(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checksums, "available", lambda: False)
+    with recollect.open(store) as memory:
+        assert memory.get("r1") is not None
+        with pytest.raises(RecollectError, match="checksums, which the SQLite at hand cannot keep"):
+            memory.remember("more")
+
+
+# Rescue
+
+
+@pytest.mark.promise("damage.rescued")
+def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: Path, tmp_path: Path) -> None:
+    with recollect.open(store) as memory:
+        memory.update("r5", content="fact 5, put right")
+        held = {record.id: record.to_bytes() for record in memory.find()}
+    hurt_text(store, b"fact 5, put right")
+    before = store.read_bytes()
+    report = recollect.rescue(store, tmp_path / "new.db")
+    assert store.read_bytes() == before
+    assert [(each.namespace, each.name) for each in report.lost] == [("default", "r5")]
+    assert "does not have the hash" in report.lost[0].reason
+    assert "of its other versions" in report.lost[0].reason  # the one before it
+    assert report.same == {"default": False, "other": True}
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert {record.id: record.to_bytes() for record in memory.find()} == {
+            each: payload for each, payload in held.items() if each != "r5"
+        }
+        assert memory.check() == []
+        log = memory.changes()
+        assert [commit.actor for commit in log[1:2]] == ["somebody"]  # the history up to what is hurt
+        assert log[-1].actor == "recollect rescue"
+        assert memory.namespace("other").count() == 1
+
+
+def test_the_rescue_of_a_whole_store_is_the_same_store_with_its_history(store: Path, tmp_path: Path) -> None:
+    report = recollect.rescue(store, tmp_path / "new.db")
+    assert (report.lost, set(report.same.values())) == ((), {True})
+    with recollect.open(store) as old, recollect.open(tmp_path / "new.db") as new:
+        assert [each.to_json() for each in new.changes()] == [each.to_json() for each in old.changes()]
+        assert new.root == old.root
+        assert new.check() == []
+
+
+def test_the_rescue_takes_what_is_only_in_the_log(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("in the log", id="late")
+        report = recollect.rescue(tmp_path / "a.db", tmp_path / "new.db")
+    assert report.records == {"default": 1}
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 5, 7, 8, 10, 12])
+def test_the_rescue_finds_records_without_the_first_page_of_any_table(store: Path, tmp_path: Path, page: int) -> None:
+    hurt(store, (page - 1) * 4096, bytes(4096))
+    report = recollect.rescue(store, tmp_path / "new.db")
+    assert sum(report.records.values()) + len([each for each in report.lost if each.what == "record"]) >= 32
+    assert found(tmp_path / "new.db") == []
+
+
+def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "there.db").write_bytes(b"x")
+    with pytest.raises(InvalidArgumentError, match="is there already"):
+        recollect.rescue(store, tmp_path / "there.db")
+    with pytest.raises(StoreMissingError):
+        recollect.rescue(tmp_path / "absent.db", tmp_path / "new.db")
+    (tmp_path / "picture").write_bytes(b"\x89PNG" * 5000)
+    with pytest.raises(NotAStoreError, match="nothing that belongs to a store"):
+        recollect.rescue(tmp_path / "picture", tmp_path / "new.db")
+    key = b"sixteen bytes or more"
+    with recollect.open(tmp_path / "private.db", key=key) as memory:
+        memory.remember("x")
+    with pytest.raises(WrongKeyError):
+        recollect.rescue(tmp_path / "private.db", tmp_path / "new.db")
+    assert recollect.rescue(tmp_path / "private.db", tmp_path / "new.db", key=key).records == {"default": 1}
+    assert not list(tmp_path.glob("*.part*"))
+
+
+# The commands
+
+
+def run(*arguments: str) -> tuple[int, Any]:
+    result = CliRunner().invoke(app, [*arguments, "--json"])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result.exit_code, json.loads(result.stdout) if result.stdout else json.loads(result.stderr)
+
+
+@pytest.mark.parametrize("place", [lambda data: data.rindex(b"fact 17"), lambda data: 4096 + 200, lambda data: 18])
+def test_the_doctor_names_what_is_hurt_also_where_the_store_cannot_be_opened(
+    store: Path, place: Callable[[bytes], int]
+) -> None:
+    assert run("doctor", "--check", "--db", str(store))[0] == 0
+    hurt(store, place(store.read_bytes()))
+    code, told = run("doctor", "--check", "--db", str(store))
+    assert code == 1
+    assert any(each["what"] == "check" and not each["well"] for each in told)
+
+
+def test_the_command_rescue_says_what_is_lost_with_its_exit_code(store: Path, tmp_path: Path) -> None:
+    assert run("rescue", str(store), str(tmp_path / "one.db"))[0] == 0
+    hurt_text(store, b"fact 17")
+    code, told = run("rescue", str(store), str(tmp_path / "two.db"))
+    assert (code, [each["name"] for each in told["lost"]]) == (1, ["r17"])
+    shown = CliRunner().invoke(app, ["rescue", str(store), str(tmp_path / "three.db")])
+    assert "lost: namespace 'default', record 'r17'" in shown.stderr
+
+
+def test_an_error_in_reading_is_told_as_what_it_is(store: Path) -> None:
+    """Not as that of the end of the view, which SQLite has ended by then."""
+    hurt(store, (leaf_holding(store, b"fact 17") - 1) * 4096 + 2000)
+    opened = SqliteStore(store)
+    with pytest.raises(DamagedStoreError, match="a page does not have its checksum"), opened.read() as view:
+        for line in view.lines():
+            list(view.versions(line))
+    opened.close()
