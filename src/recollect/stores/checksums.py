@@ -34,6 +34,18 @@ def available() -> bool:
         return below is not None and apsw.vfs_names()[0] == below
 
 
+def put_on_default() -> None:
+    """Let the checksums lie on what is SQLite's default file system now: `testing.recording` puts its own there.
+
+    No file may be open through them.
+    """
+    with _turn:
+        if _below() is not None:
+            apsw.unregister_vfs(_VFS)
+            _below.cache_clear()
+            _below()
+
+
 @cache
 def _below() -> str | None:
     """The file system on which the checksums lie, once they are loaded; None where there are none to load."""

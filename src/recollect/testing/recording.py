@@ -22,7 +22,7 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.stores import files
+from recollect.stores import checksums, files
 from recollect.testing.disk import FOLDER, Event
 
 _BASE = apsw.vfs_names()[0]  # the system's own
@@ -109,6 +109,7 @@ class _System(apsw.VFS):
         self._recorder = recorder
         self.label = f"recollect-recording-{next(_numbers)}"
         super().__init__(self.label, _BASE, makedefault=True)
+        checksums.put_on_default()
 
     def excepthook(self, *raised: Any) -> bool:
         """SQLite was told, and has nobody to tell in its turn."""
@@ -223,6 +224,7 @@ def recorded(folder: Path, before: Before | None = None) -> Iterator[Recorder]:
             setattr(files, name, function)
         sys.excepthook = hook
         apsw.set_default_vfs(_BASE)
+        checksums.put_on_default()
         system.unregister()
 
 
