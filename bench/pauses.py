@@ -2,22 +2,51 @@
 
 Of each ten operations eight remember, one updates and one forgets, in a seeded order; after every hundred comes a
 recall, so that indexes are kept up as they would be. Durability is "normal": what is looked for is work of our own,
-which the disk's sync would hide.
+which the disk's sync would hide. Measured, too: how long threads of the store's own (checkpoints) keep it from writers.
 """
 
 from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import recollect
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentile, versions
+from recollect.stores.turns import Turn, Turns
 
 RECALL_EVERY = 100
+
+
+@contextmanager
+def held_in_background() -> Iterator[list[float]]:
+    """How many milliseconds each turn to write took that a thread of the store's own had."""
+    taken: dict[Turn, float] = {}
+    times: list[float] = []
+    take, release = Turns.take, Turns.release
+
+    def timed_take(self: Turns, turn: Turn, timeout_s: float = -1) -> bool:
+        got = take(self, turn, timeout_s)
+        if threading.current_thread().name.startswith("recollect-"):
+            taken[turn] = time.perf_counter()
+        return got
+
+    def timed_release(self: Turns, turn: Turn) -> None:
+        release(self, turn)
+        if turn in taken:
+            times.append((time.perf_counter() - taken.pop(turn)) * 1000)
+
+    Turns.take, Turns.release = timed_take, timed_release  # type: ignore[method-assign]
+    try:
+        yield times
+    finally:
+        Turns.take, Turns.release = take, release  # type: ignore[method-assign]
 
 
 def pauses(operations: int) -> dict[str, Any]:
@@ -29,6 +58,7 @@ def pauses(operations: int) -> dict[str, Any]:
     times: dict[str, list[float]] = {name: [] for name in ("remember", "update", "forget", "recall")}
     held: list[str] = []
     with (
+        held_in_background() as background,
         tempfile.TemporaryDirectory(dir=cache_folder()) as folder,
         recollect.open(Path(folder) / "pauses.db", durability="normal") as memory,
     ):
@@ -62,6 +92,7 @@ def pauses(operations: int) -> dict[str, Any]:
         "records_at_the_end": left,
         "worst_ms": max(map(max, filter(None, times.values()))),
         "worst_write_ms": max(writes),
+        "background": _spread(background) if background else None,
         "p999_ms": percentile([each for some in times.values() for each in some], 0.999),
         **{name: _spread(some) for name, some in times.items() if some},
         **source.to_json(),

@@ -1,0 +1,74 @@
+"""No promise without a test, no test of a promise that is not made; and the torture's frame."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from recollect.testing import torture
+from recollect.testing.trials import Trial
+
+ROOT = Path(__file__).parents[1]
+
+
+def promised(text: str) -> list[str]:
+    """The ids in the first column of the tables under "Promises"."""
+    return re.findall(r"^\| ([a-z]+\.[a-z_-]+) \|", text.partition("\n## Promises\n")[2], re.MULTILINE)
+
+
+def ids_of_tests() -> set[str]:
+    """The ids that tests are marked with."""
+    sources = [path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")]
+    return {found for source in sources for found in re.findall(r'mark\.promise\("([^"]+)"\)', source)}
+
+
+def test_every_promise_has_a_test_and_every_id_of_a_test_is_a_promise() -> None:
+    promises = promised((ROOT / "docs" / "reliability.md").read_text(encoding="utf-8"))
+    assert len(promises) == len(set(promises)) > 40
+    assert set(promises) == ids_of_tests()
+
+
+def test_every_part_is_told_of_and_can_be_loaded() -> None:
+    told = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
+    for name in torture.PARTS:
+        assert f"| `{name}` |" in told
+        assert callable(torture.trials_of(name))
+
+
+def _trials(seed: int, folder: Path) -> Iterator[Trial]:
+    yield Trial(seed, "well")
+    if seed == 2:
+        yield Trial(seed, "not well", "it is broken")
+    if seed == 3:
+        raise ValueError("in the middle")
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torture, "PARTS", {"part": torture.Part("none", short=2, long=3)})
+    monkeypatch.setattr(torture, "trials_of", lambda name: _trials)
+    in_this_process = lambda name, seeds: (trial for seed in seeds for trial in torture.run_seed(name, seed))  # noqa: E731
+    monkeypatch.setattr(torture, "run_part", in_this_process)
+
+
+@pytest.mark.usefixtures("parts")
+def test_the_last_line_counts_and_the_exit_code_says_whether_any_failed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert torture.main(["--part", "part", "--seeds", "1,4"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == "2 passed, 0 failed"
+    assert torture.main(["--part", "part", "--seeds", "1,2,3"]) == 1
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == "3 passed, 2 failed"
+    assert "FAILED part not well: it is broken" in said
+    assert "ValueError: in the middle" in said
+    assert "--part part --seeds 2" in said
+    assert torture.main(["--short", "--seed", "5"]) == 0
+    assert capsys.readouterr().out.splitlines()[0] == "seed 5, short form"
+
+
+def test_the_seeds_of_a_run_follow_from_its_own() -> None:
+    assert torture.seeds_of(7, "kill", 5) == torture.seeds_of(7, "kill", 5)
+    assert torture.seeds_of(7, "kill", 5) != torture.seeds_of(8, "kill", 5)
+    assert torture.seeds_of(7, "kill", 5) != torture.seeds_of(7, "power", 5)
