@@ -7,7 +7,8 @@ usual. With durability "full" every acknowledged commit must be there; with "nor
 what is there is the store as it was after some commit, `check()` finds nothing, recall and grep answer as from indexes
 made anew, and the store can be written to and opened again.
 
-How threads interleave is not the seed's; all else is.
+A second cut, while a store is opened again after the first, changes none of this. How threads interleave is not the
+seed's; all else is.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from recollect.testing.trials import Trial, fast_folder
 NAME = "power.db"
 #: Cuts of a run with durability "full", and of one with "normal".
 FULL_CUTS, NORMAL_CUTS = 50, 15
+#: Cuts while a store is opened again after one.
+SECOND_CUTS = 10
 
 
 @dataclass(frozen=True)
@@ -42,11 +45,13 @@ class Recording:
 
     roots    of the store after each commit, by seq; before the first, the root of nothing
     problem  in which way the run itself went wrong; "" for none
+    begin    so many events tell only what was there before
     """
 
     events: list[Event]
     roots: list[str]
     problem: str = ""
+    begin: int = 0
 
     def syncs(self) -> list[int]:
         """The places of the events that make something durable."""
@@ -57,7 +62,7 @@ class Recording:
         events = list(self.events)
         for place in places:
             events[place] = Event("nothing")
-        return Recording(events, self.roots, self.problem)
+        return Recording(events, self.roots, self.problem, self.begin)
 
 
 @contextmanager
@@ -114,18 +119,38 @@ def record(seed: int, folder: Path, durability: str = "full") -> Recording:
     return Recording(events, roots, problem)
 
 
+def record_again(recording: Recording, rng: random.Random, folder: Path) -> Recording:
+    """Cut the power at a random moment, and write down what is done when the store is opened again and written to."""
+    disk = Disk()
+    for event in recording.events[: rng.randrange(len(recording.events) // 2, len(recording.events))]:
+        disk.take(event)
+    write_out(disk.cut(rng, rng.choice(MODES)), folder)
+    with small(), quiet(), recorded(folder) as recorder:
+        recorder.note_there()
+        recorder.acknowledge(disk.acknowledged)
+        begin = len(recorder.events)
+        with open_memory(folder / NAME, embedder="none") as memory:
+            answers(memory)
+            for number in range(3):
+                memory.remember(f"fact {number} of the harbour, again", id=f"again {number}")
+                recorder.acknowledge(memory.seq)
+            roots = [recording.roots[0], *(commit.root.hash.hex() for commit in memory.changes())]
+    return Recording(recorder.events, roots, begin=begin)
+
+
 def moments(recording: Recording, rng: random.Random, count: int) -> list[int]:
     """So many places to cut at: half right before or after something is made durable or acknowledged, some while the
     file is made, the rest anywhere."""
-    marks = [place for place, event in enumerate(recording.events) if event.kind in ("sync", "acknowledge")]
-    first = next(place for place, event in enumerate(recording.events) if event.kind == "acknowledge")
-    last = len(recording.events)
+    begin, last = recording.begin, len(recording.events)
+    kinds = [event.kind for event in recording.events]
+    marks = [place for place in range(begin, last) if kinds[place] in ("sync", "acknowledge")]
+    first = kinds.index("acknowledge", begin)
     chosen = []
     for number in range(count):
         if number % 2 and marks:
             chosen.append(rng.choice(marks) + rng.randrange(2))
         else:
-            chosen.append(rng.randrange(first if number % 3 == 0 else last) + 1)
+            chosen.append(rng.randrange(begin, first if number % 3 == 0 else last) + 1)
     return sorted(chosen)
 
 
@@ -231,3 +256,8 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
             yield Trial(seed, f"{durability}: the run itself", recording.problem)
             for mode, problem in cuts(recording, rng, fast, count, full=durability == "full"):
                 yield Trial(seed, f"{durability}: {mode}", problem)
+            if durability == "full":
+                (fast / "again").mkdir()
+                again = record_again(recording, rng, fast / "again")
+                for mode, problem in cuts(again, rng, fast, SECOND_CUTS):
+                    yield Trial(seed, f"opening again: {mode}", problem)

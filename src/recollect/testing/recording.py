@@ -88,6 +88,18 @@ class Recorder:
         with self._turn:
             self.events.append(event)
 
+    def note_there(self) -> None:
+        """Note what the folder has by now, all of it durable."""
+        for path in sorted(Path(self.folder).rglob("*")):
+            name = os.path.relpath(path, self.folder)
+            if path.is_dir():
+                self.name((name, FOLDER))
+            else:
+                number = self.number(name)
+                self.note(Event("write", number, data=path.read_bytes()))
+                self.note(Event("sync", number, len(self.events)))
+            self.note_synced_folder(name)
+
     def note_synced_folder(self, path: str) -> None:
         """Note that it is durable what the folder of a path has."""
         with self._turn:

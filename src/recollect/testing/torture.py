@@ -44,8 +44,8 @@ class Part(NamedTuple):
 NAMED = 20
 PARTS: dict[str, Part] = {
     "kill": Part("recollect.testing.kills", short=8, long=180),
-    "power": Part("recollect.testing.power", short=5, long=60),
-    "faults": Part("recollect.testing.io_faults", short=6, long=100),
+    "power": Part("recollect.testing.power", short=5, long=45),
+    "faults": Part("recollect.testing.io_faults", short=6, long=80),
     "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
     "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
     "damage": Part("recollect.testing.damage", short=4, long=56),
