@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 #: What a page with a checksum reserves for it.
 BYTES = 8
 _VFS = "cksmvfs"
+#: SQLite's own file systems.
+_SYSTEMS = ("unix", "win32")
 _turn = threading.Lock()
 
 
@@ -29,9 +31,9 @@ def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPE
 
 def available() -> bool:
     """Whether checksums can be kept and compared here."""
+    # Never upon a file system of somebody's own, which may be taken away again while the checksums still lie on it.
     with _turn:
-        below = _below()
-        return below is not None and apsw.vfs_names()[0] == below
+        return apsw.vfs_names()[0] in _SYSTEMS and _below() is not None
 
 
 @cache
