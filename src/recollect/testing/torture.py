@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 
 PARTS: dict[str, Part] = {
-    "damage": Part("recollect.testing.damage", short=3, long=56),
+    "damage": Part("recollect.testing.damage", short=2, long=30),
     "migration": Part("recollect.testing.migrating", short=2, long=20),
 }
 
