@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 from click.testing import CliRunner
 
@@ -232,6 +233,22 @@ def test_a_store_with_checksums_is_only_read_where_they_cannot_be_kept(
         assert memory.get("r1") is not None
         with pytest.raises(RecollectError, match="checksums, which the SQLite at hand cannot keep"):
             memory.remember("more")
+
+
+def test_upon_a_file_system_of_somebodys_own_there_are_no_checksums(tmp_path: Path) -> None:
+    before = apsw.vfs_names()[0]
+    own = apsw.VFS("of my own", base="", makedefault=True)
+    try:
+        with recollect.open(tmp_path / "own.db") as memory:
+            memory.remember("x")
+            assert memory.stats()["store"]["checksums"] is False
+            assert memory.check() == []
+    finally:
+        apsw.set_default_vfs(before)
+        own.unregister()
+    with recollect.open(tmp_path / "own.db") as memory:
+        memory.remember("y")
+        assert memory.check() == []
 
 
 # Rescue

@@ -19,6 +19,11 @@ from numpy.typing import NDArray
 #: What a page with a checksum reserves for it.
 BYTES = 8
 _VFS = "cksmvfs"
+#: SQLite's own file systems.
+_SYSTEMS = ("unix", "win32")
+_NOWHERE = ""
+#: The file system on which the checksums lie; `_NOWHERE` where there are none to load, None before they are loaded.
+_lie_on: str | None = None
 _turn = threading.Lock()
 
 
@@ -30,8 +35,12 @@ def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPE
 def available() -> bool:
     """Whether checksums can be kept and compared here."""
     with _turn:
-        below = _below()
-        return below is not None and apsw.vfs_names()[0] == below
+        default = apsw.vfs_names()[0]
+        # Never of their own accord upon a file system of somebody's own, which may be taken away again while they
+        # still lie on it.
+        if _lie_on is None and default in _SYSTEMS:
+            _load()
+        return default == _lie_on
 
 
 def put_on_default() -> None:
@@ -40,15 +49,15 @@ def put_on_default() -> None:
     No file may be open through them.
     """
     with _turn:
-        if _below() is not None:
+        if _lie_on:
             apsw.unregister_vfs(_VFS)
-            _below.cache_clear()
-            _below()
+        _load()
 
 
-@cache
-def _below() -> str | None:
-    """The file system on which the checksums lie, once they are loaded; None where there are none to load."""
+def _load() -> None:
+    """Load the checksums, or note that there are none to load."""
+    global _lie_on
+    _lie_on = _NOWHERE
     try:
         from apsw import sqlite_extra
 
@@ -60,13 +69,12 @@ def _below() -> str | None:
             with_extension.close()
         # It has made itself the default; other users of apsw in this process have not asked for it.
         apsw.set_default_vfs(below)
+        _lie_on = below
     except (ImportError, AttributeError, LookupError, OSError, ValueError, apsw.Error):
-        return None
+        pass
     except Exception as error:
-        if type(error).__name__ == "NotAvailable":
-            return None
-        raise
-    return below
+        if type(error).__name__ != "NotAvailable":
+            raise
 
 
 def begin(connection: apsw.Connection) -> None:

@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -78,6 +79,7 @@ class Whole(NamedTuple):
 def whole() -> Whole:
     """The store, made once in a process."""
     folder = Path(tempfile.mkdtemp(prefix="recollect-damage-"))
+    Finalize(None, shutil.rmtree, (folder, True), exitpriority=0)  # workers do not ask atexit
     path = folder / "whole.db"
     with _open(path) as memory:
         memory.remember_all(items(RECORDS))

@@ -44,14 +44,14 @@ class Part(NamedTuple):
 NAMED = 20
 PARTS: dict[str, Part] = {
     "kill": Part("recollect.testing.kills", short=8, long=180),
-    "power": Part("recollect.testing.power", short=5, long=45),
+    "power": Part("recollect.testing.power", short=4, long=45),
     "faults": Part("recollect.testing.io_faults", short=6, long=80),
-    "interrupt": Part("recollect.testing.interrupts", short=6, long=120),
+    "interrupt": Part("recollect.testing.interrupts", short=6, long=100),
     "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
-    "damage": Part("recollect.testing.damage", short=4, long=56),
+    "damage": Part("recollect.testing.damage", short=2, long=30),
     "migration": Part("recollect.testing.migrating", short=2, long=20),
-    "input": Part("recollect.testing.fuzzing", short=40, long=600),
-    "coverage": Part("recollect.testing.coverage", short=0, long=16),
+    "input": Part("recollect.testing.fuzzing", short=40, long=500),
+    "coverage": Part("recollect.testing.coverage", short=0, long=12),
 }
 
 
