@@ -43,7 +43,7 @@ class Part(NamedTuple):
 #: So many failures of a part are named; the rest are counted.
 NAMED = 20
 PARTS: dict[str, Part] = {
-    "kill": Part("recollect.testing.kills", short=8, long=180),
+    "kill": Part("recollect.testing.kills", short=8, long=170),
     "power": Part("recollect.testing.power", short=4, long=45),
     "faults": Part("recollect.testing.io_faults", short=6, long=80),
     "interrupt": Part("recollect.testing.interrupts", short=6, long=100),
