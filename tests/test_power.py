@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
-import apsw
 import pytest
 
 from recollect.engine import indexing
 from recollect.errors import RecollectError
 from recollect.stores import files, sqlite
+from recollect.stores.checksums import connect
 from recollect.stores.fulltext import FullText
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.turns import Turn
@@ -269,7 +269,7 @@ def test_a_batch_that_is_there_in_part_is_caught(full: Recording, folder: Path) 
     for event in full.events:
         disk.take(event)
     with power.left_by(disk.cut(random.Random(0), "kept"), folder) as path:
-        connection = apsw.Connection(str(path))
+        connection = connect(str(path))
         connection.execute("DELETE FROM heads WHERE number = (SELECT max(number) FROM heads)")
         connection.close()
         assert "Merkle" in power.problem_in(path, full.roots, 0)

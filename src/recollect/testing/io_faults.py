@@ -94,7 +94,7 @@ class Run:
 
     def do(self) -> None:
         """All of it."""
-        with small(), quiet(), recorded(self._folder, self._fault):
+        with self._model, small(), quiet(), recorded(self._folder, self._fault):
             try:
                 for number, step in enumerate(self._script.steps):
                     self._script.set_clock(number)

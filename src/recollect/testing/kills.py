@@ -187,15 +187,15 @@ def _problem(memory: Memory, script: Script, told: Told) -> str:
     lost = [record_id for record_id in told.ids if memory.get(record_id) is None]
     if lost:
         return f"{lost} were acknowledged and are not held"
-    model = script.model()
-    for number, step in enumerate(script.steps[: told.done]):
-        script.set_clock(number)
-        lead(step, model)
-    allowed = {model.root}
-    if told.begun > told.done:
-        script.set_clock(told.done)
-        lead(script.steps[told.done], model, lambda record_id: memory.get(record_id) is not None)
-        allowed.add(model.root)
+    with script.model() as model:
+        for number, step in enumerate(script.steps[: told.done]):
+            script.set_clock(number)
+            lead(step, model)
+        allowed = {model.root}
+        if told.begun > told.done:
+            script.set_clock(told.done)
+            lead(script.steps[told.done], model, lambda record_id: memory.get(record_id) is not None)
+            allowed.add(model.root)
     return "" if memory.root in allowed else f"its root is not the one after {told.done} steps, nor one more"
 
 

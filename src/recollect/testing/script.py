@@ -61,13 +61,13 @@ class Script:
 
     def roots(self) -> list[str]:
         """The root before the first step, and after each, as a store in memory has it."""
-        model = self.model()
-        roots = [model.root]
-        for number, step in enumerate(self.steps):
-            self.set_clock(number)
-            lead(step, model)
-            roots.append(model.root)
-        return roots
+        with self.model() as model:
+            roots = [model.root]
+            for number, step in enumerate(self.steps):
+                self.set_clock(number)
+                lead(step, model)
+                roots.append(model.root)
+            return roots
 
     def set_clock(self, number: int) -> None:
         """Let the clock stand where it does in a step."""
