@@ -45,13 +45,13 @@ NAMED = 20
 PARTS: dict[str, Part] = {
     "kill": Part("recollect.testing.kills", short=8, long=170),
     "power": Part("recollect.testing.power", short=4, long=45),
-    "faults": Part("recollect.testing.io_faults", short=6, long=80),
-    "interrupt": Part("recollect.testing.interrupts", short=6, long=100),
-    "concurrency": Part("recollect.testing.concurrency", short=1, long=12, alone=True),
-    "damage": Part("recollect.testing.damage", short=2, long=30),
-    "migration": Part("recollect.testing.migrating", short=2, long=20),
-    "input": Part("recollect.testing.fuzzing", short=40, long=500),
-    "coverage": Part("recollect.testing.coverage", short=0, long=12),
+    "faults": Part("recollect.testing.io_faults", short=6, long=60),
+    "interrupt": Part("recollect.testing.interrupts", short=6, long=60),
+    "concurrency": Part("recollect.testing.concurrency", short=1, long=10, alone=True),
+    "damage": Part("recollect.testing.damage", short=2, long=16),
+    "migration": Part("recollect.testing.migrating", short=2, long=16),
+    "input": Part("recollect.testing.fuzzing", short=40, long=300),
+    "coverage": Part("recollect.testing.coverage", short=0, long=8),
 }
 
 
