@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from recollect.stores import checksums
 from recollect.stores.checksums import connect
 from recollect.stores.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite_place import Place
 from recollect.testing import damage
 
 
@@ -318,6 +320,30 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
         recollect.rescue(tmp_path / "private.db", tmp_path / "new.db")
     assert recollect.rescue(tmp_path / "private.db", tmp_path / "new.db", key=key).records == {"default": 1}
     assert not list(tmp_path.glob("*.part*"))
+
+
+def test_the_rescue_gives_one_whole_file_though_closing_could_not_carry_its_log(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(place: Place, connections: Iterable[apsw.Connection]) -> None:
+        for connection in connections:  # as where the disk is full: SQLite says nothing of it
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
+
+    monkeypatch.setattr(Place, "leave", leave)
+    recollect.rescue(store, tmp_path / "new.db")
+    monkeypatch.undo()
+    with recollect.open(store) as old, recollect.open(tmp_path / "new.db") as new:
+        assert new.root == old.root
+    assert found(tmp_path / "new.db") == []
+
+
+def test_what_a_killed_rescue_left_beside_is_not_taken_for_part_of_the_new_one(store: Path, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / f"new.db.{os.getpid()}.part", "another") as stale:
+        stale.remember("of another run")
+    recollect.rescue(store, tmp_path / "new.db")
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert "another" not in memory.namespaces()
 
 
 # The commands

@@ -29,7 +29,7 @@ from recollect.stores.base import Backup, Held, Line
 from recollect.stores.schema import APPLICATION_ID
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite_errors import translated
-from recollect.stores.sqlite_file import header_of, put_in_place, sync_folder
+from recollect.stores.sqlite_file import header_of, part_beside, put_in_place, sync_folder
 
 #: How long a writer is waited for where its store is to be replaced.
 BUSY_MS = 10_000
@@ -47,7 +47,7 @@ def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool 
     """
     target = path
     _check_target(store.path, target, force)
-    part = f"{target}.{os.getpid()}.part"
+    part = part_beside(target)
     try:
         copy(store, part)
         lines = verified(part, store.key) if verify else {}
@@ -150,7 +150,7 @@ def restore(
     there = _what_is_there(target, secret)
     if there and not force:
         raise InvalidArgumentError("path", target, f"{there}: give another path, or force=True, which keeps it aside")
-    part = f"{target}.{os.getpid()}.part"
+    part = part_beside(target)
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -86,6 +87,11 @@ def header_of(path: str) -> bytes:
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file")
     return header
+
+
+def part_beside(path: str) -> str:
+    """A name beside a path for what is written before it is put there: nobody else has it, also after a crash."""
+    return f"{path}.{secrets.token_hex(8)}.part"
 
 
 def put_in_place(part: str, path: str) -> None:
