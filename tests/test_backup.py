@@ -140,6 +140,26 @@ def test_a_backup_goes_over_nothing_but_an_older_backup(store: Path, tmp_path: P
     assert not list(tmp_path.glob("*.part*"))
 
 
+def test_a_place_whose_log_would_have_the_name_of_the_store_or_the_backup_is_refused(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "notes-wal") as memory:
+        memory.remember("held")
+        with pytest.raises(InvalidArgumentError, match="with -wal is the store itself"):
+            memory.backup(tmp_path / "notes", force=True)
+        memory.backup(tmp_path / "b-wal")
+        with pytest.raises(InvalidArgumentError, match="with -wal is the backup itself"):
+            recollect.restore(tmp_path / "b-wal", tmp_path / "b")
+        assert memory.check() == []
+    assert held(tmp_path / "notes-wal") == held(tmp_path / "b-wal")
+
+
+def test_the_log_of_a_store_that_was_opened_by_a_link_is_not_overwritten(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(store)
+    with recollect.open(tmp_path / "link.db") as memory:
+        memory.remember("in the log")
+        with pytest.raises(InvalidArgumentError, match="the store itself"):
+            memory.backup(f"{store}-wal", force=True)
+
+
 @pytest.mark.promise("backup.verified")
 def test_a_backup_of_a_store_that_is_hurt_fails_and_leaves_the_older_one(store: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.backup"

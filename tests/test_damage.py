@@ -296,6 +296,16 @@ def test_the_rescue_takes_what_is_only_in_the_log(tmp_path: Path) -> None:
     assert report.records == {"default": 1}
 
 
+def test_the_rescue_through_a_link_takes_what_is_only_in_the_log(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.db").symlink_to(store)
+    with recollect.open(store) as memory:
+        memory.remember("in the log", id="late")
+        recollect.rescue(tmp_path / "elsewhere" / "link.db", tmp_path / "new.db")
+        with recollect.open(tmp_path / "new.db") as new:
+            assert new.root == memory.root
+
+
 @pytest.mark.parametrize("page", [1, 2, 3, 5, 7, 8, 10, 12])
 def test_the_rescue_finds_records_without_the_first_page_of_any_table(store: Path, tmp_path: Path, page: int) -> None:
     hurt(store, (page - 1) * 4096, bytes(4096))

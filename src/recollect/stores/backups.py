@@ -64,15 +64,24 @@ def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool 
 
 
 def _check_target(source: str, target: str, force: bool) -> None:
+    real, place = os.path.realpath(source), os.path.realpath(target)
     for suffix in ("", *_BESIDE):
-        if target == source + suffix or _same(target, source + suffix):
+        if place == real + suffix or _same(target, real + suffix):
             raise InvalidArgumentError("path", target, "is the store itself: give another path")
+    _check_beside(target, source, "is the store itself")
     if not os.path.lexists(target):
         return
     if not os.path.isfile(target):
         raise InvalidArgumentError("path", target, "is not a regular file: give another path")
     if not force and not is_backup(target):
         raise InvalidArgumentError("path", target, "is there and is no backup: give another path, or force=True")
+
+
+def _check_beside(target: str, source: str, what: str) -> None:
+    """What lies beside a place under the names of a log is taken away: that must not be the source."""
+    for suffix in _BESIDE:
+        if os.path.realpath(target + suffix) == os.path.realpath(source):
+            raise InvalidArgumentError("path", target, f"with {suffix} {what}: give another path")
 
 
 def is_backup(path: str) -> bool:
@@ -147,6 +156,7 @@ def restore(
         raise StoreMissingError(origin)
     if target == origin or _same(target, origin):
         raise InvalidArgumentError("path", target, "is the backup itself: give another path")
+    _check_beside(target, origin, "is the backup itself")
     there = _what_is_there(target, secret)
     if there and not force:
         raise InvalidArgumentError("path", target, f"{there}: give another path, or force=True, which keeps it aside")

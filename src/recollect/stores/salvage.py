@@ -16,6 +16,7 @@ from recollect.indexes.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf
 from recollect.records.record import Record
 from recollect.stores.base import CAUSES, Change, Commit, Line, Stored
 from recollect.stores.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
+from recollect.stores.sqlite_file import log_of
 from recollect.stores.sqlite_view import usual_parents, written_parents
 
 _HASH_BYTES = 32
@@ -365,5 +366,5 @@ class _Leaves:
 
 def _read(path: str) -> Pages:
     data = Path(path).read_bytes()
-    log = Path(f"{path}-wal")
+    log = Path(log_of(path))
     return Pages(data, log.read_bytes() if log.exists() else b"")

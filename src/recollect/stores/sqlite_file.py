@@ -46,7 +46,12 @@ def stands_still(path: str) -> bool:
         read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:
         return False
-    return read_only and not os.path.exists(path + "-wal")
+    return read_only and not os.path.exists(log_of(path))
+
+
+def log_of(path: str) -> str:
+    """Where SQLite has the log of a file: beside the file itself, where the path is a link to it."""
+    return os.path.realpath(path) + "-wal"
 
 
 def admit(path: str, create: bool) -> bool:
