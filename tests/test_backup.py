@@ -24,6 +24,7 @@ from recollect.errors import (
     NotAStoreError,
     ScopeError,
     StoreBusyError,
+    StoreIOError,
     StoreMissingError,
     UnknownArgumentError,
     UnsupportedError,
@@ -270,6 +271,39 @@ def test_a_store_that_is_being_written_is_not_replaced(
             with pytest.raises(StoreBusyError):
                 recollect.restore(tmp_path / "a.backup", store, force=True)
         assert memory.get("half") is not None
+
+
+@pytest.mark.promise("restore.keeps")
+def test_where_the_exchange_fails_the_store_is_there_with_its_log(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(part: str, path: str) -> None:
+        raise OSError("no room")
+
+    with recollect.open(store) as memory:
+        memory.backup(tmp_path / "a.backup")
+        monkeypatch.setattr("recollect.stores.backups.put_in_place", full)
+        with pytest.raises(StoreIOError, match="no room"):
+            recollect.restore(tmp_path / "a.backup", store, force=True)
+        memory.remember("and on")
+        root = memory.root
+    assert held(store)["default"] == root
+    assert not list(tmp_path.glob("*.part*")) + list(tmp_path.glob("*.replaced*"))
+
+
+def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.stores.backups.BUSY_MS", 1)
+    with recollect.open(store) as memory:
+        memory.backup(tmp_path / "a.backup")
+        with memory._engine.store.read() as moment:
+            moment.lines()
+            memory.remember("only in the log")
+            with pytest.raises(StoreBusyError):
+                recollect.restore(tmp_path / "a.backup", store, force=True)
+        root = memory.root
+    assert held(store)["default"] == root
 
 
 @pytest.mark.promise("restore.verified")

@@ -210,14 +210,23 @@ def _exchanged(part: str, target: str) -> str | None:
         if os.path.lexists(target) and os.path.getsize(target):
             kept = _free_name(target)
             os.link(target, kept)
-        for suffix in _BESIDE:
-            if os.path.lexists(target + suffix):
-                if kept is None:
-                    os.unlink(target + suffix)
-                else:  # whoever has it open goes on with all three
-                    os.rename(target + suffix, kept + suffix)
-        sync_folder(target)
-        put_in_place(part, target)
+        moved = []
+        try:
+            for suffix in _BESIDE:
+                if os.path.lexists(target + suffix):
+                    if kept is None:
+                        os.unlink(target + suffix)
+                    else:  # whoever has it open goes on with all three
+                        os.rename(target + suffix, kept + suffix)
+                        moved.append(suffix)
+            sync_folder(target)
+            put_in_place(part, target)
+        except BaseException:
+            if kept is not None and _same(target, kept):  # it stays the store, and needs its log
+                for suffix in moved:
+                    os.rename(kept + suffix, target + suffix)
+                os.unlink(kept)
+            raise
     return kept
 
 
@@ -232,9 +241,13 @@ def _locked(target: str) -> Iterator[None]:
         connection.set_busy_timeout(BUSY_MS)
         # Or it would carry the log over, and delete it by its name, when it is closed.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        with suppress(apsw.Error):
+        try:
             connection.execute("SELECT name FROM sqlite_schema").fetchall()  # now it knows of the log
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError as error:  # what is only in the log would be gone, if we died before all is exchanged
+            raise StoreBusyError(target, str(error)) from error
+        except apsw.Error:
+            pass
         try:
             connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError as error:
