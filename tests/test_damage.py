@@ -25,11 +25,13 @@ from recollect.errors import (
     StoreMissingError,
     WrongKeyError,
 )
+from recollect.indexes.merkle import EMPTY
 from recollect.stores import checksums
 from recollect.stores.checksums import connect
 from recollect.stores.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite_place import Place
+from recollect.stores.sqlite_view import SqliteView
 from recollect.testing import damage
 
 
@@ -354,6 +356,15 @@ def test_what_a_killed_rescue_left_beside_is_not_taken_for_part_of_the_new_one(s
     recollect.rescue(store, tmp_path / "new.db")
     with recollect.open(tmp_path / "new.db") as memory:
         assert "another" not in memory.namespaces()
+
+
+def test_a_root_that_lies_in_a_page_of_zeros_is_no_root_and_one_that_ends_in_zeros_is() -> None:
+    view = SqliteView(apsw.Connection(":memory:"), "a.db")
+    assert view._root(b"x" * 28 + bytes(4), 77).place == 77
+    assert view._root(EMPTY, 0).hash == EMPTY
+    for digest, place in ((b"x" * 29 + bytes(3), 0), (b"x" * 28 + bytes(4), 1), (bytes(32), 0), (b"", 5)):
+        with pytest.raises(DamagedStoreError, match="lost its root"):
+            view._root(digest, place)
 
 
 # The commands
