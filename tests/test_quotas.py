@@ -232,6 +232,16 @@ def test_the_file_of_uses_is_read_only_where_there_is_news(tmp_path: Path, monke
         assert len(reads) <= 1
 
 
+def test_the_uses_of_what_went_are_forgotten(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.engine.quotas.STEP", 10)
+    monkeypatch.setattr("recollect.stores.usage._BATCH", 10)
+    memory.set_quota(records=5, when_full="least recent")
+    for number in range(100):
+        memory.remember(f"text {number}", id=f"r{number}")
+        assert memory.get(f"r{number}")
+    assert len(memory._engine._uses.of(memory._line)) <= 2 * 5 + 10 + 2 * 10
+
+
 @pytest.mark.promise("quota.refused")
 def test_what_a_batch_forgot_and_took_back_still_counts(memory: Memory) -> None:
     memory.remember_all([{"content": name, "id": name} for name in "ab"])

@@ -170,6 +170,8 @@ class Fills:
                 fill.put(record_id, entry)
         for record_id, micros in self._uses.new(line).items():
             fill.used(record_id, micros)
+        if clean and self._uses.known(line) > 2 * len(fill) + STEP:
+            self._uses.keep_only(line, fill)
         if clean or then == head:
             self.keep(line, head, fill)
         return fill

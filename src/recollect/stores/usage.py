@@ -45,6 +45,7 @@ class Uses:
         self._new: dict[Line, dict[str, int]] = {}  # since they were last asked for
         self._unwritten: dict[tuple[Line, str], int] = {}
         self._held: dict[Line, dict[str, int]] = {}  # where there is no file
+        self._rows: dict[Line, int] = {}  # how many there were then
         self._looked: dict[Line, tuple[int, ...]] = {}  # what the file was when it was last read for a line
 
     def note(self, line: Line, record_ids: Iterable[str], micros: int) -> None:
@@ -80,10 +81,16 @@ class Uses:
             with closing(_connection(self._path)) as connection:
                 self._looked[line] = _state(self._path)  # before it is read: what comes then is news
                 rows = connection.execute(_OF, (self._uuid, *line))
-                return {str(record_id): int(micros) for record_id, micros in rows}
+                uses = {str(record_id): int(micros) for record_id, micros in rows}
+                self._rows[line] = len(uses)
+                return uses
         except (apsw.Error, OSError, ValueError, TypeError) as error:
             self._lost(error)
             return {}
+
+    def known(self, line: Line) -> int:
+        """How many uses are kept, as far as that is known without looking."""
+        return self._rows.get(line, 0) if self._path is not None else len(self._held.get(line, ()))
 
     def keep_only(self, line: Line, held: Container[str]) -> None:
         """Forget the uses of records that are not held any more."""
