@@ -325,6 +325,9 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
     (tmp_path / "picture").write_bytes(b"\x89PNG" * 5000)
     with pytest.raises(NotAStoreError, match="nothing that belongs to a store"):
         recollect.rescue(tmp_path / "picture", tmp_path / "new.db")
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(NotAStoreError, match="not a regular file"):
+        recollect.rescue(tmp_path / "fifo", tmp_path / "new.db")
     key = b"sixteen bytes or more"
     with recollect.open(tmp_path / "private.db", key=key) as memory:
         memory.remember("x")
@@ -365,6 +368,17 @@ def test_a_root_that_lies_in_a_page_of_zeros_is_no_root_and_one_that_ends_in_zer
     for digest, place in ((b"x" * 29 + bytes(3), 0), (b"x" * 28 + bytes(4), 1), (bytes(32), 0), (b"", 5)):
         with pytest.raises(DamagedStoreError, match="lost its root"):
             view._root(digest, place)
+
+
+def test_a_namespace_that_lost_its_name_is_not_given_that_of_another(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db", "first") as memory:
+        memory.remember("of the first")
+        memory.namespace("namespace-1").remember("of another")
+    connection = connect(str(tmp_path / "a.db"))
+    connection.execute("DELETE FROM namespaces WHERE name = 'first'")
+    connection.close()
+    report = recollect.rescue(tmp_path / "a.db", tmp_path / "new.db")
+    assert report.records == {"namespace-1": 1, "namespace-1-lost": 1}
 
 
 # The commands

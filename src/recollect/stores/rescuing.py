@@ -73,6 +73,8 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         raise InvalidArgumentError("new", target, "is there already: give another path")
     if not os.path.exists(source):
         raise StoreMissingError(source)
+    if not os.path.isfile(source):
+        raise NotAStoreError(source, "it is not a regular file")
     secret = key or PUBLIC_KEY
     try:
         salvage = Salvage(source, secret)
