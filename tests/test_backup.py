@@ -24,6 +24,7 @@ from recollect.errors import (
     NotAStoreError,
     ScopeError,
     StoreBusyError,
+    StoreIOError,
     StoreMissingError,
     UnknownArgumentError,
     UnsupportedError,
@@ -140,6 +141,26 @@ def test_a_backup_goes_over_nothing_but_an_older_backup(store: Path, tmp_path: P
     assert not list(tmp_path.glob("*.part*"))
 
 
+def test_a_place_whose_log_would_have_the_name_of_the_store_or_the_backup_is_refused(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "notes-wal") as memory:
+        memory.remember("held")
+        with pytest.raises(InvalidArgumentError, match="with -wal is the store itself"):
+            memory.backup(tmp_path / "notes", force=True)
+        memory.backup(tmp_path / "b-wal")
+        with pytest.raises(InvalidArgumentError, match="with -wal is the backup itself"):
+            recollect.restore(tmp_path / "b-wal", tmp_path / "b")
+        assert memory.check() == []
+    assert held(tmp_path / "notes-wal") == held(tmp_path / "b-wal")
+
+
+def test_the_log_of_a_store_that_was_opened_by_a_link_is_not_overwritten(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "link.db").symlink_to(store)
+    with recollect.open(tmp_path / "link.db") as memory:
+        memory.remember("in the log")
+        with pytest.raises(InvalidArgumentError, match="the store itself"):
+            memory.backup(f"{store}-wal", force=True)
+
+
 @pytest.mark.promise("backup.verified")
 def test_a_backup_of_a_store_that_is_hurt_fails_and_leaves_the_older_one(store: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.backup"
@@ -250,6 +271,39 @@ def test_a_store_that_is_being_written_is_not_replaced(
             with pytest.raises(StoreBusyError):
                 recollect.restore(tmp_path / "a.backup", store, force=True)
         assert memory.get("half") is not None
+
+
+@pytest.mark.promise("restore.keeps")
+def test_where_the_exchange_fails_the_store_is_there_with_its_log(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(part: str, path: str) -> None:
+        raise OSError("no room")
+
+    with recollect.open(store) as memory:
+        memory.backup(tmp_path / "a.backup")
+        monkeypatch.setattr("recollect.stores.backups.put_in_place", full)
+        with pytest.raises(StoreIOError, match="no room"):
+            recollect.restore(tmp_path / "a.backup", store, force=True)
+        memory.remember("and on")
+        root = memory.root
+    assert held(store)["default"] == root
+    assert not list(tmp_path.glob("*.part*")) + list(tmp_path.glob("*.replaced*"))
+
+
+def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.stores.backups.BUSY_MS", 1)
+    with recollect.open(store) as memory:
+        memory.backup(tmp_path / "a.backup")
+        with memory._engine.store.read() as moment:
+            moment.lines()
+            memory.remember("only in the log")
+            with pytest.raises(StoreBusyError):
+                recollect.restore(tmp_path / "a.backup", store, force=True)
+        root = memory.root
+    assert held(store)["default"] == root
 
 
 @pytest.mark.promise("restore.verified")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,13 @@ from recollect.errors import (
     StoreMissingError,
     WrongKeyError,
 )
+from recollect.indexes.merkle import EMPTY
 from recollect.stores import checksums
 from recollect.stores.checksums import connect
 from recollect.stores.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite_place import Place
+from recollect.stores.sqlite_view import SqliteView
 from recollect.testing import damage
 
 
@@ -294,6 +298,16 @@ def test_the_rescue_takes_what_is_only_in_the_log(tmp_path: Path) -> None:
     assert report.records == {"default": 1}
 
 
+def test_the_rescue_through_a_link_takes_what_is_only_in_the_log(store: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "link.db").symlink_to(store)
+    with recollect.open(store) as memory:
+        memory.remember("in the log", id="late")
+        recollect.rescue(tmp_path / "elsewhere" / "link.db", tmp_path / "new.db")
+        with recollect.open(tmp_path / "new.db") as new:
+            assert new.root == memory.root
+
+
 @pytest.mark.parametrize("page", [1, 2, 3, 5, 7, 8, 10, 12])
 def test_the_rescue_finds_records_without_the_first_page_of_any_table(store: Path, tmp_path: Path, page: int) -> None:
     hurt(store, (page - 1) * 4096, bytes(4096))
@@ -311,6 +325,9 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
     (tmp_path / "picture").write_bytes(b"\x89PNG" * 5000)
     with pytest.raises(NotAStoreError, match="nothing that belongs to a store"):
         recollect.rescue(tmp_path / "picture", tmp_path / "new.db")
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(NotAStoreError, match="not a regular file"):
+        recollect.rescue(tmp_path / "fifo", tmp_path / "new.db")
     key = b"sixteen bytes or more"
     with recollect.open(tmp_path / "private.db", key=key) as memory:
         memory.remember("x")
@@ -318,6 +335,50 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
         recollect.rescue(tmp_path / "private.db", tmp_path / "new.db")
     assert recollect.rescue(tmp_path / "private.db", tmp_path / "new.db", key=key).records == {"default": 1}
     assert not list(tmp_path.glob("*.part*"))
+
+
+def test_the_rescue_gives_one_whole_file_though_closing_could_not_carry_its_log(
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leave(place: Place, connections: Iterable[apsw.Connection]) -> None:
+        for connection in connections:  # as where the disk is full: SQLite says nothing of it
+            connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+            connection.close()
+
+    monkeypatch.setattr(Place, "leave", leave)
+    recollect.rescue(store, tmp_path / "new.db")
+    monkeypatch.undo()
+    with recollect.open(store) as old, recollect.open(tmp_path / "new.db") as new:
+        assert new.root == old.root
+    assert found(tmp_path / "new.db") == []
+
+
+def test_what_a_killed_rescue_left_beside_is_not_taken_for_part_of_the_new_one(store: Path, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / f"new.db.{os.getpid()}.part", "another") as stale:
+        stale.remember("of another run")
+    recollect.rescue(store, tmp_path / "new.db")
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert "another" not in memory.namespaces()
+
+
+def test_a_root_that_lies_in_a_page_of_zeros_is_no_root_and_one_that_ends_in_zeros_is() -> None:
+    view = SqliteView(apsw.Connection(":memory:"), "a.db")
+    assert view._root(b"x" * 28 + bytes(4), 77).place == 77
+    assert view._root(EMPTY, 0).hash == EMPTY
+    for digest, place in ((b"x" * 29 + bytes(3), 0), (b"x" * 28 + bytes(4), 1), (bytes(32), 0), (b"", 5)):
+        with pytest.raises(DamagedStoreError, match="lost its root"):
+            view._root(digest, place)
+
+
+def test_a_namespace_that_lost_its_name_is_not_given_that_of_another(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db", "first") as memory:
+        memory.remember("of the first")
+        memory.namespace("namespace-1").remember("of another")
+    connection = connect(str(tmp_path / "a.db"))
+    connection.execute("DELETE FROM namespaces WHERE name = 'first'")
+    connection.close()
+    report = recollect.rescue(tmp_path / "a.db", tmp_path / "new.db")
+    assert report.records == {"namespace-1": 1, "namespace-1-lost": 1}
 
 
 # The commands

@@ -8,19 +8,23 @@ import os
 import shutil
 import sqlite3
 import stat
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 import recollect
 from recollect import filters as f
 from recollect.errors import (
     DamagedStoreError,
+    InvalidQueryError,
     NewerFormatError,
     NotAStoreError,
     ReadOnlyStoreError,
+    StoreBusyError,
     StoreMissingError,
     WrongKeyError,
 )
@@ -278,3 +282,31 @@ def test_the_golden_file_of_format_1_opens_and_holds_what_it_held(tmp_path: Path
             assert memory.recall("lighthouse boat 喜欢")
         assert store.check() == []
         store.remember("and it can be written")
+
+
+@pytest.mark.parametrize("query", ["(" * 300 + "alpha" + ")" * 300, "alpha" + " not beta" * 400])
+def test_a_query_that_is_nested_too_deeply_is_refused_and_the_index_stays(tmp_path: Path, query: str) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("alpha")
+        assert len(memory.grep("alpha")) == 1
+        index = tmp_path / "a.db.index" / "text.db"
+        before = index.stat().st_ino
+        with pytest.raises(InvalidQueryError, match="nested too deeply"):
+            memory.grep(query)
+        assert len(memory.grep("alpha")) == 1
+        assert index.stat().st_ino == before
+
+
+def test_an_index_that_another_process_brings_up_is_not_deleted_under_it(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("alpha")
+        memory.grep("alpha")
+        index = tmp_path / "a.db.index" / "text.db"
+        before = index.stat().st_ino
+        memory._engine._fulltext._open().set_busy_timeout(10)
+        with closing(apsw.Connection(str(index))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            with pytest.raises(StoreBusyError):
+                memory.grep("alpha")
+        assert index.stat().st_ino == before
+        assert len(memory.grep("alpha")) == 1

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import threading
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
+from recollect.stores.turns import Turn
 from recollect.testing import memory_on
 from recollect.testing.interrupts import CALLS, Interruption, Waiter, interrupted, lines_of
 
@@ -75,3 +78,43 @@ def test_closing_after_an_interrupted_read_does_not_wait_for_it(tmp_path: Path) 
         struck = Interruption(at).strikes(read)
         store.close()
     assert at > 10
+
+
+@pytest.mark.promise("interrupt.others")
+@pytest.mark.parametrize("kind", STORES)
+def test_one_that_waited_and_was_interrupted_in_the_queue_is_passed_over(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Stubborn(deque[Turn]):
+        """A queue that an interruption keeps from being left, once."""
+
+        def remove(self, turn: Turn) -> None:
+            monkeypatch.undo()
+            raise KeyboardInterrupt
+
+    memory = memory_on(STORES[kind](tmp_path))
+    turns = memory._engine.store._turns if kind == "sqlite" else memory._engine.store._writers  # type: ignore[attr-defined]
+    begun, ending = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with memory.batch() as batch:
+            batch.remember("held")
+            begun.set()
+            assert ending.wait(60)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert begun.wait(60)
+    queue = Stubborn()
+    monkeypatch.setattr(turns, "_asking", queue)
+    threading.Timer(0.05, ending.set).start()
+    with pytest.raises(KeyboardInterrupt):
+        memory.remember("interrupted")
+    holder.join()
+    turns._asking.extend(queue)
+    other = threading.Thread(target=lambda: memory.remember("other"), daemon=True)
+    other.start()
+    other.join(20)
+    assert not other.is_alive()
+    memory.remember("after")
+    assert {"held", "other", "after"} <= {record.content for record in memory.find()}

@@ -19,6 +19,7 @@ from recollect.errors import (
     OlderFormatError,
     ReadOnlyStoreError,
     StoreBusyError,
+    StoreIOError,
     StoreMissingError,
 )
 from recollect.stores import schema
@@ -181,6 +182,12 @@ def run(*arguments: str) -> Any:
     result = CliRunner().invoke(app, arguments)
     assert result.exit_code == 0, result.output
     return result.stdout
+
+
+def test_a_dry_run_without_room_for_a_copy_is_an_error_of_ours(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(golden / "absent"))
+    with pytest.raises(StoreIOError, match="a copy of it cannot be made"):
+        recollect.migrate(golden, dry_run=True)
 
 
 def test_the_command_migrates_after_a_dry_run(golden: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,14 @@ import apsw
 import pytest
 
 import recollect
+from recollect.engine.quotas import Fill, Quota, Room
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
 from recollect.memory import Memory
 from recollect.records.codec import encode_json
-from recollect.stores.base import Store
+from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
+from recollect.stores.usage import Uses
 from recollect.testing import TickingClock, memory_on
 
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -196,6 +198,103 @@ def test_another_process_is_held_to_the_quota_and_knows_what_was_used(tmp_path: 
         third.remember("kiwi", id="kiwi")
         second.remember("lime", id="lime")
         assert ids(second) == {"fig", "kiwi", "lime"}
+
+
+@pytest.mark.promise("quota.everyone")
+def test_a_memory_that_is_open_knows_what_others_used_since(tmp_path: Path) -> None:
+    path = tmp_path / "quota.db"
+    clock = TickingClock()
+    with recollect.open(path, clock=clock) as memory:
+        memory.set_quota(records=3, when_full="least recent")
+        for name in "abc":
+            memory.remember(f"text {name}", id=name)
+        with recollect.open(path, clock=clock) as other:
+            other.get("a")
+        memory.remember("text d", id="d")
+        assert ids(memory) == {"a", "c", "d"}
+
+
+def test_the_file_of_uses_is_read_only_where_there_is_news(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recollect.open(tmp_path / "quota.db") as memory:
+        memory.set_quota(records=30, when_full="least recent")
+        memory.remember("first")
+        reads: list[Line] = []
+        read = Uses._read
+
+        def counted(uses: Uses, line: Line) -> dict[str, int]:
+            reads.append(line)
+            return read(uses, line)
+
+        monkeypatch.setattr(Uses, "_read", counted)
+        for number in range(10):
+            memory.remember(f"text {number}")
+            memory.recall("text")
+        assert len(reads) <= 1
+
+
+def test_the_uses_of_what_went_are_forgotten(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.engine.quotas.STEP", 10)
+    monkeypatch.setattr("recollect.stores.usage._BATCH", 10)
+    memory.set_quota(records=5, when_full="least recent")
+    for number in range(100):
+        memory.remember(f"text {number}", id=f"r{number}")
+        assert memory.get(f"r{number}")
+    assert len(memory._engine._uses.of(memory._line)) <= 2 * 5 + 10 + 2 * 10
+
+
+@pytest.mark.promise("quota.refused")
+def test_what_a_batch_forgot_and_took_back_still_counts(memory: Memory) -> None:
+    memory.remember_all([{"content": name, "id": name} for name in "ab"])
+    memory.set_quota(records=2)
+    with pytest.raises(RuntimeError), memory.batch() as batch:
+        batch.forget("a")
+        batch.remember("c", id="c")
+        raise RuntimeError
+    with pytest.raises(QuotaError):
+        memory.remember("d", id="d")
+    assert ids(memory) == {"a", "b"}
+
+
+def test_an_interruption_while_a_commit_is_counted_leaves_the_count_right(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.set_quota(records=3, when_full="least recent")
+    memory.remember_all([{"content": name, "id": name} for name in "ab"])
+    memory.remember("b", id="b")
+    with monkeypatch.context() as patched:
+
+        def interrupted(fill: Fill, record_id: str, entry: object) -> None:
+            fill._entries.pop(record_id, None)
+            raise KeyboardInterrupt
+
+        patched.setattr(Fill, "put", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            memory.update("a", content="changed")
+    for name in "cdef":
+        memory.remember(name, id=name)
+    assert ids(memory) == {"d", "e", "f"}
+
+
+def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
+    looked = 0
+
+    class Counting(Fill):
+        def leaving(self, start: int = 0) -> Iterator[str]:
+            nonlocal looked
+            for record_id in super().leaving(start):
+                looked += 1
+                yield record_id
+
+    fill = Counting("least recent")
+    records = [recollect.Record(id=f"r{number}", content="x") for number in range(2000)]
+    for record in records[:1000]:
+        fill.put(record.id, fill.entry(record, 0))
+    room = Room(Line("default"), Quota(records=1000, when_full="least recent"), fill, 1, list)
+    for record in records[1000:]:
+        for record_id, _ in room.make(record):
+            room.note(record_id, None)
+        room.note(record.id, record)
+    assert looked < 10_000
 
 
 def test_a_damaged_file_of_uses_is_made_anew_and_nothing_else_changes(

@@ -132,9 +132,9 @@ class Fill:
         if entry is not None and entry.rank is not None and micros > entry.rank[-1]:
             self.put(record_id, entry._replace(rank=(*entry.rank[:-1], micros)))
 
-    def leaving(self) -> Iterator[str]:
-        """The ids that may go, in the order in which they would."""
-        return (record_id for _, record_id in self._ranked)
+    def leaving(self, start: int = 0) -> Iterator[str]:
+        """The ids that may go, in the order in which they would, from a place in it on."""
+        return (self._ranked[place][1] for place in range(start, len(self._ranked)))
 
 
 class Fills:
@@ -144,15 +144,19 @@ class Fills:
         self._uses = uses
         self._kept: dict[Line, tuple[Head, Fill]] = {}
 
-    def at(self, transaction: Transaction, line: Line, when_full: str) -> Fill:
-        """The fill at the newest commit. Cost: at first, reads all that is held."""
+    def at(self, transaction: Transaction, line: Line, when_full: str, *, clean: bool) -> Fill:
+        """The fill at the newest commit. Cost: at first, reads all that is held.
+
+        clean  whether the transaction has changed nothing since that commit: else what is read may yet be undone, so
+               nobody else goes on from it
+        """
         head = transaction.head(line)
         then, fill = self._kept.pop(line, (Head(), Fill(when_full)))
         goes_on = then == head or (0 < then.seq < head.seq and transaction.root_at(line, then.seq) == then.root.hash)
         if fill.when_full != when_full or not goes_on:
             then, fill = Head(), Fill(when_full)
-        uses = self._uses.of(line)
         if not then.seq:
+            uses = self._uses.of(line)
             for record_id, stored in transaction.versions(line):
                 record = Record.load(stored.payload)
                 fill.put(record_id, fill.entry(record, uses.get(record_id) or _told(record)))
@@ -162,12 +166,19 @@ class Fills:
             held = transaction.several(line, changed)
             for record_id in changed:
                 record_ = Record.load(held[record_id].payload) if record_id in held else None
-                entry = None if record_ is None else fill.entry(record_, uses.get(record_id) or head.micros)
+                entry = None if record_ is None else fill.entry(record_, head.micros)
                 fill.put(record_id, entry)
         for record_id, micros in self._uses.new(line).items():
             fill.used(record_id, micros)
-        self.keep(line, head, fill)
+        if clean and self._uses.known(line) > 2 * len(fill) + STEP:
+            self._uses.keep_only(line, fill)
+        if clean or then == head:
+            self.keep(line, head, fill)
         return fill
+
+    def drop(self, line: Line) -> None:
+        """Let what a line holds be counted anew, unless it is kept again."""
+        self._kept.pop(line, None)
 
     def keep(self, line: Line, head: Head, fill: Fill) -> None:
         """Keep a fill for whoever follows this commit."""
@@ -201,6 +212,7 @@ class Room:
         self._micros = micros
         self._due = due
         self._changed: dict[str, _Entry | None] = {}
+        self._passed = 0  # so many of those that may go, from the first on, are changed already
         self._records = len(fill)
         self._nbytes = fill.nbytes
 
@@ -243,7 +255,11 @@ class Room:
         yield from ((record_id, "expired") for record_id in due)
         if self._quota.when_full != REFUSE:
             gone = set(due)
-            left = (record_id for record_id in self.fill.leaving() if record_id not in gone)
+            for record_id in self.fill.leaving(self._passed):
+                if record_id not in self._changed:
+                    break
+                self._passed += 1
+            left = (record_id for record_id in self.fill.leaving(self._passed) if record_id not in gone)
             yield from ((record_id, "evicted") for record_id in islice(left, STEP + len(self._changed)))
 
     def _nbytes_of(self, record_id: str) -> int | None:

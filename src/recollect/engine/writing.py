@@ -433,7 +433,7 @@ class Writer:
         if not self._room_known:
             quota = quota_of(self._tx, self._line)
             if quota is not None:
-                fill = self._fills.at(self._tx, self._line, quota.when_full)
+                fill = self._fills.at(self._tx, self._line, quota.when_full, clean=not self._pending)
                 self._room = Room(self._line, quota, fill, self._micros, self._due_of_others)
                 for record_id in self._pending:  # dropped before
                     self._room.note(record_id, None)
@@ -478,6 +478,7 @@ class Writer:
         head = Head(commit.seq, commit.root, commit.micros)
         self._tries.keep(self._line, head, trie)
         if self._room is not None:
+            self._fills.drop(self._line)  # an interruption leaves none that is half brought up
             self._fills.keep(self._line, head, self._room.committed())
         return commit
 

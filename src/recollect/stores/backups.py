@@ -29,7 +29,7 @@ from recollect.stores.base import Backup, Held, Line
 from recollect.stores.schema import APPLICATION_ID
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite_errors import translated
-from recollect.stores.sqlite_file import header_of, put_in_place, sync_folder
+from recollect.stores.sqlite_file import header_of, part_beside, put_in_place, sync_folder
 
 #: How long a writer is waited for where its store is to be replaced.
 BUSY_MS = 10_000
@@ -47,7 +47,7 @@ def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool 
     """
     target = path
     _check_target(store.path, target, force)
-    part = f"{target}.{os.getpid()}.part"
+    part = part_beside(target)
     try:
         copy(store, part)
         lines = verified(part, store.key) if verify else {}
@@ -64,15 +64,24 @@ def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool 
 
 
 def _check_target(source: str, target: str, force: bool) -> None:
+    real, place = os.path.realpath(source), os.path.realpath(target)
     for suffix in ("", *_BESIDE):
-        if target == source + suffix or _same(target, source + suffix):
+        if place == real + suffix or _same(target, real + suffix):
             raise InvalidArgumentError("path", target, "is the store itself: give another path")
+    _check_beside(target, source, "is the store itself")
     if not os.path.lexists(target):
         return
     if not os.path.isfile(target):
         raise InvalidArgumentError("path", target, "is not a regular file: give another path")
     if not force and not is_backup(target):
         raise InvalidArgumentError("path", target, "is there and is no backup: give another path, or force=True")
+
+
+def _check_beside(target: str, source: str, what: str) -> None:
+    """What lies beside a place under the names of a log is taken away: that must not be the source."""
+    for suffix in _BESIDE:
+        if os.path.realpath(target + suffix) == os.path.realpath(source):
+            raise InvalidArgumentError("path", target, f"with {suffix} {what}: give another path")
 
 
 def is_backup(path: str) -> bool:
@@ -147,10 +156,11 @@ def restore(
         raise StoreMissingError(origin)
     if target == origin or _same(target, origin):
         raise InvalidArgumentError("path", target, "is the backup itself: give another path")
+    _check_beside(target, origin, "is the backup itself")
     there = _what_is_there(target, secret)
     if there and not force:
         raise InvalidArgumentError("path", target, f"{there}: give another path, or force=True, which keeps it aside")
-    part = f"{target}.{os.getpid()}.part"
+    part = part_beside(target)
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
         try:
@@ -200,14 +210,23 @@ def _exchanged(part: str, target: str) -> str | None:
         if os.path.lexists(target) and os.path.getsize(target):
             kept = _free_name(target)
             os.link(target, kept)
-        for suffix in _BESIDE:
-            if os.path.lexists(target + suffix):
-                if kept is None:
-                    os.unlink(target + suffix)
-                else:  # whoever has it open goes on with all three
-                    os.rename(target + suffix, kept + suffix)
-        sync_folder(target)
-        put_in_place(part, target)
+        moved = []
+        try:
+            for suffix in _BESIDE:
+                if os.path.lexists(target + suffix):
+                    if kept is None:
+                        os.unlink(target + suffix)
+                    else:  # whoever has it open goes on with all three
+                        os.rename(target + suffix, kept + suffix)
+                        moved.append(suffix)
+            sync_folder(target)
+            put_in_place(part, target)
+        except BaseException:
+            if kept is not None and _same(target, kept):  # it stays the store, and needs its log
+                for suffix in moved:
+                    os.rename(kept + suffix, target + suffix)
+                os.unlink(kept)
+            raise
     return kept
 
 
@@ -222,9 +241,13 @@ def _locked(target: str) -> Iterator[None]:
         connection.set_busy_timeout(BUSY_MS)
         # Or it would carry the log over, and delete it by its name, when it is closed.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-        with suppress(apsw.Error):
+        try:
             connection.execute("SELECT name FROM sqlite_schema").fetchall()  # now it knows of the log
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        except apsw.BusyError as error:  # what is only in the log would be gone, if we died before all is exchanged
+            raise StoreBusyError(target, str(error)) from error
+        except apsw.Error:
+            pass
         try:
             connection.execute("BEGIN IMMEDIATE")
         except apsw.BusyError as error:

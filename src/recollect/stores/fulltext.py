@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import apsw
 
-from recollect.errors import InvalidQueryError, StoreIOError
+from recollect.errors import InvalidQueryError, StoreBusyError, StoreIOError
 from recollect.stores import checksums, files
 from recollect.stores.base import Line
 from recollect.text.words import runs
@@ -35,6 +35,8 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words
 """
 #: Changes when the tokenizer or the tables do: an index of another layout is made anew.
 _LAYOUT = "2"
+#: What SQLite says of a query that it cannot hold at once; the index is not hurt then.
+_TOO_DEEP = ("fts5: parser stack overflow", "fts5 expression tree is too large")
 _QUERY = re.compile(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
 
 
@@ -171,7 +173,8 @@ class FullText:
         return connection
 
     def search(self, line: Line, query: str, news: News) -> list[str]:
-        """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreIOError.
+        """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreBusyError,
+        StoreIOError.
 
         news  is asked, with the index locked, for what is newer than what the index reflects. So no other process can
               be ahead of what it tells, and what is found belongs to the moment that it told of.
@@ -180,7 +183,11 @@ class FullText:
         with self._turn:
             try:
                 return self._search(line, wanted, news)
+            except (apsw.BusyError, apsw.LockedError) as error:  # another process brings it up
+                raise StoreBusyError(self._path, str(error)) from error
             except apsw.Error as error:
+                if isinstance(error, apsw.SQLError) and str(error).startswith(_TOO_DEEP):
+                    raise InvalidQueryError(query, f"it is nested too deeply ({error})") from error
                 _log.warning("the full-text index %s is damaged (%s); it is made anew", self._path, error)
                 self._remove()
             try:

@@ -8,6 +8,7 @@ dies the store is of the old format or of the new one, whole, and the migration 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from recollect.errors import (
     ReadOnlyStoreError,
     StoreBusyError,
     StoreError,
+    StoreIOError,
 )
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.stores import checksums, schema
@@ -132,7 +134,7 @@ def migrate(
     if not way:
         return done
     if dry_run:
-        with tempfile.TemporaryDirectory(prefix="recollect-migrate-") as folder:
+        with _folder(target) as folder:
             trial = os.path.join(folder, "copy.db")
             _with_store(target, secret, lambda store: copy(store, trial))
             held = verified(trial, secret)
@@ -150,6 +152,19 @@ def migrate(
     step("before the check")
     _check(target, secret, made.lines, backup)
     return Migrated(path=target, before=before, after=done.after, steps=names, backup=backup, dry_run=False)
+
+
+@contextmanager
+def _folder(path: str) -> Iterator[str]:
+    """A temporary folder, for a copy of a store. Raises: StoreIOError."""
+    try:
+        folder = tempfile.mkdtemp(prefix="recollect-migrate-")
+    except OSError as error:
+        raise StoreIOError(path, f"a copy of it cannot be made: {error}") from error
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _with_store(path: str, key: bytes, do: Callable[[SqliteStore], Any]) -> Any:

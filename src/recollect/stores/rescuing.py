@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
+
+import apsw
 
 from recollect.arguments import file_path, named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
 from recollect.indexes.merkle import PUBLIC_KEY, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
+from recollect.stores import checksums
 from recollect.stores.base import Change, Commit, Line, Stored, Transaction
 from recollect.stores.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite import SqliteStore, key_check
-from recollect.stores.sqlite_file import put_in_place
+from recollect.stores.sqlite_errors import translated
+from recollect.stores.sqlite_file import part_beside, put_in_place
 from recollect.stores.sqlite_view import usual_parents
 
 ACTOR = "recollect rescue"
@@ -69,6 +73,8 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         raise InvalidArgumentError("new", target, "is there already: give another path")
     if not os.path.exists(source):
         raise StoreMissingError(source)
+    if not os.path.isfile(source):
+        raise NotAStoreError(source, "it is not a regular file")
     secret = key or PUBLIC_KEY
     try:
         salvage = Salvage(source, secret)
@@ -78,19 +84,32 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         raise WrongKeyError(source)
     if salvage.empty:
         raise NotAStoreError(source, "nothing that belongs to a store was found in it")
-    part = f"{target}.{os.getpid()}.part"
+    part = part_beside(target)
     try:
         store = SqliteStore(part, key=secret)
         try:
             report = _written(store, salvage)
         finally:
             store.close()
+        _in_one_file(part)
         put_in_place(part, target)
     finally:
         for suffix in ("", "-wal", "-shm"):
             with suppress(OSError):
                 os.unlink(part + suffix)
     return report
+
+
+def _in_one_file(path: str) -> None:
+    """Carry what the log still has into the file: closing a store does so where it can, and tells nobody where not.
+
+    Raises: StoreFullError, other StoreErrors.
+    """
+    with translated(path), closing(checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)) as connection:
+        connection.execute("SELECT name FROM meta").fetchall()  # now it knows of the log
+        pages, carried = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        if pages != carried:
+            raise StoreIOError(path, "not all of its log could be carried into it")
 
 
 def _written(store: SqliteStore, salvage: Salvage) -> RescueReport:

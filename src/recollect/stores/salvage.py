@@ -16,6 +16,7 @@ from recollect.indexes.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf
 from recollect.records.record import Record
 from recollect.stores.base import CAUSES, Change, Commit, Line, Stored
 from recollect.stores.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
+from recollect.stores.sqlite_file import log_of
 from recollect.stores.sqlite_view import usual_parents, written_parents
 
 _HASH_BYTES = 32
@@ -183,12 +184,19 @@ class Salvage:
         branches = {branch for branch, _ in self._heads} | self._changes.keys() | self._commits.keys()
         for branch in sorted(branches | self._branches.keys()):
             namespace, name = self._branches.get(branch, (branch, "main"))
-            line = Line(self._namespaces.get(namespace, f"namespace-{namespace}"), name)
+            line = Line(self._namespaces.get(namespace) or self._given(namespace), name)
             saved = self._saved(branch, namespace, line)
             if namespace not in self._namespaces:
                 why = "its name cannot be read: it is given this one"
                 saved.lost.insert(0, Lost(line.namespace, "namespace", line.namespace, "", why))
             yield line, saved
+
+    def _given(self, namespace: int) -> str:
+        """A name for a namespace that has lost its own, and that no other has."""
+        name = f"namespace-{namespace}"
+        while name in self._namespaces.values():
+            name += "-lost"
+        return name
 
     def _saved(self, branch: int, namespace: int, line: Line) -> Saved:
         log = self._changes.get(branch, {})
@@ -365,5 +373,5 @@ class _Leaves:
 
 def _read(path: str) -> Pages:
     data = Path(path).read_bytes()
-    log = Path(f"{path}-wal")
+    log = Path(log_of(path))
     return Pages(data, log.read_bytes() if log.exists() else b"")

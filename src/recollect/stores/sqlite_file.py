@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -45,7 +46,12 @@ def stands_still(path: str) -> bool:
         read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:
         return False
-    return read_only and not os.path.exists(path + "-wal")
+    return read_only and not os.path.exists(log_of(path))
+
+
+def log_of(path: str) -> str:
+    """Where SQLite has the log of a file: beside the file itself, where the path is a link to it."""
+    return os.path.realpath(path) + "-wal"
 
 
 def admit(path: str, create: bool) -> bool:
@@ -86,6 +92,11 @@ def header_of(path: str) -> bytes:
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file")
     return header
+
+
+def part_beside(path: str) -> str:
+    """A name beside a path for what is written before it is put there: nobody else has it, also after a crash."""
+    return f"{path}.{secrets.token_hex(8)}.part"
 
 
 def put_in_place(part: str, path: str) -> None:

@@ -13,7 +13,7 @@ import apsw
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import Filter
-from recollect.indexes.merkle import PUBLIC_KEY, Root, version_hash
+from recollect.indexes.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
 from recollect.stores import schema
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
@@ -97,7 +97,12 @@ class SqliteView:
         It stands at the end of its row, behind the reason; where that is long it may lie in a page of zeros, of which
         the checksum is right.
         """
-        if not isinstance(digest, bytes) or not isinstance(place, int) or digest[-4:] in (b"", b"\0\0\0\0"):
+        if not isinstance(digest, bytes) or not isinstance(place, int):
+            raise DamagedStoreError(self._path, "a commit has lost its root")
+        # Its place stands behind it, and is 0 then as of the empty root alone; or 1, which takes no bytes. (Any other
+        # root may well end in zeros.)
+        lost = (place == 0 and digest != EMPTY) or (place == 1 and digest[-4:] == b"\0\0\0\0")
+        if not digest or lost:
             raise DamagedStoreError(self._path, "a commit has lost its root")
         return Root(digest, place)
 

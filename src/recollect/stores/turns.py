@@ -181,7 +181,8 @@ class Turns:
         with self._guard:
             shared = turn.shared
             assert shared is not None
-            if not (turn.shares and self._asking and self._asking[0].shares and shared.members < MOST):
+            successor = self._next(turn)
+            if not (turn.shares and successor is not None and successor.shares and shared.members < MOST):
                 return False
             shared.hand_on()
             self._pass(turn, shared)
@@ -194,8 +195,14 @@ class Turns:
             self._pass(turn, None)
         turn.wake_successor()
 
+    def _next(self, turn: Turn) -> Turn | None:
+        """Who asks next. One that was interrupted before it could leave the queue asks no more."""
+        while self._asking and (self._asking[0] is turn or self._asking[0].abandoned):
+            self._asking.popleft()
+        return self._asking[0] if self._asking else None
+
     def _pass(self, turn: Turn, shared: Shared | None) -> None:
-        successor = self._asking[0] if self._asking else None
+        successor = self._next(turn)
         if successor is not None:
             successor.shared = shared
         turn.successor = successor

@@ -45,6 +45,8 @@ class Uses:
         self._new: dict[Line, dict[str, int]] = {}  # since they were last asked for
         self._unwritten: dict[tuple[Line, str], int] = {}
         self._held: dict[Line, dict[str, int]] = {}  # where there is no file
+        self._rows: dict[Line, int] = {}  # how many there were then
+        self._looked: dict[Line, tuple[int, ...]] = {}  # what the file was when it was last read for a line
 
     def note(self, line: Line, record_ids: Iterable[str], micros: int) -> None:
         """Records were used. Those that come later in the list count as used a little later."""
@@ -57,23 +59,38 @@ class Uses:
             self.write()
 
     def new(self, line: Line) -> dict[str, int]:
-        """The uses since this was last asked."""
+        """The uses since this was last asked; all that are written, where somebody has written some since."""
         with self._turn:
-            return self._new.pop(line, {})
+            own = self._new.pop(line, {})
+            if self._path is None or self._looked.get(line, ()) == _state(self._path):
+                return own
+            uses = self._read(line)
+        for record_id, micros in own.items():
+            uses[record_id] = max(micros, uses.get(record_id, micros))
+        return uses
 
     def of(self, line: Line) -> dict[str, int]:
         """All uses that are known, those of other processes as far as they have written them."""
         self.write()
         with self._turn:
-            if self._path is None:
-                return dict(self._held.get(line, {}))
-            try:
-                with closing(_connection(self._path)) as connection:
-                    rows = connection.execute(_OF, (self._uuid, *line))
-                    return {str(record_id): int(micros) for record_id, micros in rows}
-            except (apsw.Error, OSError, ValueError, TypeError) as error:
-                self._lost(error)
-                return {}
+            return dict(self._held.get(line, {})) if self._path is None else self._read(line)
+
+    def _read(self, line: Line) -> dict[str, int]:
+        assert self._path is not None
+        try:
+            with closing(_connection(self._path)) as connection:
+                self._looked[line] = _state(self._path)  # before it is read: what comes then is news
+                rows = connection.execute(_OF, (self._uuid, *line))
+                uses = {str(record_id): int(micros) for record_id, micros in rows}
+                self._rows[line] = len(uses)
+                return uses
+        except (apsw.Error, OSError, ValueError, TypeError) as error:
+            self._lost(error)
+            return {}
+
+    def known(self, line: Line) -> int:
+        """How many uses are kept, as far as that is known without looking."""
+        return self._rows.get(line, 0) if self._path is not None else len(self._held.get(line, ()))
 
     def keep_only(self, line: Line, held: Container[str]) -> None:
         """Forget the uses of records that are not held any more."""
@@ -110,6 +127,15 @@ class Uses:
         if self._path is not None and not isinstance(error, apsw.BusyError | apsw.FullError | OSError):
             with suppress(OSError):
                 files.remove(self._path)
+
+
+def _state(path: str) -> tuple[int, ...]:
+    """What changes whenever a file is written to; () where there is none."""
+    try:
+        facts = os.stat(path)
+    except OSError:
+        return ()
+    return facts.st_ino, facts.st_size, facts.st_mtime_ns
 
 
 def _connection(path: str) -> apsw.Connection:
