@@ -339,7 +339,7 @@ def test_a_log_that_a_deleted_store_left_behind_is_not_taken_for_the_new_ones(st
         memory.backup(tmp_path / "a.backup")
         memory.remember("newer")
         shutil.copy(f"{store}-wal", tmp_path / "new.db-wal")
-    recollect.restore(tmp_path / "a.backup", tmp_path / "new.db")
+    recollect.restore(tmp_path / "a.backup", tmp_path / "new.db", force=True)
     assert held(tmp_path / "new.db") == held(tmp_path / "a.backup")
 
 
@@ -379,3 +379,70 @@ def test_the_commands_back_up_and_restore(store: Path, tmp_path: Path, monkeypat
     assert "what was there before is" in shown.stdout
     assert "verified" in CliRunner().invoke(app, ["backup", target, "--verify"]).stdout
     assert run("restore", target, "--db", ":memory:", code=1)["error"] == "unsupported"
+
+
+# A log without its file
+
+
+@pytest.fixture
+def log_alone(tmp_path: Path) -> Path:
+    """A place where only the log of a killed process is left."""
+    path = tmp_path / "killed.db"
+    memory = recollect.open(path)
+    memory.remember_all([f"text {number}" for number in range(50)])
+    copy = tmp_path / "left.db"
+    shutil.copy(f"{path}-wal", f"{copy}-wal")
+    memory.close()
+    return copy
+
+
+@pytest.mark.promise("damage.log")
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_log_whose_file_is_lost_is_neither_written_over_nor_passed_over(log_alone: Path, empty: bool) -> None:
+    if empty:
+        log_alone.touch()
+    log = Path(f"{log_alone}-wal")
+    before = log.read_bytes()
+    for create in (True, False):
+        with pytest.raises(DamagedStoreError, match="its log is there"):
+            recollect.open(log_alone, create=create)
+    assert log.read_bytes() == before
+    report = recollect.rescue(log_alone, log_alone.with_name("saved.db"))
+    assert report.records == {"default": 50}
+    backup = log_alone.with_name("other.backup")
+    with recollect.open(log_alone.with_name("saved.db")) as memory:
+        memory.backup(backup)
+    with pytest.raises(InvalidArgumentError, match="whose log is there"):
+        recollect.restore(backup, log_alone)
+    made = recollect.restore(backup, log_alone, force=True)
+    assert made.kept is not None
+    assert Path(f"{made.kept}-wal").read_bytes() == before
+    with recollect.open(log_alone) as memory:
+        assert memory.count() == 50
+
+
+def test_a_backup_takes_the_place_of_none_that_is_of_another_store(tmp_path: Path) -> None:
+    backup = tmp_path / "a.backup"
+    with recollect.open(tmp_path / "a.db") as one, recollect.open(tmp_path / "b.db") as other:
+        one.remember("one")
+        one.backup(backup)
+        with pytest.raises(InvalidArgumentError, match="another store"):
+            other.backup(backup)
+        assert one.backup(backup).verified
+        other.backup(backup, force=True)
+
+
+def test_a_file_that_is_no_store_any_more_is_restored_over_by_force_and_kept(tmp_path: Path) -> None:
+    path, backup = tmp_path / "a.db", tmp_path / "a.backup"
+    with recollect.open(path) as memory:
+        memory.remember("one")
+        memory.backup(backup)
+    with path.open("r+b") as file:
+        file.write(bytes(100))
+    with pytest.raises(InvalidArgumentError, match="--force"):
+        recollect.restore(backup, path)
+    made = recollect.restore(backup, path, force=True)
+    assert made.kept is not None
+    assert Path(made.kept).read_bytes()[:100] == bytes(100)
+    with recollect.open(path) as memory:
+        assert memory.count() == 1

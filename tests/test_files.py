@@ -89,7 +89,7 @@ def test_foreign_files_are_refused_by_name_and_not_touched(tmp_path: Path) -> No
     refused(tmp_path, NotAStoreError, "it is a folder")
     picture = tmp_path / "picture.png"
     picture.write_bytes(b"\x89PNG\r\n\x1a\n" + b"\0" * 2000)
-    refused(picture, NotAStoreError, r"picture\.png is not a Recollect store \(it is not an SQLite file\)")
+    refused(picture, NotAStoreError, r"picture\.png is not a Recollect store \(it is not an SQLite file; .*\)")
     short = tmp_path / "short.db"
     short.write_bytes(b"SQLite format 3\0")
     refused(short, NotAStoreError, "not an SQLite file")
@@ -260,6 +260,23 @@ def test_a_filter_uses_its_index(tmp_path: Path, name: str) -> None:
             if order == "newest":
                 assert f"SEARCH h USING INDEX {index}" in plan
             assert "SCAN h" not in plan
+    store.close()
+
+
+def test_the_turns_at_a_place_are_found_without_walking_the_namespace(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "a.db")
+    asked: list[str] = []
+    with store.read() as view:
+        execute = view._execute
+
+        def note(sql: str, parameters: tuple[object, ...] = ()) -> object:
+            asked.append(sql)
+            return execute(sql, parameters)
+
+        view._execute = note  # type: ignore[assignment]
+        view.turns_at(Line("n"), "c", 3)
+        plan = " ".join(str(row[3]) for row in execute(f"EXPLAIN QUERY PLAN {asked[-1]}", (1, "c", 3)))
+    assert "SEARCH h USING INDEX heads_by_conversation (branch=? AND conversation=? AND position=?)" in plan
     store.close()
 
 

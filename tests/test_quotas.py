@@ -176,7 +176,15 @@ def test_quotas_are_of_one_namespace_and_no_scope_can_change_them(memory: Memory
 
 
 @pytest.mark.parametrize(
-    "arguments", [{"records": 0}, {"records": True}, {"bytes": -1}, {"bytes": 1.5}, {"records": 1, "when_full": "lru"}]
+    "arguments",
+    [
+        {"records": 0},
+        {"records": True},
+        {"bytes": -1},
+        {"bytes": 1.5},
+        {"records": 1, "when_full": "lru"},
+        {"when_full": "least recent"},
+    ],
 )
 def test_a_quota_that_makes_no_sense_is_refused(memory: Memory, arguments: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):

@@ -30,6 +30,14 @@ class Finding(NamedTuple):
     well: bool = True
 
 
+WHAT_TO_DO = Finding(
+    "what to do",
+    "`recollect restore BACKUP --force` puts a backup back and keeps this aside; `recollect rescue OLD NEW` saves what "
+    "is whole",
+    False,
+)
+
+
 def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     """All findings about a memory.
 
@@ -48,6 +56,8 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
         problems = memory.check()
         well = Finding("check", "every page, row, version and root is what its hash says")
         findings.extend([Finding("check", problem, False) for problem in problems] or [well])
+        if problems:
+            findings.append(WHAT_TO_DO)
     return findings
 
 
@@ -60,7 +70,7 @@ def examine_closed(path: str, error: RecollectError) -> list[Finding]:
             findings.extend(Finding("check", hurt, False) for hurt in salvage.hurt_pages())
             for _, saved in salvage.lines():
                 findings.extend(Finding("check", str(lost), False) for lost in saved.lost)
-            findings.append(Finding("what to do", "`recollect rescue OLD NEW` saves what is whole", False))
+            findings.append(WHAT_TO_DO)
     return findings
 
 

@@ -371,8 +371,8 @@ class DamagedStoreError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} is damaged{self._detail}; nothing was changed: keep a copy of the file and run "
-            "`recollect doctor`"
+            f"{self.args[0]} is damaged{self._detail}; nothing was changed: keep a copy of it with its -wal; "
+            "`recollect doctor --check` names what is hurt, `recollect rescue` saves the rest"
         )
 
 
@@ -411,7 +411,7 @@ class StoreReplacedError(StoreError):
     def __str__(self) -> str:
         return (
             f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; what is there now was not "
-            "changed: close this memory and open it again"
+            "changed: close this memory; opening it again takes what is there, and where nothing is makes a new store"
         )
 
 

@@ -419,6 +419,8 @@ class SetQuota(Operation, name="set_quota"):
         _check_count("records", self.records, optional=True)
         _check_count("bytes", self.bytes, optional=True)
         _check_choice("when_full", self.when_full, WHEN_FULL)
+        if self.records is self.bytes is None and self.when_full != WHEN_FULL[0]:
+            raise InvalidArgumentError("when_full", self.when_full, "goes with records or bytes: a quota is set whole")
 
 
 @dataclass(frozen=True, kw_only=True)

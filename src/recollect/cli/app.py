@@ -89,6 +89,9 @@ class App(click.Group):
         except RecollectError as error:
             _complain(ctx, error)
             ctx.exit(1)
+        except KeyboardInterrupt:
+            click.echo("interrupted: what was told to be held is held; run it again to go on", err=True)
+            ctx.exit(130)
         except OSError as error:
             if not isinstance(error, BrokenPipeError):
                 click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)

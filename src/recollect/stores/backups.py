@@ -21,36 +21,41 @@ from recollect.errors import (
     StoreError,
     StoreIOError,
     StoreMissingError,
+    WrongKeyError,
 )
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.stores import checksums
 from recollect.stores.agreeing import disagreements, held
 from recollect.stores.base import Backup, Held, Line
+from recollect.stores.salvage import Salvage
 from recollect.stores.schema import APPLICATION_ID
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.sqlite_errors import translated
-from recollect.stores.sqlite_file import header_of, part_beside, put_in_place, sync_folder
+from recollect.stores.sqlite_file import has_log, header_of, part_beside, put_in_place, sync_folder
 
 #: How long a writer is waited for where its store is to be replaced.
 BUSY_MS = 10_000
 _BESIDE = ("-wal", "-shm")
+_OR_FORCE = "give another path, or force it (--force, force=True)"
 _ROLLBACK_JOURNAL = 1  # in a header, of a file that stands alone: nobody has opened it for writing since it was made
 
 
 def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool = False) -> Backup:
     """Copy the store as it is now to `path`; writers go on meanwhile.
 
-    verify  open the copy, check all of it, and compute every root again from the records, before it is put there
-    force   replace whatever file is there; else only an older backup is replaced
+    verify  open the copy, check all of it, and compute every root again from the records, before it is put there.
+            So it is in any case where it takes the place of an older backup, which may be the last good one
+    force   replace whatever file is there; else only an older backup of the same store is replaced
 
     Raises: InvalidArgumentError, DamagedStoreError, StoreError; what was at `path` is still there then.
     """
     target = path
-    _check_target(store.path, target, force)
+    _check_target(store, target, force)
+    verify = verify or os.path.lexists(target)
     part = part_beside(target)
     try:
         copy(store, part)
-        lines = verified(part, store.key) if verify else {}
+        lines = verified(part, store.key, store.path) if verify else {}
         size = os.stat(part).st_size
         for suffix in _BESIDE:  # of a file that is replaced by force: they would be taken for the backup's
             with suppress(FileNotFoundError):
@@ -63,7 +68,8 @@ def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool 
     return Backup(path=target, bytes=size, verified=verify, lines=lines)
 
 
-def _check_target(source: str, target: str, force: bool) -> None:
+def _check_target(store: SqliteStore, target: str, force: bool) -> None:
+    source = store.path
     real, place = os.path.realpath(source), os.path.realpath(target)
     for suffix in ("", *_BESIDE):
         if place == real + suffix or _same(target, real + suffix):
@@ -73,8 +79,26 @@ def _check_target(source: str, target: str, force: bool) -> None:
         return
     if not os.path.isfile(target):
         raise InvalidArgumentError("path", target, "is not a regular file: give another path")
-    if not force and not is_backup(target):
-        raise InvalidArgumentError("path", target, "is there and is no backup: give another path, or force=True")
+    if force:
+        return
+    if not is_backup(target):
+        raise InvalidArgumentError("path", target, f"is there and is no backup: {_OR_FORCE}")
+    if _uuid_of(target, store.key) not in (None, store.facts()["uuid"]):
+        raise InvalidArgumentError("path", target, f"is a backup of another store: {_OR_FORCE}")
+
+
+def _uuid_of(path: str, key: bytes) -> str | None:
+    """Whose backup a file is; None where it is hurt, "" where it has another key."""
+    try:
+        store = SqliteStore(path, create=False, read_only=True, key=key)
+    except WrongKeyError:
+        return ""
+    except StoreError:
+        return None
+    try:
+        return str(store.facts()["uuid"])
+    finally:
+        store.close()
 
 
 def _check_beside(target: str, source: str, what: str) -> None:
@@ -125,13 +149,16 @@ def copy(store: SqliteStore, part: str) -> None:
                 target.close()
 
 
-def verified(path: str, key: bytes) -> dict[Line, Held]:
-    """What a store holds that is whole. Raises: DamagedStoreError naming what is not; other StoreErrors."""
+def verified(path: str, key: bytes, source: str = "") -> dict[Line, Held]:
+    """What a store holds that is whole. Raises: DamagedStoreError naming what is not; other StoreErrors.
+
+    source  of which the file is a copy, for the message
+    """
     store = SqliteStore(path, read_only=True, key=key)
     try:
         problems = store.check() + disagreements(store)
         if problems:
-            raise DamagedStoreError(path, "; ".join(problems[:5]))
+            raise DamagedStoreError(source or path, "; ".join(" ".join(each.split()) for each in problems[:5]))
         return held(store)
     finally:
         store.close()
@@ -145,7 +172,7 @@ def restore(
 
     force  also where a store is there that holds something. It is kept aside, whole, under the name that is told
 
-    A memory that has the store at `path` open should be closed before: it would go on with the file that is aside.
+    A memory that has the store at `path` open should be closed before: it gets StoreReplacedError from then on.
     What is in `FILE.index` is left: it is used only as far as it belongs to what is there now.
 
     Raises: DamagedStoreError, NotAStoreError, InvalidArgumentError, StoreBusyError, other StoreErrors; what was at
@@ -159,7 +186,7 @@ def restore(
     _check_beside(target, origin, "is the backup itself")
     there = _what_is_there(target, secret)
     if there and not force:
-        raise InvalidArgumentError("path", target, f"{there}: give another path, or force=True, which keeps it aside")
+        raise InvalidArgumentError("path", target, f"{there}: {_OR_FORCE}; it is kept aside then")
     part = part_beside(target)
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
@@ -167,7 +194,7 @@ def restore(
             copy(store, part)
         finally:
             store.close()
-        lines = verified(part, secret)
+        lines = verified(part, secret, origin)
         kept = _exchanged(part, target)
         return Backup(path=target, bytes=os.stat(target).st_size, verified=True, lines=lines, kept=kept)
     except OSError as error:
@@ -178,15 +205,19 @@ def restore(
 
 def _what_is_there(target: str, key: bytes) -> str:
     """What would be lost at a place, in words; "" where nothing would. Raises: NotAStoreError for a foreign file."""
+    if has_log(target) and (not os.path.exists(target) or not os.path.getsize(target)):
+        return "is the place of a store whose log is there"
     if not os.path.lexists(target):
         return ""
     if not os.path.isfile(target):
         raise InvalidArgumentError("path", target, "is not a regular file: give another path")
     if not os.path.getsize(target):
         return ""
-    header = header_of(target)
-    if int.from_bytes(header[68:72], "big") != APPLICATION_ID:
-        raise NotAStoreError(target, "something else is there")
+    try:
+        if not _was_a_store(target, key):
+            raise NotAStoreError(target, "something else is there")
+    except OSError as error:
+        raise StoreIOError(target, error.strerror or str(error)) from error
     try:
         store = SqliteStore(target, create=False, read_only=True, key=key)
     except StoreError:
@@ -200,6 +231,14 @@ def _what_is_there(target: str, key: bytes) -> str:
         store.close()
 
 
+def _was_a_store(path: str, key: bytes) -> bool:
+    """Whether a file is a store, or was one before its first page was hurt."""
+    try:
+        return int.from_bytes(header_of(path)[68:72], "big") == APPLICATION_ID
+    except NotAStoreError:
+        return not Salvage(path, key).empty
+
+
 def _exchanged(part: str, target: str) -> str | None:
     """Put a file in the place of a store; where the store is now, with its log.
 
@@ -207,9 +246,11 @@ def _exchanged(part: str, target: str) -> str | None:
     """
     with _locked(target):
         kept = None
-        if os.path.lexists(target) and os.path.getsize(target):
+        there = os.path.lexists(target)
+        if has_log(target) or (there and os.path.getsize(target)):
             kept = _free_name(target)
-            os.link(target, kept)
+            if there:
+                os.link(target, kept)
         moved = []
         try:
             for suffix in _BESIDE:
@@ -222,10 +263,11 @@ def _exchanged(part: str, target: str) -> str | None:
             sync_folder(target)
             put_in_place(part, target)
         except BaseException:
-            if kept is not None and _same(target, kept):  # it stays the store, and needs its log
+            if kept is not None and (not there or _same(target, kept)):  # it stays the store, and needs its log
                 for suffix in moved:
                     os.rename(kept + suffix, target + suffix)
-                os.unlink(kept)
+                if there:
+                    os.unlink(kept)
             raise
     return kept
 

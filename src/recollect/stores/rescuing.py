@@ -24,7 +24,7 @@ from recollect.stores.base import Change, Commit, Line, Stored, Transaction
 from recollect.stores.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite import SqliteStore, key_check
 from recollect.stores.sqlite_errors import translated
-from recollect.stores.sqlite_file import part_beside, put_in_place
+from recollect.stores.sqlite_file import has_log, part_beside, put_in_place
 from recollect.stores.sqlite_view import usual_parents
 
 ACTOR = "recollect rescue"
@@ -71,9 +71,9 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     source, target = file_path("old", old), file_path("new", new)
     if os.path.lexists(target):
         raise InvalidArgumentError("new", target, "is there already: give another path")
-    if not os.path.exists(source):
+    if not os.path.exists(source) and not has_log(source):
         raise StoreMissingError(source)
-    if not os.path.isfile(source):
+    if os.path.exists(source) and not os.path.isfile(source):
         raise NotAStoreError(source, "it is not a regular file")
     secret = key or PUBLIC_KEY
     try:

@@ -372,6 +372,8 @@ class _Leaves:
 
 
 def _read(path: str) -> Pages:
-    data = Path(path).read_bytes()
+    """The pages of a file and its log; of a log alone, where the file is lost."""
     log = Path(log_of(path))
-    return Pages(data, log.read_bytes() if log.exists() else b"")
+    logged = log.read_bytes() if log.exists() else b""
+    data = b"" if logged and not Path(path).exists() else Path(path).read_bytes()
+    return Pages(data, logged)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from recollect.errors import NotAStoreError, StoreIOError, StoreMissingError
+from recollect.errors import DamagedStoreError, NotAStoreError, StoreIOError, StoreMissingError
 from recollect.stores import files
 from recollect.stores.schema import APPLICATION_ID
 
@@ -54,14 +54,25 @@ def log_of(path: str) -> str:
     return os.path.realpath(path) + "-wal"
 
 
+def has_log(path: str) -> bool:
+    """Whether a log with something in it lies beside a place."""
+    try:
+        return os.path.getsize(log_of(path)) > 0
+    except OSError:
+        return False
+
+
 def admit(path: str, create: bool) -> bool:
     """Whether the file is new (made here, or empty). Looks at its first bytes without opening it as a database.
 
-    Raises: StoreMissingError, NotAStoreError, StoreIOError.
+    Raises: StoreMissingError, NotAStoreError, DamagedStoreError, StoreIOError.
     """
     if os.path.isdir(path):
         raise NotAStoreError(path, "it is a folder")
+    logged = has_log(path)  # before the file is looked at: one that is being made has its first page before its log
     if not os.path.exists(path):
+        if logged:
+            raise DamagedStoreError(path, f"the file is missing, but its log is there: {log_of(path)}")
         if not os.path.isdir(os.path.dirname(path)):
             raise StoreMissingError(path, f"the folder {os.path.dirname(path)} does not exist")
         if not create:
@@ -72,6 +83,8 @@ def admit(path: str, create: bool) -> bool:
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path), Path(path).open("rb") as file:
         beginning = file.read(_HEADER_BYTES)
+    if not beginning and logged:
+        raise DamagedStoreError(path, f"the file is empty, but its log is there: {log_of(path)}")
     if not beginning:
         if not create:
             raise NotAStoreError(path, "it is empty")
@@ -90,7 +103,7 @@ def header_of(path: str) -> bytes:
     with _file_errors(path), Path(path).open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise NotAStoreError(path, "it is not an SQLite file")
+        raise NotAStoreError(path, "it is not an SQLite file; if it was a store, `recollect rescue` finds what is left")
     return header
 
 

@@ -257,7 +257,8 @@ class SqliteView:
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
         rows = self._rows(
             "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
-            "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY h.id",
+            "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
+            # The plus: else SQLite walks all of the branch in order of id rather than sort the few of one place.
             (self._branch(line), conversation, position),
         )
         return [self._stored(*row) for row in rows]
