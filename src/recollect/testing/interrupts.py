@@ -7,14 +7,15 @@ function raises KeyboardInterrupt at lines of ours in turn; then the handle is u
 from __future__ import annotations
 
 import contextlib
-import linecache
+import dis
 import os
 import random
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import recollect
@@ -46,12 +47,11 @@ class Interruption:
         self.line = ""
         self._left = at
         self._before = before
-        self._entered: set[tuple[int, int]] = set()
 
     def __call__(self, frame: FrameType, event: str, _argument: object) -> Any:
         if not frame.f_code.co_filename.startswith(OURS):
             return None
-        if event == "line" and not self._leaves_a_block(frame):
+        if event == "line" and frame.f_lasti <= _entries(frame.f_code).get(frame.f_lineno, frame.f_lasti):
             self._left -= 1
             if self._left == 0:
                 sys.settrace(None)
@@ -59,16 +59,6 @@ class Interruption:
                 self._before(frame)
                 raise KeyboardInterrupt
         return self
-
-    def _leaves_a_block(self, frame: FrameType) -> bool:
-        place = (id(frame), frame.f_lineno)
-        if not linecache.getline(frame.f_code.co_filename, frame.f_lineno).lstrip().startswith("with "):
-            return False
-        if place in self._entered:
-            self._entered.remove(place)
-            return True
-        self._entered.add(place)
-        return False
 
     def strikes(self, call: Callable[[], object]) -> bool:
         """Whether it struck while the call ran."""
@@ -81,6 +71,16 @@ class Interruption:
         finally:
             sys.settrace(outer)
         return bool(self.line)
+
+
+@cache
+def _entries(code: CodeType) -> dict[int, int]:
+    """Where, in the code of each line of a `with`, its block is entered; what is behind that on the line, leaves it."""
+    entries: dict[int, int] = {}
+    for each in dis.get_instructions(code):
+        if each.opname == "BEFORE_WITH" and each.positions is not None and each.positions.lineno is not None:
+            entries.setdefault(each.positions.lineno, each.offset)
+    return entries
 
 
 def _batch(memory: Memory) -> None:
