@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -66,6 +67,18 @@ def test_the_last_line_counts_and_the_exit_code_says_whether_any_failed(capsys: 
     assert "--part part --seeds 2" in said
     assert torture.main(["--short", "--seed", "5"]) == 0
     assert capsys.readouterr().out.splitlines()[0] == "seed 5, short form"
+
+
+def test_the_share_of_each_group_is_told_before_its_moments() -> None:
+    wheres = Counter({"inside a write: put": 2, "elsewhere: open": 1, "inside a write: drop": 1, "no kill": 5})
+    assert list(torture._shares(wheres)) == [
+        ("elsewhere (25%)", 1),
+        ("elsewhere: open", 1),
+        ("inside a write (75%)", 3),
+        ("inside a write: drop", 1),
+        ("inside a write: put", 2),
+        ("no kill", 5),
+    ]
 
 
 def test_the_seeds_of_a_run_follow_from_its_own() -> None:

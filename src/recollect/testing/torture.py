@@ -91,6 +91,21 @@ def run_part(name: str, seeds: Sequence[int]) -> Iterator[Trial]:
             yield from trials
 
 
+def _shares(wheres: Counter[str]) -> Iterator[tuple[str, int]]:
+    """How often each moment was met; before the moments of a group ("GROUP: moment") how often, and its share."""
+    groups = Counter[str]()
+    for where, times in wheres.items():
+        if ": " in where:
+            groups[where.partition(": ")[0]] += times
+    told = set()
+    for where, times in sorted(wheres.items()):
+        group = where.partition(": ")[0]
+        if group in groups and group not in told:
+            told.add(group)
+            yield f"{group} ({groups[group] / sum(groups.values()):.0%})", groups[group]
+        yield where, times
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit code."""
     parser = argparse.ArgumentParser(prog="python -m recollect.testing.torture", description=__doc__)
@@ -122,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"       again: python -m recollect.testing.torture --part {name} --seeds {trial.seed}")
         count = sum(wheres.values())
         print(f"{name}: {count} trials, {wrong} failed, {time.monotonic() - begun:.0f} s")
-        for where, times in sorted(wheres.items()):
+        for where, times in _shares(wheres):
             print(f"    {times:6d}  {where}")
         sys.stdout.flush()
         passed, failed = passed + count - wrong, failed + wrong
