@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from datetime import date
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -16,13 +17,14 @@ from tests.unit.conversations import advance, answers, document, made_of
 
 from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels
 from recollect.indexes.columns import NEVER, NONE, Document
+from recollect.indexes.fixed import ONE
 from recollect.indexes.kernels import About, Kernels, Reached
 from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed
 from recollect.indexes.segments import Builder, Segment, form, form_parts
 from recollect.indexes.signals import read
 from recollect.indexes.strings import Strings, session_name, session_of
-from recollect.indexes.words import WordIndex, WordView
+from recollect.indexes.words import QueryTerm, WordIndex, WordView
 from recollect.stores.base import Line
 from recollect.stores.segments import Made, SegmentFiles
 
@@ -145,6 +147,8 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
         places, best = kernels.best_of(found, dates, table, about, wanted)
         assert sorted(places.tolist()) == sorted(kernels.best(totals, found.numbers, table, wanted).tolist())
         assert best.tolist() == totals[places].tolist()
+    if not forced:
+        agreed_on_the_best(kernels, asked, found, about)
     factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
     order = np.argsort(found.numbers)
     matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
@@ -157,6 +161,25 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
             *(part[at].tolist() for part in matched),
         )
     return out
+
+
+def agreed_on_the_best(kernels: Kernels, asked: Asked, whole: Reached, about: About) -> None:
+    """That reaching for the best finds the best of all that is reached, and what stands, with the same shares."""
+    table, none = asked.view.table, np.zeros(0, dtype=np.int64)
+    shares = dict(zip(whole.numbers.tolist(), whole.shares.T.tolist(), strict=True))
+    standing = {number for number in shares if table.standing[number]}
+    for wanted in (1, 2, 1000):
+        found = asked.reach_best(about, wanted)
+        assert found.passed == whole.passed == len(shares)
+        assert {*found.numbers.tolist()} >= standing
+        for number, row in zip(found.numbers.tolist(), found.shares.T.tolist(), strict=True):
+            assert row == shares[number]
+        best = [
+            sorted(zip(reached.numbers[places].tolist(), totals.tolist(), strict=True))
+            for reached in (whole, found)
+            for places, totals in [kernels.best_of(reached, none, table, about, wanted)]
+        ]
+        assert best[0] == best[1]
 
 
 class TestKernels:
@@ -176,6 +199,35 @@ class TestKernels:
         assert one == other
         tallies = [kernels.tally(weighs.postings, view.table) for kernels in (numpy_kernels.KERNELS, COMPILED)]
         assert (tallies[0] == tallies[1]).all()
+
+    @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40])
+    def test_documents_by_themselves_are_settled_alike_in_every_block(self, terms: int) -> None:
+        """More documents than a block has, in segment and tail, some of them dead, some standing, terms that share
+        marks, and words that stand in for others."""
+        draw = Random(terms)
+        words = [f"w{at}" for at in range(60)]
+
+        def some(at: int) -> Document:
+            text = draw.choices(words, [1 / (rank + 1) for rank in range(60)], k=draw.choice([1, 5, 30, 90]))
+            made = document(f"r{at:05}", " ".join(text), micros=at % 7)
+            weight = draw.choice([ONE, ONE, ONE, ONE * 3 // 5, ONE * 23 // 20])
+            standing, offers = int(at % 97 == 0), draw.choice([0, 1, 2, 6])
+            return made._replace(weight=weight * (1 + standing), standing=standing, offers=offers)
+
+        index = WordIndex(built([some(at) for at in range(6000)]))
+        index.apply((f"r{at:05}" for at in range(0, 6000, 11)), [some(at) for at in range(6000, 11_000)])
+        view = index.view()
+        asked = draw.sample(words, terms)
+        wanted = [
+            QueryTerm(form, form, ONE - 100 * at, "other" if at % 5 == 4 else "") for at, form in enumerate(asked)
+        ]
+        weighs = weighed(view, wanted, asked)
+        for forced in ([], [0, 3, 4096, 10_999]):
+            for about in (About(NONE, ()), About(NONE, (1, 2))):
+                one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
+                assert one == other
+        compiled = dataclasses.replace(weighs, kernels=COMPILED)
+        assert len(compiled.reach_best(About(NONE, ()), 10).numbers) < compiled.reach_best(About(NONE, ()), 10).passed
 
     def test_a_word_of_one_long_session_and_few_others_gives_the_same_bits(self) -> None:
         """Its share of the session is above 2 there: more than 31 bits."""

@@ -69,11 +69,12 @@ def recall(
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
     dense, note = (None, "") if asking is None else asking.score(line, words.table)
-    scores = score(question, words, dense)
     # None where everything passes, as nobody need be asked then.
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
     )
+    # A filter may turn away any of the best, so all are wanted then.
+    scores = score(question, words, dense, operation.k if where is None else None)
     narrowed, most = None, 0
     if not isinstance(operation.where, Everything):
         most = _worth_preselecting(words.table.live_count, operation.k)
@@ -97,7 +98,7 @@ def recall(
         operation.k,
         question.asked,
         scores.mass * 2 / 5 / ONE,
-        len(scores.numbers),
+        scores.reached.passed,
         None if narrowed is None else len(narrowed),
         most,
         (note,) if note else (),

@@ -36,7 +36,7 @@ class Table:
     """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view.
 
     has_turns        whether any document ever was a turn
-    heaviest         no document weighs more
+    heaviest         no document weighs more, but for those that stand
     session_lengths  the number of tokens of each session's live documents, by its number
     languages        how many live documents were read in each language, by its number
     spoken           how many live documents each speaker has, by the speaker's number
@@ -236,7 +236,7 @@ class Documents:
         live = self._columns["alive"]
         length, session = self._columns["length"], self._columns["session"]
         self._tokens = int(length.sum(dtype=np.int64))
-        self._heaviest = int(self._columns["weight"].max(initial=0))
+        self._heaviest = int(self._columns["weight"][self._columns["standing"] == 0].max(initial=0))
         self._session_lengths = Counts(counted(session, live, first.session_count, length))
         self._languages = Counts(counted(self._columns["language"], live, 0))
         self._spoken = Counts(counted(self._columns["speaker"], live, len(first.speakers)))
@@ -280,10 +280,11 @@ class Documents:
         self.count += 1
         self.live_count += 1
         self._tokens += length
-        self._heaviest = max(self._heaviest, document.weight)
         self._languages.add(document.language, 1)
         if document.standing:
             self._governing.append(number)
+        else:
+            self._heaviest = max(self._heaviest, document.weight)
         if document.expires != NEVER:
             heapq.heappush(self._due, (document.expires, number))
         if speaker != NONE:

@@ -68,14 +68,16 @@ class Reached(NamedTuple):
     """Documents that a question reaches, in no particular order, and their shares before any factor.
 
     shares  a row for each signal of `RAW`, a column for each document
+    passed  how many are reached, where only the best of them are here too
     """
 
     numbers: Ints
     shares: Ints
+    passed: int
 
 
 class About(NamedTuple):
-    """What a question is about beside its words: a speaker (NONE for nobody), and kinds of answers."""
+    """What a question is about beside its words: a speaker (NONE for nobody), and kinds of answers (a bit each)."""
 
     speaker: int
     kinds: tuple[int, ...]
@@ -111,6 +113,11 @@ class Kernels(Protocol):
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
         """The documents that have a share of a term, and those of `forced` (distinct), each once."""
+        ...
+
+    def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
+        """Of what `reach` gives, where nothing is forced, at least the best `wanted` and all that tie with the last,
+        by what `weigh` gives them without dates; and all that stand (`Table.standing`)."""
         ...
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from recollect.indexes import numba_plain as plain
 from recollect.indexes import numba_ranking as ranking
 from recollect.indexes import numba_walking as walking
 from recollect.indexes.columns import NONE, Ints, Numbers
@@ -85,30 +87,30 @@ class NumbaKernels:
             *scratch.columns,
         )
         self._give_back(scratch)  # not after an exception: it may be half used then
-        return Reached(*found)
+        return Reached(found[0], found[1], len(found[0]))
 
     @staticmethod
     def _reach_plain(postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        found = walking.reach_plain(
-            *postings,
-            table.count,
-            table.live_count != table.count,
-            table.alive,
-            table.length,
-            weights.terms,
-            weights.like,
-            weights.whole,
-            weights.pairs,
-            forced,
-            np.zeros((walking.BLOCK, 4), dtype=np.int32),
-            np.empty(walking.BLOCK, dtype=np.int32),
-            np.empty((2, len(postings.spans), 2), dtype=np.int64),
+        found = plain.reach_plain(*_plain(postings, table, weights), forced, *_block(len(postings.spans))[:-1])
+        return Reached(found[0], found[1], len(found[0]))
+
+    def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
+        if table.has_turns:
+            return self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
+        return Reached(
+            *plain.reach_best(
+                *_plain(postings, table, weights),
+                *_factors(table, about),
+                table.heaviest,
+                table.governing,
+                wanted,
+                bool(weights.like.any()),
+                *_block(len(postings.spans)),
+            )
         )
-        return Reached(*found)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
-        kinds = np.array(about.kinds, dtype=np.int8)
-        out: Ints = ranking.weigh(*reached, dates, table.weight, table.speaker, about.speaker, table.offers, kinds)
+        out: Ints = ranking.weigh(reached.numbers, reached.shares, dates, *_factors(table, about))
         return out
 
     def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
@@ -133,24 +135,39 @@ class NumbaKernels:
         return found
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
-        kinds = np.array(about.kinds, dtype=np.int8)
+        found = reached.numbers, reached.shares, dates
         places, totals = ranking.best_of(
-            *reached,
-            dates,
-            table.weight,
-            table.speaker,
-            about.speaker,
-            table.offers,
-            kinds,
-            table.heaviest,
-            table.micros,
-            wanted,
+            *found, *_factors(table, about), table.heaviest, table.standing, table.micros, wanted
         )
         return places, totals
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         out: Ints = ranking.best(totals, numbers, table.micros, wanted)
         return out
+
+
+def _plain(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...]:
+    """What the kernels for documents that are no turns read."""
+    some_dead = table.live_count != table.count
+    of_question = weights.terms, weights.like, weights.whole, weights.pairs
+    return (*postings, table.count, some_dead, table.alive, table.length, *of_question)
+
+
+def _block(terms: int) -> tuple[Any, ...]:
+    """What they work on: the rows of a block, what like words give them, which are touched, cursors, known shares."""
+    return (
+        np.zeros(plain.BLOCK, dtype=np.int64),
+        np.zeros(plain.BLOCK, dtype=np.int32),
+        np.empty(2 * plain.BLOCK + 1, dtype=np.int32),
+        np.empty((2, terms, 2), dtype=np.int64),
+        np.empty((terms, plain.LENGTHS), dtype=np.int32),
+        np.empty(plain.BLOCK + 1, dtype=np.int64),
+    )
+
+
+def _factors(table: Table, about: About) -> tuple[Any, ...]:
+    """What a document's factor is made of."""
+    return table.weight, table.speaker, about.speaker, table.offers, sum(about.kinds)
 
 
 def loaded() -> NumbaKernels:
@@ -168,6 +185,8 @@ def loaded() -> NumbaKernels:
     kernels.best(nothing, nothing, table, 1)
     for each in (table, replace(table, has_turns=True)):
         reached = kernels.reach(postings, each, weights, nobody)
-        kernels.weigh(reached, nothing, table, About(NONE, ()))
-        kernels.best_of(reached, nothing, table, About(NONE, ()), 1)
+        about = About(NONE, ())
+        kernels.weigh(reached, nothing, table, about)
+        kernels.best_of(reached, nothing, table, about, 1)
+        kernels.reach_best(postings, each, weights, about, 1)
     return kernels

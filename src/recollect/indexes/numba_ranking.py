@@ -18,13 +18,15 @@ _ANSWER, _BY_ANSWER = ANSWER
 
 
 @compiled
-def _factor(number: Any, weight: Any, speakers: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
-    factor = np.int64(weight[number])
-    if speaker != NONE and speakers[number] == speaker:
+def factor_of(weight: Any, says: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
+    """What a document's shares are multiplied by; of numbers alone, as handing an array on costs more than all else."""
+    factor = np.int64(weight)
+    if speaker != NONE and says == speaker:
         factor = factor * _SPEAKER // _BY_SPEAKER
-    for kind in kinds:
-        if offers[number] & kind:
-            factor = factor * _ANSWER // _BY_ANSWER
+    fits = np.int64(offers) & kinds
+    while fits:
+        factor = factor * _ANSWER // _BY_ANSWER
+        fits &= fits - 1
     return factor
 
 
@@ -39,12 +41,38 @@ def _total(shares: Any, dates: Any, place: Any, factor: Any) -> Any:
 
 
 @compiled
+def replace_least(heap: Any, total: Any) -> None:
+    """Put a total in place of the least of a heap, which stands on top."""
+    at = 0
+    while True:
+        down = 2 * at + 1
+        if down >= len(heap):
+            break
+        if down + 1 < len(heap) and heap[down + 1] < heap[down]:
+            down += 1
+        if heap[down] >= total:
+            break
+        heap[at] = heap[down]
+        at = down
+    heap[at] = total
+
+
+@compiled
+def most_of(heaviest: Any, speaker: Any, kinds: Any) -> Any:
+    """No factor of a document that does not stand is greater."""
+    return factor_of(heaviest, speaker, speaker, kinds, kinds)
+
+
+@compiled
 def weigh(
-    numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: Any
+    numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: int
 ) -> Any:
     totals = np.empty(len(numbers), np.int64)
     for place in range(len(numbers)):
-        totals[place] = _total(shares, dates, place, _factor(numbers[place], weight, speakers, speaker, offers, kinds))
+        number = numbers[place]
+        totals[place] = _total(
+            shares, dates, place, factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
+        )
     return totals
 
 
@@ -107,17 +135,14 @@ def best_of(
     speakers: Any,
     speaker: int,
     offers: Any,
-    kinds: Any,
+    kinds: int,
     heaviest: int,
+    standing: Any,
     micros: Any,
     wanted: int,
 ) -> tuple[Any, Any]:
     """Those whose shares could reach the best so far are weighed; then the best of them are found as ever."""
-    most = heaviest
-    if speaker != NONE:
-        most = most * _SPEAKER // _BY_SPEAKER + 1
-    for _ in kinds:
-        most = most * _ANSWER // _BY_ANSWER + 1
+    most = most_of(heaviest, speaker, kinds)
     places = np.empty(len(numbers), np.int64)
     totals = np.empty(len(numbers), np.int64)
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
@@ -126,27 +151,19 @@ def best_of(
         raw = np.int64(dates[place]) if len(dates) else np.int64(0)
         for column in range(_RAW):
             raw += shares[column, place]
-        if raw * most >> BITS < heap[0]:
+        if raw * most >> BITS < heap[0] and standing[numbers[place]] == 0:
             continue
-        total = _total(shares, dates, place, _factor(numbers[place], weight, speakers, speaker, offers, kinds))
+        number = numbers[place]
+        total = _total(
+            shares, dates, place, factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
+        )
         if total <= 0 or total < heap[0]:
             continue
         places[found] = place
         totals[found] = total
         found += 1
         if total > heap[0]:
-            at = 0
-            while True:
-                down = 2 * at + 1
-                if down >= wanted:
-                    break
-                if down + 1 < wanted and heap[down + 1] < heap[down]:
-                    down += 1
-                if heap[down] >= total:
-                    break
-                heap[at] = heap[down]
-                at = down
-            heap[at] = total
+            replace_least(heap, total)
     places, totals = places[:found], totals[:found]
     chosen = best(totals, numbers[places], micros, wanted)
     return places[chosen], totals[chosen]

@@ -25,20 +25,15 @@ from recollect.indexes.recipe import (
     SESSION_SHARE,
     TOP,
 )
-from recollect.indexes.segments import LONGEST, MOST_COUNT, PLACE_BITS
+from recollect.indexes.segments import MOST_COUNT, PLACE_BITS
 
 _RAW = len(RAW)
-#: So many documents are settled at a time where each stands by itself.
-BLOCK = 4096
-#: Which terms a document of a block has is marked by bits; of so many terms and more some share one.
-_MARKS = 30
-_FORCED = 1 << _MARKS
 _TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
 
 
 @compiled
-def _quotient(above: Any, below: Any, inverse: Any) -> Any:
+def quotient(above: Any, below: Any, inverse: Any) -> Any:
     """above // below for numbers of which neither is negative and the quotient is below 2^52, without dividing."""
     out = np.int64(above * inverse)
     rest = above - out * below
@@ -52,11 +47,11 @@ def _quotient(above: Any, below: Any, inverse: Any) -> Any:
 
 
 @compiled
-def _past(column: Any, at: Any, end: Any) -> Any:
+def past(column: Any, at: Any, end: Any) -> Any:
     """Where the occurrences of the document that stands at a place of a column end."""
-    number = column[at] >> PLACE_BITS
+    number = column[np.uintp(at)] >> PLACE_BITS
     at += 1
-    while at < end and column[at] >> PLACE_BITS == number:
+    while at < end and column[np.uintp(at)] >> PLACE_BITS == number:
         at += 1
     return at
 
@@ -91,7 +86,7 @@ def tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: An
             while at < end:
                 number = column[at] >> PLACE_BITS
                 begin = at
-                at = _past(column, at, end)
+                at = past(column, at, end)
                 if not alive[number]:
                     continue
                 out[term, 0] += 1
@@ -152,7 +147,7 @@ def reach(
             while at < end:
                 number = column[at] >> PLACE_BITS
                 begin = at
-                at = _past(column, at, end)
+                at = past(column, at, end)
                 if some_dead and not alive[number]:
                     continue
                 times = min(at - begin, MOST_COUNT)
@@ -162,7 +157,7 @@ def reach(
                     weighs = times << BITS
                     pivot = PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
                     saturated = weight * weighs // (_BELOW * (weighs + pivot))
-                    share = _quotient(saturated << SHARE_BITS, whole, by_whole)
+                    share = quotient(saturated << SHARE_BITS, whole, by_whole)
                     if share > 0:
                         if words[number] == 0 and trigram[number] == 0:
                             touched[used] = number
@@ -212,7 +207,7 @@ def reach(
             own[number] = 0
             pivot = _pivot_of(number, count, length, asks, before, after)
             saturated = weight * weighs // (_BELOW * (weighs + pivot))
-            share = _quotient(saturated << SHARE_BITS, whole, by_whole)
+            share = quotient(saturated << SHARE_BITS, whole, by_whole)
             if share > 0:
                 if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
                     touched[used] = number
@@ -278,7 +273,7 @@ def reach(
 
 
 @compiled
-def _first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
+def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
     """The first place of a rising column, from `low` to `high`, that is not below `least`."""
     while low < high:
         middle = (low + high) >> 1
@@ -290,136 +285,9 @@ def _first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
 
 
 @compiled
-def reach_plain(
-    base: Any,
-    tail: Any,
-    spans: Any,
-    base_lengths: Any,
-    tail_lengths: Any,
-    count: int,
-    some_dead: bool,
-    alive: Any,
-    length: Any,
-    by_term: Any,
-    like: Any,
-    whole: int,
-    pairs: Any,
-    forced: Any,
-    rows: Any,
-    touched: Any,
-    cursors: Any,
-) -> tuple[Any, Any]:
-    """`reach` where no document is a turn, so that each is settled by itself: a block of documents at a time.
-
-    What is gathered of a block stays in the processor's fastest cache, and each column is read once, in order.
-    """
-    by_whole = 1.0 / whole
-    most = len(forced)
-    for term in range(len(spans)):
-        most += spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2]
-        for part in range(2):
-            cursors[0, term, part] = spans[term, 2 * part]
-            cursors[1, term, part] = spans[term, 2 * part]
-    most = min(most, count)
-    numbers = np.empty(most, np.int64)
-    shares = np.empty((_RAW, most), np.int32)
-    kept = 0
-    next_forced = 0
-    while True:
-        first = np.int64(count)  # the next document that anything reaches
-        if next_forced < len(forced):
-            first = np.int64(forced[next_forced])
-        for term in range(len(spans)):
-            for part in range(2):
-                at = cursors[1, term, part]
-                cursors[0, term, part] = at
-                if at < spans[term, 2 * part + 1]:
-                    first = min(first, (base if part == 0 else tail)[at] >> PLACE_BITS)
-        if first >= count:
-            break
-        begin = first
-        limit = begin + BLOCK << PLACE_BITS
-        used = 0
-        for term in range(len(spans)):
-            weight = by_term[term] * _TOP
-            column_of = 1 if like[term] else 0
-            mark = 1 << term % _MARKS
-            for part in range(2):
-                column = base if part == 0 else tail
-                at, end = cursors[1, term, part], spans[term, 2 * part + 1]
-                while at < end and column[at] < limit:
-                    number = column[at] >> PLACE_BITS
-                    started = at
-                    at = _past(column, at, end)
-                    if some_dead and not alive[number]:
-                        continue
-                    weighs = min(at - started, MOST_COUNT) << BITS
-                    size = np.int64(base_lengths[started] if part == 0 else tail_lengths[started])
-                    if size == LONGEST:
-                        size = np.int64(length[number])
-                    pivot = PIVOT_CONSTANT + (size << BITS) * PIVOT_SLOPE // 10_000
-                    below = _BELOW * (weighs + pivot)
-                    saturated = _quotient(weight * weighs, below, 1.0 / below)
-                    share = _quotient(saturated << SHARE_BITS, whole, by_whole)
-                    place = number - begin
-                    if rows[place, 3] == 0:
-                        touched[used] = place
-                        used += 1
-                    rows[place, column_of] += share
-                    rows[place, 3] |= mark
-                cursors[1, term, part] = at
-        for pair in range(len(pairs)):
-            first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
-            for part in range(2):
-                column = base if part == 0 else tail
-                one, one_end = cursors[0, first, part], cursors[1, first, part]
-                other, other_end = cursors[0, second, part], cursors[1, second, part]
-                # The shorter is walked; the longer is searched, where the document has both.
-                backward = other_end - other < one_end - one
-                mark = 1 << (first if backward else second) % _MARKS
-                if backward:
-                    at, end, low, high = other, other_end, one, one_end
-                else:
-                    at, end, low, high = one, one_end, other, other_end
-                given_to = np.int64(NONE)
-                while at < end and low < high:
-                    place = (column[at] >> PLACE_BITS) - begin
-                    if rows[place, 3] & mark and place != given_to:
-                        least = column[at] - 2 if backward else column[at] + 1
-                        low = _first_from(column, low, high, least)
-                        if low < high and column[low] <= least + 1:
-                            given_to = place
-                            rows[place, 2] += share
-                    at += 1
-        while next_forced < len(forced) and forced[next_forced] < begin + BLOCK:
-            place = np.int64(forced[next_forced]) - begin
-            next_forced += 1
-            if rows[place, 3] == 0:
-                touched[used] = place
-                used += 1
-            rows[place, 3] |= _FORCED
-        for at in range(used):
-            place = np.int64(touched[at])
-            has_share = rows[place, 0] + rows[place, 1] > 0
-            if has_share or rows[place, 3] & _FORCED:
-                numbers[kept] = begin + place
-                shares[0, kept] = rows[place, 0]
-                shares[1, kept] = rows[place, 1]
-                shares[2, kept] = 0
-                shares[3, kept] = 0
-                shares[4, kept] = rows[place, 2] if has_share else 0
-                kept += 1
-            rows[place, 0] = 0
-            rows[place, 1] = 0
-            rows[place, 2] = 0
-            rows[place, 3] = 0
-    return numbers[:kept], shares[:, :kept]
-
-
-@compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """How often a document stands in a part of a column."""
-    low = _first_from(column, begin, end, number << PLACE_BITS)
+    low = first_from(column, begin, end, number << PLACE_BITS)
     at = low
     while at < end and column[at] >> PLACE_BITS == number:
         at += 1

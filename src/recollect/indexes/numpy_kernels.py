@@ -66,7 +66,10 @@ class NumpyKernels:
         session = table.session[reached]
         turns = session != NONE
         shares[3, turns] = session_sums[session[turns]]
-        return Reached(reached, shares)
+        return Reached(reached, shares, len(reached))
+
+    def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
+        return self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         factor = factor_of(reached.numbers, table, about)

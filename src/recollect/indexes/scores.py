@@ -66,8 +66,14 @@ class Asked:
         """What the question reaches, and the documents of `forced`, each once; shares before any factor."""
         if not self.mass:
             numbers = np.unique(forced).astype(np.int64)
-            return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64))
+            return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64), len(numbers))
         return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
+
+    def reach_best(self, about: About, wanted: int) -> Reached:
+        """Of what the question reaches, at least the best `wanted`, and all that stand."""
+        if not self.mass:
+            return self.reach(np.zeros(0, dtype=np.int32))
+        return self.kernels.reach_best(self.postings, self.view.table, self.weights, about, wanted)
 
 
 def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True) -> Asked:
@@ -121,7 +127,7 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
 class Scores:
     """What a question gives to each document that it reaches.
 
-    reached  the documents, and their shares before any factor
+    reached  the documents, and their shares before any factor; not all, where only the best are wanted
     dates, dense  what those signals give to each, where they give anything; no factor is due to the dense one
     about    what the question is about beside its words, which makes the factors
     """
