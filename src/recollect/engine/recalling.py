@@ -115,12 +115,13 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
     marked = table.governing
     if not len(marked):
         return []
-    reached = np.flatnonzero(table.standing[scores.numbers])
-    places = marked.searchsorted(scores.numbers[reached])
     totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
-    totals[places] += scores.totals_at(reached)
-    place_of = np.full(len(marked), NONE, dtype=np.int64)
-    place_of[places] = reached
+    reached = table.standing[scores.numbers].nonzero()[0]
+    place_of: dict[int, int] = {}
+    if len(reached):
+        places = marked.searchsorted(scores.numbers[reached])
+        totals[places] += scores.totals_at(reached)
+        place_of = dict(zip(places.tolist(), reached.tolist(), strict=True))
 
     def best(wanted: int) -> tuple[Ints, Ints]:
         places = scores.asked.kernels.best(totals, marked, table, wanted)
@@ -129,8 +130,7 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
     chosen: list[tuple[int | None, Record]] = []
     for place, _, record in records.of(marked, ranked(best, marked, table, STANDING), STANDING):
         if where is None or where.matches(record):
-            at = int(place_of[place])
-            chosen.append((None if at == NONE else at, record))
+            chosen.append((place_of.get(place), record))
             if len(chosen) == STANDING:
                 break
     return chosen

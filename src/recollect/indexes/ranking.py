@@ -7,7 +7,7 @@ the first ten of many cost little and a filter that passes few records can go on
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import groupby
+from itertools import pairwise
 
 from recollect.indexes.columns import Ints
 from recollect.indexes.documents import Table
@@ -25,14 +25,16 @@ def ranked(best: Best, numbers: Ints, table: Table, first: int) -> Iterator[tupl
     given, step = 0, max(1, min(first, len(numbers)))
     while True:
         places, totals = best(step)
-        micros = table.micros[numbers[places]].tolist()
-        found = sorted(zip((-totals).tolist(), (-time for time in micros), places.tolist(), strict=True))
-        order: list[tuple[int, int]] = []
-        for (total, _), ties in groupby(found, key=lambda each: each[:2]):
-            tied = [place for _, _, place in ties]
-            if len(tied) > 1:
-                tied.sort(key=lambda place: table.id(int(numbers[place])).encode("utf-8"))
-            order += [(place, -total) for place in tied]
+        # As numbers that fall where totals and times rise: `~`, since the least time has no negative.
+        micros = ~table.micros[numbers[places]]
+        found = sorted(zip((~totals).tolist(), micros.tolist(), places.tolist(), strict=True))
+        if any(one[0] == other[0] and one[1] == other[1] for one, other in pairwise(found)):
+
+            def rank(each: tuple[int, int, int]) -> tuple[int, int, bytes]:
+                return each[0], each[1], table.id(int(numbers[each[2]])).encode("utf-8")
+
+            found.sort(key=rank)
+        order = [(place, ~total) for total, _, place in found]
         yield from order[given:]
         # Those of a step come first in the next, in the same order.
         if len(order) < step or len(order) == len(numbers):
