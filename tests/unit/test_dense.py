@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.indexes.columns import Document
-from recollect.indexes.dense import COSINE_BITS, WEIGHT, DenseIndex, DenseView, quantised
+from recollect.indexes import numba_dense
+from recollect.indexes.columns import NONE, Document
+from recollect.indexes.dense import COSINE_BITS, WEIGHT, DenseIndex, DenseView, Products, products, quantised
 from recollect.indexes.documents import Documents, Table
 from recollect.indexes.fixed import SHARE_BITS
 from recollect.vectors import cosine
 
 WHOLE = 1 << COSINE_BITS
+COMPILED: Products = numba_dense.loaded()
 floats = st.floats(-(2.0**100), 2.0**100, width=32).filter(lambda each: each == 0.0 or abs(each) > 1e-30)
 rows = st.lists(st.lists(floats, min_size=5, max_size=5), min_size=1, max_size=20)
 
@@ -53,10 +55,32 @@ def test_a_cosine_is_the_exact_sum_of_integer_products_whatever_stands_beside(
     assert alone == units[order].tolist()
 
 
-def test_large_blocks_give_what_small_ones_do() -> None:
+@pytest.mark.parametrize("multiplied", [products, COMPILED])
+def test_large_blocks_give_what_small_ones_do(multiplied: Products) -> None:
     units = quantised(np.random.default_rng(7).normal(size=(10_000, 64)).astype(np.float32))
-    found = DenseView(units, np.arange(len(units))).cosines(units[3])
+    found = DenseView(units, np.arange(len(units)), multiplied).cosines(units[3])
     assert found.tolist() == (units.astype(np.int64) @ units[3].astype(np.int64)).clip(None, WHOLE).tolist()
+
+
+@given(rows, st.integers(0, 40))
+def test_compiled_and_not_products_are_the_same_bits(vectors: list[list[float]], longer: int) -> None:
+    """As long vectors as any model's, and all their weight in one component: where sums are greatest."""
+    units = quantised(np.pad(matrix(vectors), ((0, 0), (0, 100 * longer))))
+    wanted = np.stack([units[0], -units[0], np.full_like(units[0], 1 << 14 >> 6)])
+    for each in wanted:
+        assert COMPILED(units, each).tolist() == products(units, each).tolist()
+
+
+def test_a_document_without_a_vector_has_no_cosine() -> None:
+    units = quantised(matrix([[1.0, 0.0], [0.0, 1.0]]))
+    for multiplied in (products, COMPILED):
+        assert DenseView(units, np.array([NONE, 0, NONE, 1]), multiplied).cosines(units[1]).tolist() == [
+            -WHOLE,
+            0,
+            -WHOLE,
+            WHOLE,
+        ]
+    assert DenseView(units[:0], np.array([NONE])).cosines(units[1]).tolist() == [-WHOLE]
 
 
 def test_extreme_vectors_keep_their_direction() -> None:

@@ -10,7 +10,7 @@ Whether a cosine says anything is a matter of the model: its floors are given by
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from recollect.indexes.columns import NONE, Flags, Ints
 from recollect.indexes.documents import Table
 from recollect.indexes.fixed import SHARE_BITS
+from recollect.indexes.kernels import Choice
 from recollect.indexes.rows import Rows
 
 Floats = NDArray[np.float32]
@@ -58,11 +59,43 @@ class Dense(NamedTuple):
     admits: Flags
 
 
-class DenseView:
-    """The vectors of one moment: immutable."""
+#: The products of a matrix's rows with a vector, all of them quantised.
+Products = Callable[[Quantised, Quantised], Ints]
+#: So many multiplications take NumPy about as long as one occurrence of a word, which kernels are chosen by.
+_PER_OCCURRENCE = 100
 
-    def __init__(self, matrix: Quantised, rows: Ints) -> None:
+
+def products(matrix: Quantised, wanted: Quantised) -> Ints:
+    """The product of each row with a vector. Cost: O(components)."""
+    # Every product and every partial sum is a whole number far below 2^53, where float64 is exact: so the fast
+    # multiplication gives the integers' own result, whatever order and threads it uses.
+    fine = wanted.astype(np.float64)
+    out: Ints = np.empty(len(matrix), dtype=np.int64)
+    for start in range(0, len(matrix), _BLOCK):
+        block = matrix[start : start + _BLOCK]
+        out[start : start + len(block)] = block.astype(np.float64) @ fine
+    return out
+
+
+def _compiled() -> Products:
+    from recollect.indexes import numba_dense
+
+    found: Products = numba_dense.loaded()
+    return found
+
+
+_serving = Choice(lambda: products, _compiled).serving
+
+
+class DenseView:
+    """The vectors of one moment: immutable.
+
+    multiplied  by what the products are made; None: as it is chosen for words (`indexes.kernels`)
+    """
+
+    def __init__(self, matrix: Quantised, rows: Ints, multiplied: Products | None = None) -> None:
         self._matrix = matrix
+        self._multiplied = multiplied
         self._rows = rows  # document -> row of the matrix, or NONE
 
     def cosines(self, asked: Quantised) -> Ints:
@@ -70,15 +103,12 @@ class DenseView:
 
         Cost: O(vectors x dimension).
         """
-        # Every product and every partial sum is a whole number far below 2^53, where float64 is exact: so the fast
-        # multiplication gives the integers' own result, whatever order and threads it uses.
-        wanted = asked.astype(np.float64)
-        found = np.zeros(len(self._matrix) + 1, dtype=np.int64)
-        for start in range(0, len(self._matrix), _BLOCK):
-            block = self._matrix[start : start + _BLOCK]
-            found[start : start + len(block)] = block.astype(np.float64) @ wanted
-        found[NONE] = -(1 << COSINE_BITS)
-        out: Ints = np.minimum(found[self._rows], 1 << COSINE_BITS)  # rounding may lead a little past 1
+        if not len(self._matrix):
+            return np.full(len(self._rows), -(1 << COSINE_BITS), dtype=np.int64)
+        multiplied = self._multiplied or _serving(self._matrix.size // _PER_OCCURRENCE)
+        found = multiplied(self._matrix, asked)[self._rows]  # a row of NONE is the last one, whichever that is
+        found[self._rows == NONE] = -(1 << COSINE_BITS)
+        out: Ints = np.minimum(found, 1 << COSINE_BITS)  # rounding may lead a little past 1
         return out
 
     def score(self, asked: Quantised, table: Table, share: float, alone: float) -> Dense:
