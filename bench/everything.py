@@ -28,6 +28,7 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "pauses", ["pauses"]
     yield "catch-up", ["catch-up"]
     yield "loading", ["loading"]
+    yield "vectors", ["vectors"]
     yield "once", ["once"]
     if large:
         yield f"recall-{LARGE}", ["recall", "--records", str(LARGE), "--peers", LARGE_PEERS]

@@ -3,9 +3,8 @@
 What it touches, counted as `numba_plain.reach_best` works, the corpus having no turns:
 
     8 + 2   for each occurrence of a term, with the length of its document
-    8 + 8   for each document of a term: its sum of shares and the mark of its terms are read and written
-    33      for each document that is reached: noted and looked up (4 + 4), its two sums and its mark read and put back
-            to zero (12 + 12), and whether it stands (1)
+    8 + 8   for each document of a term: its row, a sum of shares and marks of terms, is read and written
+    24      for each document that is reached: noted and looked up (4 + 4), its row read and put back to zero (8 + 8)
 
 What is looked up for the few that can be among the best is left out.
 
@@ -32,7 +31,7 @@ from recollect.indexes.words import WordIndex, WordView
 from recollect.text.words import terms
 
 ROUNDS = 15
-OCCURRENCE, OF_TERM, REACHED = 8 + 2, 8 + 8, 4 + 4 + 2 * 12 + 1
+OCCURRENCE, OF_TERM, REACHED = 8 + 2, 8 + 8, 4 + 4 + 8 + 8
 
 
 def kernels(records: int, count: int = 200) -> dict[str, Any]:

@@ -192,12 +192,18 @@ def test_kernels_prints_the_kernel_beside_reading_its_bytes(machine: dict[str, s
     assert found["ratio"] > 0
 
 
+def test_vectors_prints_the_scan_beside_reading_and_how_much_it_finds(machine: dict[str, str]) -> None:
+    found = printed(machine, "vectors", "--records", "300", "--questions", "5")
+    assert found["ratio"] == found["scan_p50_ms"] / found["read_all_rows_ms"]
+    assert found["recall_at_10"] > 0.9
+
+
 @pytest.mark.usefixtures("here")
 def test_the_bytes_of_a_question_are_those_of_its_occurrences_and_documents() -> None:
     view = view_of(["tea boat", "tea tea", "red"])
     told = read("tea", view, date(2026, 1, 1))
     # Three occurrences in two documents, both reached.
-    assert bytes_of(weighed(view, told.asked, told.sequence)) == 3 * 10 + 2 * 8 + 2 * 60
+    assert bytes_of(weighed(view, told.asked, told.sequence)) == 3 * 10 + 2 * 16 + 2 * 24
 
 
 @pytest.mark.usefixtures("here")
