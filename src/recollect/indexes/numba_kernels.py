@@ -20,6 +20,8 @@ from recollect.indexes.kernels import About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import FROM_BEFORE
 
 _STEPS = len(FROM_BEFORE)
+#: What a question works on is made for so many terms at least, as the next one may have more.
+_TERMS = 16
 
 
 class _Scratch:
@@ -41,6 +43,7 @@ class NumbaKernels:
     def __init__(self) -> None:
         self._turn = threading.Lock()
         self._free: list[_Scratch] = []
+        self._blocks: list[tuple[Any, ...]] = []
 
     def _take(self, table: Table) -> _Scratch:
         sizes = table.count, table.count if table.has_turns else 0, len(table.session_lengths)
@@ -89,25 +92,32 @@ class NumbaKernels:
         self._give_back(scratch)  # not after an exception: it may be half used then
         return Reached(found[0], found[1], len(found[0]))
 
-    @staticmethod
-    def _reach_plain(postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        found = plain.reach_plain(*_plain(postings, table, weights), forced, *_block(len(postings.spans))[:-1])
+    def _take_block(self, terms: int) -> tuple[Any, ...]:
+        """What the kernels for documents that are no turns work on (`numba_plain.block`), for so many terms."""
+        with self._turn:
+            block = self._blocks.pop() if self._blocks else None
+        return plain.block(max(terms, _TERMS)) if block is None or plain.terms_of(block) < terms else block
+
+    def _reach_plain(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        block = self._take_block(len(postings.spans))
+        found = plain.reach_plain(*_plain(postings, table, weights), forced, *block)
+        self._blocks[:] = [block]  # not after an exception: it may be half used then
         return Reached(found[0], found[1], len(found[0]))
 
     def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
         if table.has_turns:
             return self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
-        return Reached(
-            *plain.reach_best(
-                *_plain(postings, table, weights),
-                *_factors(table, about),
-                table.heaviest,
-                table.governing,
-                wanted,
-                bool(weights.like.any()),
-                *_block(len(postings.spans)),
-            )
+        block = self._take_block(len(postings.spans))
+        found = plain.reach_best(
+            *_plain(postings, table, weights),
+            *_factors(table, about),
+            table.heaviest,
+            table.governing,
+            wanted,
+            *block,
         )
+        self._blocks[:] = [block]
+        return Reached(*found)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         out: Ints = ranking.weigh(reached.numbers, reached.shares, dates, *_factors(table, about))
@@ -151,18 +161,6 @@ def _plain(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...
     some_dead = table.live_count != table.count
     of_question = weights.terms, weights.like, weights.whole, weights.pairs
     return (*postings, table.count, some_dead, table.alive, table.length, *of_question)
-
-
-def _block(terms: int) -> tuple[Any, ...]:
-    """What they work on: the rows of a block, what like words give them, which are touched, cursors, known shares."""
-    return (
-        np.zeros(plain.BLOCK, dtype=np.int64),
-        np.zeros(plain.BLOCK, dtype=np.int32),
-        np.empty(2 * plain.BLOCK + 1, dtype=np.int32),
-        np.empty((2, terms, 2), dtype=np.int64),
-        np.empty((terms, plain.LENGTHS), dtype=np.int32),
-        np.empty(plain.BLOCK + 1, dtype=np.int64),
-    )
 
 
 def _factors(table: Table, about: About) -> tuple[Any, ...]:

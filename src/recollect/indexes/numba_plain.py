@@ -37,6 +37,27 @@ _ROOM = 256
 _TOP, _BELOW = TOP
 
 
+def block(terms: int) -> tuple[Any, ...]:
+    """What a question of up to so many terms works on: all zeros whenever nobody has it, or overwritten.
+
+    The last arguments of the kernels: rows, what like words gave to each, which are touched, the rows of those that are
+    chosen; where each term's occurrences of the block begin and end; and what each term gives by a document's length.
+    """
+    return (
+        np.zeros(BLOCK, dtype=np.int64),
+        np.zeros(BLOCK, dtype=np.int32),
+        np.empty(BLOCK + 1, dtype=np.int32),
+        np.empty(BLOCK + 1, dtype=np.int64),
+        np.empty((2, terms, 2), dtype=np.int64),
+        np.empty((terms, LENGTHS), dtype=np.int32),
+    )
+
+
+def terms_of(block: tuple[Any, ...]) -> int:
+    """How many terms a block is for."""
+    return len(block[-1])
+
+
 @compiled
 def _share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
     """What a term gives to a document of a length that has it so many times."""
@@ -253,6 +274,7 @@ def reach_plain(
     rows: Any,
     likes: Any,
     touched: Any,
+    chosen_rows: Any,
     cursors: Any,
     known: Any,
 ) -> tuple[Any, Any]:
@@ -327,13 +349,12 @@ def reach_best(
     heaviest: int,
     standing: Any,
     wanted: int,
-    some_like: bool,
     rows: Any,
     likes: Any,
     touched: Any,
+    chosen_rows: Any,
     cursors: Any,
     known: Any,
-    chosen_rows: Any,
 ) -> tuple[Any, Any, int]:
     """Of what `reach_plain` gives, those that may be among the best `wanted`, and all that stand; how many there are.
 
@@ -349,6 +370,9 @@ def reach_best(
     numbers = np.empty(_ROOM, np.int64)
     shares = np.zeros((_RAW, _ROOM), np.int32)
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
+    some_like = False
+    for term in range(len(spans)):
+        some_like |= like[term]
     reached = 0
     kept = 0
     next_standing = 0
