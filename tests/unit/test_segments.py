@@ -200,8 +200,9 @@ class TestKernels:
         tallies = [kernels.tally(weighs.postings, view.table) for kernels in (numpy_kernels.KERNELS, COMPILED)]
         assert (tallies[0] == tallies[1]).all()
 
+    @pytest.mark.parametrize("turns", [False, True])
     @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40])
-    def test_documents_by_themselves_are_settled_alike_in_every_block(self, terms: int) -> None:
+    def test_many_documents_are_settled_alike(self, terms: int, turns: bool) -> None:
         """More documents than a block has, in segment and tail, some of them dead, some standing, terms that share
         marks, and words that stand in for others."""
         draw = Random(terms)
@@ -209,7 +210,8 @@ class TestKernels:
 
         def some(at: int) -> Document:
             text = draw.choices(words, [1 / (rank + 1) for rank in range(60)], k=draw.choice([1, 5, 30, 90]))
-            made = document(f"r{at:05}", " ".join(text), micros=at % 7)
+            of_session: dict[str, Any] = {"session": f"s{at // 50}", "position": at} if turns and at % 9 else {}
+            made = document(f"r{at:05}", " ".join(text), micros=at % 7, **of_session)
             weight = draw.choice([ONE, ONE, ONE, ONE * 3 // 5, ONE * 23 // 20])
             standing, offers = int(at % 97 == 0), draw.choice([0, 1, 2, 6])
             return made._replace(weight=weight * (1 + standing), standing=standing, offers=offers)

@@ -98,6 +98,11 @@ class Table:
         return out
 
     @cached_property
+    def pivots(self) -> Ints:
+        """K of each document (`scores`), 0 where nobody has needed it yet: kernels fill it in, the same for all."""
+        return np.zeros(self.count, dtype=np.int64)
+
+    @cached_property
     def governing(self) -> Ints:
         """The live documents that have a mark of `text.manner.MARKS`, in rising order."""
         numbers, count = self._governing

@@ -29,12 +29,12 @@ class _Scratch:
 
     def __init__(self, documents: int, turns: int, sessions: int) -> None:
         self.sizes = documents, turns, sessions
-        words, trigram, context, near, reach, touched = (np.zeros(documents, dtype=np.int32) for _ in range(6))
+        words, trigram, context, reach, touched, near = (np.zeros(documents, dtype=np.int32) for _ in range(6))
         own, mass = (np.zeros(turns, dtype=np.int64) for _ in range(2))
         masses, sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
         met = np.zeros(2 * sessions, dtype=np.int64)
-        #: In the order of `walking.reach`.
-        self.columns = words, trigram, context, near, own, mass, reach, touched, masses, sums, met
+        #: In the order of `walking.reach`; `walking.reach_best` does without the last.
+        self.columns = words, trigram, context, own, mass, reach, touched, masses, sums, met, near
 
 
 class NumbaKernels:
@@ -68,27 +68,7 @@ class NumbaKernels:
         if not table.has_turns:
             return self._reach_plain(postings, table, weights, np.sort(forced))
         scratch = self._take(table)
-        found = walking.reach(
-            *postings[:3],
-            table.count,
-            table.live_count != table.count,
-            table.alive,
-            table.length,
-            table.asks,
-            table.before,
-            table.after,
-            table.has_turns,
-            table.session,
-            table.session_lengths,
-            weights.terms,
-            weights.sessions,
-            weights.like,
-            weights.whole,
-            weights.pairs,
-            *weights.live,
-            forced,
-            *scratch.columns,
-        )
+        found = walking.reach(*_turns(postings, table, weights), forced, *scratch.columns)
         self._give_back(scratch)  # not after an exception: it may be half used then
         return Reached(found[0], found[1], len(found[0]))
 
@@ -105,18 +85,16 @@ class NumbaKernels:
         return Reached(found[0], found[1], len(found[0]))
 
     def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
+        factors = *_factors(table, about), table.heaviest, table.governing, wanted
         if table.has_turns:
-            return self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
-        block = self._take_block(len(postings.spans))
-        found = plain.reach_best(
-            *_plain(postings, table, weights),
-            *_factors(table, about),
-            table.heaviest,
-            table.governing,
-            wanted,
-            *block,
-        )
-        self._blocks[:] = [block]
+            scratch = self._take(table)
+            of_table = _turns(postings, table, weights)
+            found = walking.reach_best(*of_table, *factors, *scratch.columns[:-1])
+            self._give_back(scratch)
+        else:
+            block = self._take_block(len(postings.spans))
+            found = plain.reach_best(*_plain(postings, table, weights), *factors, *block)
+            self._blocks[:] = [block]
         return Reached(*found)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
@@ -154,6 +132,30 @@ class NumbaKernels:
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
         out: Ints = ranking.best(totals, numbers, table.micros, wanted)
         return out
+
+
+def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...]:
+    """What the kernels for turns read."""
+    return (
+        *postings[:3],
+        table.count,
+        table.live_count != table.count,
+        table.alive,
+        table.length,
+        table.asks,
+        table.before,
+        table.after,
+        table.has_turns,
+        table.session,
+        table.session_lengths,
+        weights.terms,
+        weights.sessions,
+        weights.like,
+        weights.whole,
+        *weights.live,
+        table.pivots,
+        weights.pairs,
+    )
 
 
 def _plain(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...]:

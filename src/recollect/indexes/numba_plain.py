@@ -14,7 +14,7 @@ from recollect.indexes.fixed import BITS, SHARE_BITS
 from recollect.indexes.kernels import RAW
 from recollect.indexes.numba_compiling import compiled
 from recollect.indexes.numba_ranking import factor_of, most_of, replace_least
-from recollect.indexes.numba_walking import first_from, past, quotient
+from recollect.indexes.numba_walking import ROOM, near, past, quotient
 from recollect.indexes.recipe import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
 from recollect.indexes.segments import LONGEST, MOST_COUNT, PLACE_BITS
 
@@ -32,8 +32,6 @@ _FEW = 255
 #: What a term gives to a document that has it once is computed beforehand for lengths below this, if the term occurs
 #: more often than that.
 LENGTHS = 64
-#: So many documents are made room for at first.
-_ROOM = 256
 _TOP, _BELOW = TOP
 
 
@@ -203,20 +201,6 @@ def _of_block(
 
 
 @compiled
-def _near(column: Any, one: Any, one_end: Any, other: Any, other_end: Any, number: Any) -> Any:
-    """Whether a document has, in these parts of a column, the one term one or two places before the other."""
-    one = first_from(column, one, one_end, number << PLACE_BITS)
-    while one < one_end and column[one] >> PLACE_BITS == number:
-        other = first_from(column, other, other_end, column[one] + 1)
-        if other == other_end:
-            break
-        if column[other] <= column[one] + 2:
-            return True
-        one += 1
-    return False
-
-
-@compiled
 def _of_pairs(base: Any, tail: Any, cursors: Any, pairs: Any, both: Any, number: Any, row: Any) -> Any:
     """What the pairs of terms that stand near each other give to a document of a block."""
     out = np.int64(0)
@@ -227,7 +211,7 @@ def _of_pairs(base: Any, tail: Any, cursors: Any, pairs: Any, both: Any, number:
         for part in range(2):
             one, one_end = cursors[0, first, part], cursors[1, first, part]
             other, other_end = cursors[0, second, part], cursors[1, second, part]
-            if _near(base if part == 0 else tail, one, one_end, other, other_end, number):
+            if near(base if part == 0 else tail, one, one_end, other, other_end, number):
                 out += pairs[pair, 2]
                 break
     return out
@@ -367,8 +351,8 @@ def reach_best(
     both = _marks_of(pairs)
     by_marks = _by_marks(pairs, len(spans))
     _begin(spans, by_term, whole, cursors, known)
-    numbers = np.empty(_ROOM, np.int64)
-    shares = np.zeros((_RAW, _ROOM), np.int32)
+    numbers = np.empty(ROOM, np.int64)
+    shares = np.zeros((_RAW, ROOM), np.int32)
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
     some_like = False
     for term in range(len(spans)):
@@ -412,13 +396,13 @@ def reach_best(
             if raw == 0 or (not stands and possible * most >> BITS < heap[0]):
                 continue
             number = begin + place
-            near = np.int64(0)
+            by_pairs = np.int64(0)
             if possible > raw:
-                near = _of_pairs(base, tail, cursors, pairs, both, number, row)
+                by_pairs = _of_pairs(base, tail, cursors, pairs, both, number, row)
             factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
             by_trigram = np.int64(likes[place])
             by_words = raw - by_trigram
-            total = (by_words * factor >> BITS) + (by_trigram * factor >> BITS) + (near * factor >> BITS)
+            total = (by_words * factor >> BITS) + (by_trigram * factor >> BITS) + (by_pairs * factor >> BITS)
             if not stands and (total <= 0 or total < heap[0]):
                 continue
             if kept == len(numbers):
@@ -427,7 +411,7 @@ def reach_best(
             numbers[kept] = number
             shares[0, kept] = by_words
             shares[1, kept] = by_trigram
-            shares[4, kept] = near
+            shares[4, kept] = by_pairs
             kept += 1
             if total > heap[0]:
                 replace_least(heap, total)

@@ -15,6 +15,7 @@ from recollect.indexes.columns import NONE
 from recollect.indexes.fixed import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels import RAW
 from recollect.indexes.numba_compiling import compiled
+from recollect.indexes.numba_ranking import factor_of, most_of, replace_least
 from recollect.indexes.recipe import (
     AFTER_QUESTION,
     DONOR_CAP,
@@ -30,6 +31,8 @@ from recollect.indexes.segments import MOST_COUNT, PLACE_BITS
 _RAW = len(RAW)
 _TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
+#: So many documents are made room for at first, where only the best are kept.
+ROOM = 256
 
 
 @compiled
@@ -98,7 +101,7 @@ def tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: An
 
 
 @compiled
-def reach(
+def _gathered(
     base: Any,
     tail: Any,
     spans: Any,
@@ -116,14 +119,12 @@ def reach(
     by_session: Any,
     like: Any,
     whole: int,
-    pairs: Any,
     sessions: int,
     tokens: int,
-    forced: Any,
+    pivots: Any,
     words: Any,
     trigram: Any,
     context: Any,
-    near: Any,
     own: Any,
     mass: Any,
     reach: Any,
@@ -132,6 +133,7 @@ def reach(
     sums: Any,
     met: Any,
 ) -> tuple[Any, Any]:
+    """What the terms give to documents and sessions, each in its column; how many documents and sessions have some."""
     used = 0
     seen = 0  # sessions of `met` that have a sum
     by_whole = 1.0 / whole
@@ -155,8 +157,10 @@ def reach(
                 if which == NONE:
                     # No turn: nobody lends it anything, so its mass is its own and its share is settled.
                     weighs = times << BITS
-                    pivot = PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
-                    saturated = weight * weighs // (_BELOW * (weighs + pivot))
+                    below = _BELOW * (
+                        weighs + PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
+                    )
+                    saturated = quotient(weight * weighs, below, 1.0 / below)
                     share = quotient(saturated << SHARE_BITS, whole, by_whole)
                     if share > 0:
                         if words[number] == 0 and trigram[number] == 0:
@@ -204,17 +208,25 @@ def reach(
             number = np.int64(reach[place])
             weighs, its_own = mass[number], own[number]
             mass[number] = 0
-            own[number] = 0
-            pivot = _pivot_of(number, count, length, asks, before, after)
-            saturated = weight * weighs // (_BELOW * (weighs + pivot))
+            pivot = pivots[number]
+            if pivot == 0:
+                pivot = _pivot_of(number, count, length, asks, before, after)
+                pivots[number] = pivot
+            below = _BELOW * (weighs + pivot)
+            saturated = quotient(weight * weighs, below, 1.0 / below)
             share = quotient(saturated << SHARE_BITS, whole, by_whole)
             if share > 0:
                 if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
                     touched[used] = number
                     used += 1
-                kept = share * its_own // weighs
-                column_of[number] += kept
-                context[number] += share - kept
+                if its_own:  # as few have, that are only reached by what others lend them
+                    own[number] = 0
+                    kept = share * its_own // weighs
+                    column_of[number] += kept
+                    share -= kept
+                context[number] += share
+            elif its_own:
+                own[number] = 0
         for place in range(seen, now):
             which = met[place]
             weighs = min(masses[which], 1 << 15) << BITS
@@ -226,6 +238,50 @@ def reach(
                 met[seen] = which
                 seen += 1
             sums[which] += share
+    return used, seen
+
+
+@compiled
+def reach(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    asks: Any,
+    before: Any,
+    after: Any,
+    turns: bool,
+    session: Any,
+    lengths: Any,
+    by_term: Any,
+    by_session: Any,
+    like: Any,
+    whole: int,
+    sessions: int,
+    tokens: int,
+    pivots: Any,
+    pairs: Any,
+    forced: Any,
+    words: Any,
+    trigram: Any,
+    context: Any,
+    own: Any,
+    mass: Any,
+    reach: Any,
+    touched: Any,
+    masses: Any,
+    sums: Any,
+    met: Any,
+    near: Any,
+) -> tuple[Any, Any]:
+    used, seen = _gathered(
+        base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
+        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
+        sums, met,
+    )  # fmt: skip
     for pair in range(len(pairs)):
         first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
         for part in range(2):
@@ -282,6 +338,124 @@ def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
         else:
             high = middle
     return low
+
+
+@compiled
+def near(column: Any, one: Any, one_end: Any, other: Any, other_end: Any, number: Any) -> Any:
+    """Whether a document has, in these parts of a column, the one term one or two places before the other."""
+    one = first_from(column, one, one_end, number << PLACE_BITS)
+    while one < one_end and column[one] >> PLACE_BITS == number:
+        other = first_from(column, other, other_end, column[one] + 1)
+        if other == other_end:
+            break
+        if column[other] <= column[one] + 2:
+            return True
+        one += 1
+    return False
+
+
+@compiled
+def reach_best(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    asks: Any,
+    before: Any,
+    after: Any,
+    turns: bool,
+    session: Any,
+    lengths: Any,
+    by_term: Any,
+    by_session: Any,
+    like: Any,
+    whole: int,
+    sessions: int,
+    tokens: int,
+    pivots: Any,
+    pairs: Any,
+    weight: Any,
+    speakers: Any,
+    speaker: int,
+    offers: Any,
+    kinds: int,
+    heaviest: int,
+    standing: Any,
+    wanted: int,
+    words: Any,
+    trigram: Any,
+    context: Any,
+    own: Any,
+    mass: Any,
+    reach: Any,
+    touched: Any,
+    masses: Any,
+    sums: Any,
+    met: Any,
+) -> tuple[Any, Any, int]:
+    """Of what `reach` gives, those that may be among the best `wanted`, and all that stand; how many there are.
+
+    Only for them it is looked up which pairs of terms stand near each other in them.
+
+    standing  the documents that stand
+    """
+    used, seen = _gathered(
+        base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
+        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
+        sums, met,
+    )  # fmt: skip
+    most = most_of(heaviest, speaker, kinds)
+    of_pairs = np.int64(0)
+    for pair in range(len(pairs)):
+        of_pairs += pairs[pair, 2]
+    heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
+    numbers = np.empty(ROOM, np.int64)
+    shares = np.empty((_RAW, ROOM), np.int64)
+    kept = 0
+    for step in range(-len(standing), used):  # first those that stand, which then have nothing left
+        number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
+        which = session[number] if turns else NONE
+        by_words, by_trigram, by_context = np.int64(words[number]), np.int64(trigram[number]), np.int64(context[number])
+        by_all = sums[which] if which != NONE else np.int64(0)
+        words[number] = 0
+        trigram[number] = 0
+        context[number] = 0
+        own_share = by_words + by_trigram + by_context
+        raw = own_share + by_all
+        if own_share == 0 or (step >= 0 and (raw + of_pairs) * most >> BITS < heap[0]):
+            continue
+        factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
+        if step >= 0 and (raw + of_pairs) * factor >> BITS < heap[0]:
+            continue
+        by_pairs = np.int64(0)
+        for pair in range(len(pairs)):
+            one, other = pairs[pair, 0], pairs[pair, 1]
+            if near(base, spans[one, 0], spans[one, 1], spans[other, 0], spans[other, 1], number) or near(
+                tail, spans[one, 2], spans[one, 3], spans[other, 2], spans[other, 3], number
+            ):
+                by_pairs += pairs[pair, 2]
+        if kept == len(numbers):
+            numbers = np.concatenate((numbers, np.empty_like(numbers)))
+            shares = np.concatenate((shares, np.empty_like(shares)), axis=1)
+        numbers[kept] = number
+        shares[0, kept] = by_words
+        shares[1, kept] = by_trigram
+        shares[2, kept] = by_context
+        shares[3, kept] = by_all
+        shares[4, kept] = by_pairs
+        total = np.int64(0)
+        for column in range(_RAW):
+            total += shares[column, kept] * factor >> BITS
+        if step < 0 or (total > 0 and total >= heap[0]):
+            kept += 1
+        if total > heap[0]:
+            replace_least(heap, total)
+    for place in range(seen):
+        sums[met[place]] = 0
+    return numbers[:kept], shares[:, :kept], used
 
 
 @compiled
