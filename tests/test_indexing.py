@@ -358,7 +358,7 @@ class TestBudget:
             memory.remember("a boat")
             assert len(memory.recall("boat")) == 2
             memo = memory._engine.keeper._kept[DEFAULT].index.documents.rows.memo
-            assert [record.text for record in memo.values()] == ["a boat"]
+            assert [record.text for record in memo.known(range(9)).values()] == ["a boat"]
 
     def test_what_was_not_asked_for_the_longest_is_let_go_first(
         self, path: Path, monkeypatch: pytest.MonkeyPatch

@@ -33,8 +33,9 @@ _log = logging.getLogger("recollect")
 KEPT_FROM = 1000
 #: What came since is merged into the segment when it is so many documents, and such a part of it.
 MERGED_FROM, MERGED_PART = 1000, 8
-#: A line takes about so much beside its index: its tables, and the records that stay at hand (`recalling.MEMO`).
-_LINE_BYTES = 80_000
+#: A line takes about so much beside its index and the records that stay at hand (`indexes.memo`): its tables, and
+#: what may come to hand before it is counted again.
+_LINE_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: From so many changes on they are bulk work.
 _MANY = 100
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
@@ -49,12 +50,18 @@ class _Kept:
     view: WordView | None = None
     merging: bool = False
     counted: int = 0  # of its bytes, in the keeper's sum
+    counted_at_hand: int = 0  # of those, what the records at hand take
     turn: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def at_hand_bytes(self) -> int:
+        return self.index.documents.rows.memo.nbytes
 
     @property
     def nbytes(self) -> int:
         segment = self.index.segment
-        return _LINE_BYTES + self.index.tail_bytes + (0 if segment is None else segment.nbytes)
+        held = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
+        return _LINE_BYTES + held + self.counted_at_hand
 
 
 class IndexKeeper:
@@ -96,6 +103,8 @@ class IndexKeeper:
             if head.seq < kept.seq:
                 return kept, None
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
+                if kept.at_hand_bytes > kept.counted_at_hand + _UNCOUNTED_BYTES:
+                    self._count(line, kept)
                 return kept, kept.view
             try:
                 self._bring_up(kept, moment, line)
@@ -241,6 +250,7 @@ class IndexKeeper:
 
     def _count(self, line: Line, kept: _Kept) -> None:
         """Count what an index takes now, and let go of others until all are within the budget."""
+        kept.counted_at_hand = kept.at_hand_bytes
         nbytes = kept.nbytes
         with self._turn:
             if self._kept.get(line) is not kept:

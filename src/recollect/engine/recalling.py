@@ -7,15 +7,14 @@ every document an integer share; the score is their sum. A filter decides which 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Sequence
 
 import numpy as np
 
+from recollect.engine.fetching import Records
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
-from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.columns import NONE, Ints
 from recollect.indexes.documents import Table
@@ -32,11 +31,6 @@ from recollect.stores.base import Line, View
 _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.
 STANDING = 10
-#: So many records stay at hand, of each index.
-MEMO = 64
-#: None that is larger stays.
-_MEMO_BYTES = 8192
-_MOST_AT_A_TIME = 1000
 #: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
 #: memories.
@@ -133,39 +127,6 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
             if len(chosen) == STANDING:
                 break
     return chosen
-
-
-class Records:
-    """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
-
-    def __init__(self, moment: View, line: Line, table: Table) -> None:
-        self._moment = moment
-        self._line = line
-        self._table = table
-
-    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], at_a_time: int) -> Iterator[tuple[int, int, Record]]:
-        """The places and scores of an order with the records of their documents, read some at a time."""
-        while ranks := list(islice(order, at_a_time)):
-            records = self._of([int(numbers[place]) for place, _ in ranks])
-            yield from ((place, total, record) for (place, total), record in zip(ranks, records, strict=True))
-            at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
-
-    def _of(self, numbers: Sequence[int]) -> list[Record]:
-        memo: dict[int, Record] = self._table.rows.memo
-        known = ((number, memo.get(number)) for number in numbers)  # another thread may let one go meanwhile
-        found = {number: record for number, record in known if record is not None}
-        missing = {number: self._table.id(number) for number in numbers if number not in found}
-        stored = self._moment.several(self._line, list(missing.values())) if missing else {}
-        for number, record_id in missing.items():
-            if record_id not in stored:
-                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
-            payload = stored[record_id].payload
-            found[number] = Record.load(payload)
-            if len(payload) <= _MEMO_BYTES:
-                memo[number] = found[number]
-        while len(memo) > MEMO:
-            memo.pop(next(iter(memo), NONE), None)  # another thread may have been faster
-        return [found[number] for number in numbers]
 
 
 def _worth_preselecting(records: int, k: int) -> int:
