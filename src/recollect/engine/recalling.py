@@ -151,12 +151,13 @@ def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
     found = scores.told([place for place, _ in chosen if place is not None], _word, _WHOLE)
+    mass = scores.mass * 2 // 5
     out = []
     for place, record in chosen:
         shares, parts, words = next(found) if place is not None else ([], [], [])
         whole = sum(shares)
         why = _why({name: part for name, part in zip(SHARES, parts, strict=False) if part}, tuple(words))
-        out.append(_hit(record, whole / _WHOLE, _confidence(whole, scores), why))
+        out.append(_hit(record, whole / _WHOLE, logistic(whole, mass, *_CONFIDENCE), why))
     return tuple(out)
 
 

@@ -164,6 +164,11 @@ class Table:
         return sorted(np.flatnonzero(self.languages).tolist(), key=lambda code: (-int(self.languages[code]), code))
 
     @cached_property
+    def sessions_said(self) -> tuple[int, int]:
+        """How many sessions have live tokens, and how many those are together. Cost: O(sessions)."""
+        return int(np.count_nonzero(self.session_lengths)), int(self.session_lengths.sum())
+
+    @cached_property
     def anyone(self) -> bool:
         """Whether any live document has a speaker."""
         return bool(self.spoken.any())

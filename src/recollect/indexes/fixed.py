@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_HALF_EVEN, Context, Decimal
-from functools import lru_cache
+from functools import cache, lru_cache
 
 #: Masses and weights have 16 bits behind the point.
 BITS = 16
@@ -38,14 +38,17 @@ def log_ratio(above: int, below: int) -> int:
     return int(_CONTEXT.to_integral_value(_CONTEXT.multiply(_CONTEXT.ln(ratio), Decimal(ONE))))
 
 
-@lru_cache(maxsize=4_096)
+#: The few constants that chances are told by, read once.
+_float = cache(float)
+
+
 def logistic(score: int, mass: int, offset: str, slope: str) -> float:
     """1 / (1 + exp(offset - slope f)) with f = score sqrt(mass), rounded to six decimals.
 
     score  with SHARE_BITS behind the point; mass with BITS behind it
     """
     rough = score / (1 << SHARE_BITS) * math.sqrt(mass / ONE)
-    rough = 1e6 / (1 + math.exp(min(float(offset) - float(slope) * rough, 700.0)))
+    rough = 1e6 / (1 + math.exp(min(_float(offset) - _float(slope) * rough, 700.0)))
     if abs(rough % 1 - 0.5) > _SAFE:
         return round(rough) / 1e6
     context = _CONTEXT

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -63,12 +63,6 @@ class Asked:
     mass: int
     kernels: Kernels
 
-    @cached_property
-    def alphabetical(self) -> Ints:
-        """The place of each term among them by word, then by what stands in for it."""
-        words = [(each.word, each.like, term) for term, each in enumerate(self.terms)]
-        return np.array([term for *_, term in sorted(words)], dtype=np.int64).argsort()
-
     def reach(self, forced: Numbers) -> Reached:
         """What the question reaches, and the documents of `forced`, each once; shares before any factor."""
         if not self.mass:
@@ -84,14 +78,12 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
     beside    whether the signals beside the words count: sessions and pairs
     """
     postings, counts = view.gathered([each.term for each in terms])
-    kernels = serving(int((postings.spans[:, 1::2] - postings.spans[:, 0::2]).sum()))
-    lengths = view.table.session_lengths
-    sessions = int(np.count_nonzero(lengths)) if beside else 0
+    kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
+    sessions, said = view.table.sessions_said if beside else (0, 0)
     if counts is None or sessions:
-        tally = kernels.tally(postings, view.table)
+        rows = kernels.tally(postings, view.table).tolist()
     else:
-        tally = np.concatenate([counts, np.zeros((len(terms), 1), dtype=np.int64)], axis=1)
-    rows = tally.tolist()
+        rows = [[*each, 0] for each in counts]
     idf = [view.idf(documents, occurrences) for documents, occurrences, _ in rows]
     weights = [each.weight * rarity >> BITS for each, rarity in zip(terms, idf, strict=True)]
     by_session = [
@@ -117,7 +109,7 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
             np.array([bool(each.like) for each in terms], dtype=np.bool_),
             mass,
             np.array(pairs, dtype=np.int64).reshape(-1, 3),
-            (sessions, int(lengths.sum()) if sessions else 0),
+            (sessions, said),
         ),
         mass,
         kernels,
@@ -226,19 +218,22 @@ class Scores:
         if not asked.mass:
             return out
         found = asked.kernels.matched(asked.postings, asked.view.table, asked.weights, numbers, factors)
-        # All words of all documents in one go: there are few of each, and many of both.
-        documents, terms = found.reached.nonzero()
-        shares, own = found.shares[documents, terms], found.own[documents, terms]
-        if len(asked.terms) > 1:
-            order = np.lexsort((asked.alphabetical[terms], -shares, documents))
-            documents, terms, shares, own = documents[order], terms[order], shares[order], own[order]
-        lent = found.lent[documents, terms].tolist() if found.lent.any() else repeat(False)
-        parts = (shares, own) if whole == 1 else (shares / whole, own / whole)
-        columns = (documents, terms, *parts)
-        for at, term, share, its_own, is_lent in zip(*(column.tolist() for column in columns), lent):  # noqa: B905
-            each = asked.terms[term]
-            lent_by = self._lenders(found, at, term) if is_lent else ()
-            out[at].append(make((each.word, each.like, share, its_own, lent_by)))
+        some_lent = found.lent.any()
+        words = [(each.word, each.like, term) for term, each in enumerate(asked.terms)]
+        rows = zip(found.reached.tolist(), found.shares.tolist(), found.own.tolist(), strict=True)
+        for at, (reached, shares, own) in enumerate(rows):
+            # As plain tuples, which sort as they stand: by falling share, then as words do.
+            matched = [
+                (-share, *word, its_own)
+                for word, has, share, its_own in zip(words, reached, shares, own, strict=True)
+                if has
+            ]
+            if len(matched) > 1:
+                matched.sort()
+            for lost, word, like, term, its_own in matched:
+                lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
+                parts = (-lost, its_own) if whole == 1 else (-lost / whole, its_own / whole)
+                out[at].append(make((word, like, *parts, lent_by)))
         return out
 
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:

@@ -28,6 +28,12 @@ _ORDER_BY = {
     "id": "h.id",
 }
 
+#: A line's numbers, and its newest commit where it has one.
+_LINE = (
+    "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
+    "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
+    "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
+)
 #: So many ids are asked for in one statement.
 _AT_ONCE = 100
 
@@ -116,6 +122,12 @@ class SqliteView:
             self._numbers[line] = Numbers(*row) if row else None
         return self._numbers[line]
 
+    def _look_up(self, line: Line) -> None:
+        """The numbers of a line and its head, for one statement."""
+        row = self._row(_LINE, line)
+        self._numbers[line] = Numbers(*row[:2]) if row else None
+        self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
+
     def _branch(self, line: Line) -> int | None:
         numbers = self._of(line)
         return numbers.branch if numbers else None
@@ -132,12 +144,8 @@ class SqliteView:
         return [Line(*row) for row in rows]
 
     def head(self, line: Line) -> Head:
-        branch = self._branch(line)
         if line not in self._heads:
-            row = self._row(
-                "SELECT seq, root, page, time FROM commits WHERE branch = ? ORDER BY seq DESC LIMIT 1", (branch,)
-            )
-            self._heads[line] = Head(row[0], self._root(row[1], row[2]), row[3]) if row else Head()
+            self._look_up(line)
         return self._heads[line]
 
     def get(self, line: Line, record_id: str) -> Stored | None:
