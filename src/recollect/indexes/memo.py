@@ -6,6 +6,7 @@ Bounded by bytes, as thousands of indexes may be open; what was not asked for th
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
@@ -22,7 +23,8 @@ class Memo(Generic[V]):
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self._values: dict[int, tuple[V, int]] = {}  # the one that was asked for last comes last
+        # The one that was asked for last comes last. (A plain dict looks for its first through all that were taken out.)
+        self._values: OrderedDict[int, tuple[V, int]] = OrderedDict()
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
@@ -33,10 +35,9 @@ class Memo(Generic[V]):
         values, out = self._values, {}
         with self._turn:
             for number in numbers:
-                value = values.pop(number, None)
-                if value is not None:
-                    values[number] = value
-                    out[number] = value[0]
+                if number in values:
+                    values.move_to_end(number)
+                    out[number] = values[number][0]
         return out
 
     def keep(self, came: Iterable[tuple[int, V, int]]) -> None:
@@ -49,5 +50,5 @@ class Memo(Generic[V]):
                 self._values[number] = value, nbytes
                 self.nbytes += nbytes - before
             while self.nbytes > MOST_BYTES:
-                _, nbytes = self._values.pop(next(iter(self._values)))
+                _, (_, nbytes) = self._values.popitem(last=False)
                 self.nbytes -= nbytes

@@ -184,7 +184,7 @@ class SqliteView:
             numbers = wanted[begin : begin + _AT_ONCE]
             # The plus: else SQLite might walk the whole namespace in order of hash.
             sql = f"SELECT number, hash, payload FROM versions WHERE number IN ({_places(numbers)}) AND +namespace = ?"
-            for number, digest, payload in self._rows(sql, (*numbers, of and of.namespace)):
+            for number, digest, payload in list(self._rows(sql, (*numbers, of and of.namespace))):
                 if payload is not None and isinstance(digest, bytes) and mark_of(digest) == marks[number]:
                     out[number] = self._stored(digest, payload)
         return out
