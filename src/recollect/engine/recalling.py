@@ -19,7 +19,7 @@ from recollect.engine.vectors import Asking
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.columns import NONE, Ints
 from recollect.indexes.documents import Table
-from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
+from recollect.indexes.fixed import ONE, SHARE_BITS, logistic, logistic_of
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.ranking import ranked
 from recollect.indexes.scores import Scores
@@ -151,13 +151,13 @@ def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
     found = scores.told([place for place, _ in chosen if place is not None], _word, _WHOLE)
-    mass = scores.mass * 2 // 5
+    confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
     out = []
     for place, record in chosen:
         shares, parts, words = next(found) if place is not None else ([], [], [])
         whole = sum(shares)
         why = _why({name: part for name, part in zip(SHARES, parts, strict=False) if part}, tuple(words))
-        out.append(_hit(record, whole / _WHOLE, logistic(whole, mass, *_CONFIDENCE), why))
+        out.append(_hit(record, whole / _WHOLE, confidence(whole), why))
     return tuple(out)
 
 

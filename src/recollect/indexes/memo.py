@@ -23,7 +23,7 @@ class Memo(Generic[V]):
 
     def __init__(self) -> None:
         self.nbytes = 0
-        # The one that was asked for last comes last. (A plain dict looks for its first through all that were taken out.)
+        # The one that was asked for last comes last. (A plain dict finds its first behind all that were taken out.)
         self._values: OrderedDict[int, tuple[V, int]] = OrderedDict()
         self._turn = threading.Lock()
 

@@ -254,14 +254,12 @@ class SqliteStore:
     @contextmanager
     def read(self) -> Iterator[SqliteView]:
         with self._reader() as connection:
-            with translated(self.path):
-                connection.execute("BEGIN")
+            self._run("BEGIN", connection)
             try:
                 yield SqliteView(connection, self.path, self.key, self._trusted)
             finally:
                 if connection.in_transaction:  # some errors (of a read) have made SQLite end it by itself
-                    with translated(self.path):
-                        connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+                    self._run("ROLLBACK", connection)  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         turn = Turn(shares=False)
@@ -324,9 +322,10 @@ class SqliteStore:
             turn.inside = False
         turn.shared.members += 1
 
-    def _run(self, sql: str) -> None:
+    def _run(self, sql: str, connection: apsw.Connection | None = None) -> None:
+        """Run a statement, by the writer's connection where no other is given."""
         try:
-            self._writer.execute(sql)
+            (connection or self._writer).execute(sql)
         except SQLITE_ERRORS as error:
             raise ours(self.path, error) from error
 
