@@ -49,6 +49,8 @@ class Memo(Generic[V]):
                 _, before = self._values.pop(number, (None, 0))
                 self._values[number] = value, nbytes
                 self.nbytes += nbytes - before
-            while self.nbytes > MOST_BYTES:
+            while self.nbytes > MOST_BYTES and self._values:
                 _, (_, nbytes) = self._values.popitem(last=False)
                 self.nbytes -= nbytes
+            if not self._values:
+                self.nbytes = 0  # whatever an interruption between two steps has left
