@@ -367,6 +367,12 @@ class Recall(Operation, name="recall"):
         _check_count("k", self.k)
         _check_filter(self.where)
 
+    def asked_at(self, reference: datetime) -> Recall:
+        """The same with a reference, which has a time zone: what was checked is not checked again."""
+        out = object.__new__(Recall)
+        vars(out).update(vars(self), reference=reference)
+        return out
+
 
 @dataclass(frozen=True, kw_only=True)
 class Grep(Operation, name="grep"):

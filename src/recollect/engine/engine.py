@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
@@ -69,6 +69,7 @@ from recollect.stores.segments import SegmentFiles
 from recollect.stores.usage import Uses
 from recollect.stores.vectors import VectorStore
 
+T = TypeVar("T")
 #: Indexes together take at most so much memory; those that were not asked for the longest are let go first.
 INDEX_BYTES = 2**31
 #: Bulk writes commit once for so many items.
@@ -141,16 +142,19 @@ class Engine:
         if isinstance(operation, Recall):
             self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
-            operation = replace(operation, reference=clock)  # with the clock's offset: "today" is the asker's day
+            operation = operation.asked_at(clock)  # with the clock's offset: "today" is the asker's day
         asking: Asking | None = None
         if isinstance(operation, Recall) and self.vectors is not None:
             with self.store.read():  # a closed memory asks nobody
                 pass
             asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
-        with self._reading(line, needs_index=isinstance(operation, Recall)) as (moment, words):
+
+        def read(moment: View, words: WordView | None) -> Any:
             found = self.read(operation, moment, line, scope, now, words, asking)
             self._note_uses(operation, found, moment, line, now)
             return found
+
+        return self._at_a_moment(line, read, needs_index=isinstance(operation, Recall))
 
     def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, now: int) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
@@ -203,23 +207,20 @@ class Engine:
         if commit is not None:
             self.feed.wake()
 
-    @contextmanager
-    def _reading(self, line: Line, *, needs_index: bool) -> Iterator[tuple[View, WordView | None]]:
+    def _at_a_moment(self, line: Line, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
+        """Read at a moment of the store, where it is needed with the index there."""
         while True:
             with self.store.read() as moment:
                 words = self.keeper.view(moment, line) if needs_index else None
-                if words is None and needs_index:
-                    with self.store.read() as newer:
-                        if self.keeper.view(newer, line) is None:
-                            self.keeper.drop(line)  # there is no newer moment: the file was put back from a copy
                 if words is not None or not needs_index:
-                    yield moment, words
-                    return
+                    return read(moment, words)
+                with self.store.read() as newer:
+                    if self.keeper.view(newer, line) is None:
+                        self.keeper.drop(line)  # there is no newer moment: the file was put back from a copy
 
     def catch_up(self, line: Line) -> None:
         """Bring the index of a line up to the newest moment, as recall does before it asks."""
-        with self._reading(line, needs_index=True):
-            pass
+        self._at_a_moment(line, lambda moment, words: None, needs_index=True)
 
     def read(
         self,
@@ -488,7 +489,7 @@ class Writing:
         if isinstance(operation, Recall):
             self._engine.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
-            operation = replace(operation, reference=self._now)
+            operation = operation.asked_at(self._now)
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._engine.vectors is not None else None
         return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)

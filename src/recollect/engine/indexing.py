@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -20,12 +20,13 @@ from queue import SimpleQueue
 from recollect.engine.bulk import uncollected
 from recollect.engine.encoding import document_of, rules
 from recollect.errors import NoMemoryError, RecollectError
+from recollect.indexes.columns import Document
 from recollect.indexes.merging import merged
 from recollect.indexes.merkle import EMPTY
 from recollect.indexes.segments import Builder
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
-from recollect.stores.base import Head, Line, Store, View
+from recollect.stores.base import Head, Line, Store, Stored, View, mark_of
 from recollect.stores.segments import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")
@@ -33,8 +34,9 @@ _log = logging.getLogger("recollect")
 KEPT_FROM = 1000
 #: What came since is merged into the segment when it is so many documents, and such a part of it.
 MERGED_FROM, MERGED_PART = 1000, 8
-#: A line takes about so much beside its index: its tables, and the records that stay at hand (`recalling.MEMO`).
-_LINE_BYTES = 80_000
+#: A line takes about so much beside its index and the records that stay at hand (`indexes.memo`): its tables, and
+#: what may come to hand before it is counted again.
+_LINE_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: From so many changes on they are bulk work.
 _MANY = 100
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
@@ -49,12 +51,18 @@ class _Kept:
     view: WordView | None = None
     merging: bool = False
     counted: int = 0  # of its bytes, in the keeper's sum
+    counted_at_hand: int = 0  # of those, what the records at hand take
     turn: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def at_hand_bytes(self) -> int:
+        return self.index.documents.rows.memo.nbytes
 
     @property
     def nbytes(self) -> int:
         segment = self.index.segment
-        return _LINE_BYTES + self.index.tail_bytes + (0 if segment is None else segment.nbytes)
+        held = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
+        return _LINE_BYTES + held + self.counted_at_hand
 
 
 class IndexKeeper:
@@ -96,6 +104,8 @@ class IndexKeeper:
             if head.seq < kept.seq:
                 return kept, None
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
+                if kept.at_hand_bytes > kept.counted_at_hand + _UNCOUNTED_BYTES:
+                    self._count(line, kept)
                 return kept, kept.view
             try:
                 self._bring_up(kept, moment, line)
@@ -150,8 +160,8 @@ class IndexKeeper:
             _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
         builder = Builder()
         with uncollected():
-            for _, stored in moment.versions(line):
-                builder.add(document_of(Record.load(stored.payload), digests=self._digests))
+            for document in documents(moment, line, None, digests=self._digests):
+                builder.add(document)
             segment = builder.segment()
         kept.index, kept.seq, kept.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
@@ -241,6 +251,7 @@ class IndexKeeper:
 
     def _count(self, line: Line, kept: _Kept) -> None:
         """Count what an index takes now, and let go of others until all are within the budget."""
+        kept.counted_at_hand = kept.at_hand_bytes
         nbytes = kept.nbytes
         with self._turn:
             if self._kept.get(line) is not kept:
@@ -275,6 +286,18 @@ def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[
     """Bring the records of some ids up to the moment: take each out, and put in what it is now."""
     changed = list(changed)
     with uncollected() if len(changed) > _MANY else nullcontext():
-        stored = moment.several(line, changed)
-        documents = [document_of(Record.load(each.payload), digests=digests) for each in stored.values()]
-        index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))
+        added = documents(moment, line, changed, digests=digests)
+        index.apply(changed, sorted(added, key=lambda document: (document.place, document.id)))
+
+
+def documents(moment: View, line: Line, record_ids: Sequence[str] | None, *, digests: bool) -> Iterator[Document]:
+    """The live records of some ids, or all, as indexes see them."""
+    numbered: Callable[..., Iterable[tuple[int, Stored]]] | None = getattr(moment, "numbered", None)
+    if numbered is not None:
+        found = numbered(line, record_ids)
+    else:
+        held = moment.versions(line) if record_ids is None else moment.several(line, record_ids).items()
+        found = ((0, stored) for _, stored in held)
+    for number, stored in found:
+        record = Record.load(stored.payload)
+        yield document_of(record, digests=digests, kept_at=(number, mark_of(stored.version)))

@@ -7,19 +7,19 @@ every document an integer share; the score is their sum. A filter decides which 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
+from recollect.engine.fetching import Records
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
-from recollect.errors import DamagedStoreError
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.columns import NONE, Ints
 from recollect.indexes.documents import Table
-from recollect.indexes.fixed import ONE, SHARE_BITS, logistic
+from recollect.indexes.fixed import ONE, SHARE_BITS, logistic, logistic_of
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.ranking import ranked
 from recollect.indexes.scores import Scores
@@ -27,20 +27,19 @@ from recollect.indexes.signals import read, score
 from recollect.indexes.words import WordView
 from recollect.operations import Recall
 from recollect.records.record import Record
+from recollect.records.unchecked import unchecked
 from recollect.stores.base import Line, View
 
 _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.
 STANDING = 10
-#: So many records stay at hand, of each index.
-MEMO = 64
-#: None that is larger stays.
-_MEMO_BYTES = 8192
-_MOST_AT_A_TIME = 1000
 #: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the root of what the question weighs: the
 #: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
 #: memories.
 _CONFIDENCE = ("4.42", "2.50")
+#: Twenty hits with their words are some hundred objects: made without a call of ours for each.
+_hit, _why = unchecked(Hit), unchecked(Why)
+_word: Callable[[tuple[str, str, float, float, tuple[str, ...]]], Word] = partial(tuple.__new__, Word)
 
 
 def recall(
@@ -136,39 +135,6 @@ def _standing(records: Records, table: Table, scores: Scores, where: Filter | No
     return chosen
 
 
-class Records:
-    """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
-
-    def __init__(self, moment: View, line: Line, table: Table) -> None:
-        self._moment = moment
-        self._line = line
-        self._table = table
-
-    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], at_a_time: int) -> Iterator[tuple[int, int, Record]]:
-        """The places and scores of an order with the records of their documents, read some at a time."""
-        while ranks := list(islice(order, at_a_time)):
-            records = self._of([int(numbers[place]) for place, _ in ranks])
-            yield from ((place, total, record) for (place, total), record in zip(ranks, records, strict=True))
-            at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
-
-    def _of(self, numbers: Sequence[int]) -> list[Record]:
-        memo: dict[int, Record] = self._table.rows.memo
-        known = ((number, memo.get(number)) for number in numbers)  # another thread may let one go meanwhile
-        found = {number: record for number, record in known if record is not None}
-        missing = {number: self._table.id(number) for number in numbers if number not in found}
-        stored = self._moment.several(self._line, list(missing.values())) if missing else {}
-        for number, record_id in missing.items():
-            if record_id not in stored:
-                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
-            payload = stored[record_id].payload
-            found[number] = Record.load(payload)
-            if len(payload) <= _MEMO_BYTES:
-                memo[number] = found[number]
-        while len(memo) > MEMO:
-            memo.pop(next(iter(memo), NONE), None)  # another thread may have been faster
-        return [found[number] for number in numbers]
-
-
 def _worth_preselecting(records: int, k: int) -> int:
     """Up to how many records that a filter may pass it is cheaper to find them first than to ask hit after hit.
 
@@ -185,16 +151,14 @@ def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
-    found = iter(scores.explained([place for place, _ in chosen if place is not None]))
+    found = scores.told([place for place, _ in chosen if place is not None], _word, _WHOLE)
+    confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
     out = []
     for place, record in chosen:
-        shares, matches = next(found) if place is not None else ([], [])
+        shares, parts, words = next(found) if place is not None else ([], [], [])
         whole = sum(shares)
-        words = tuple(
-            [Word(word, like, share / _WHOLE, own / _WHOLE, lent_by) for word, like, share, own, lent_by in matches]
-        )
-        why = Why({name: share / _WHOLE for name, share in zip(SHARES, shares, strict=False) if share}, words)
-        out.append(Hit(record, whole / _WHOLE, _confidence(whole, scores), why))
+        why = _why({name: part for name, part in zip(SHARES, parts, strict=False) if part}, tuple(words))
+        out.append(_hit(record, whole / _WHOLE, confidence(whole), why))
     return tuple(out)
 
 

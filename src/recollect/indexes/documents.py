@@ -63,6 +63,8 @@ class Table:
     alive: Flags
     before: Numbers
     after: Numbers
+    kept_at: Ints
+    mark: Ints
     rows: Rows
     first_due: int
     speakers: Speakers
@@ -165,6 +167,11 @@ class Table:
     def written_in(self) -> list[int]:
         """The languages of live documents, the commonest first, by their numbers in `text.languages.CODES`."""
         return sorted(np.flatnonzero(self.languages).tolist(), key=lambda code: (-int(self.languages[code]), code))
+
+    @cached_property
+    def sessions_said(self) -> tuple[int, int]:
+        """How many sessions have live tokens, and how many those are together. Cost: O(sessions)."""
+        return int(np.count_nonzero(self.session_lengths)), int(self.session_lengths.sum())
 
     @cached_property
     def anyone(self) -> bool:

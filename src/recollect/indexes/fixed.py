@@ -8,6 +8,7 @@ results are correctly rounded by specification (General Decimal Arithmetic, ln a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
@@ -38,16 +39,28 @@ def log_ratio(above: int, below: int) -> int:
     return int(_CONTEXT.to_integral_value(_CONTEXT.multiply(_CONTEXT.ln(ratio), Decimal(ONE))))
 
 
-@lru_cache(maxsize=4_096)
 def logistic(score: int, mass: int, offset: str, slope: str) -> float:
     """1 / (1 + exp(offset - slope f)) with f = score sqrt(mass), rounded to six decimals.
 
     score  with SHARE_BITS behind the point; mass with BITS behind it
     """
-    rough = score / (1 << SHARE_BITS) * math.sqrt(mass / ONE)
-    rough = 1e6 / (1 + math.exp(min(float(offset) - float(slope) * rough, 700.0)))
-    if abs(rough % 1 - 0.5) > _SAFE:
-        return round(rough) / 1e6
+    return logistic_of(mass, offset, slope)(score)
+
+
+def logistic_of(mass: int, offset: str, slope: str) -> Callable[[int], float]:
+    """`logistic` of many scores: what they have in common is computed once."""
+    root, begin, steepness = math.sqrt(mass / ONE), float(offset), float(slope)
+
+    def chance(score: int) -> float:
+        rough = 1e6 / (1 + math.exp(min(begin - steepness * (score / (1 << SHARE_BITS) * root), 700.0)))
+        if abs(rough % 1 - 0.5) > _SAFE:
+            return round(rough) / 1e6
+        return _exact_logistic(score, mass, offset, slope)
+
+    return chance
+
+
+def _exact_logistic(score: int, mass: int, offset: str, slope: str) -> float:
     context = _CONTEXT
     f = context.multiply(
         context.divide(Decimal(score), Decimal(1 << SHARE_BITS)),

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.columns import Ints, Session
+from recollect.indexes.memo import Memo
 from recollect.text.folding import folded
 
 
@@ -65,7 +66,7 @@ class Rows:
         self._first = first
         self._ids: list[str] = []
         self._texts: list[bytes] = []
-        self.memo: dict[int, Any] = {}
+        self.memo: Memo[Any] = Memo()
 
     def fork(self) -> Rows:
         copy = Rows(self._first)

@@ -12,11 +12,11 @@ depend on the order of adding. docs/architecture.md has the formulas.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from recollect.indexes.words import QueryTerm, WordView
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 NOBODY = About(NONE, ())
+M = TypeVar("M")
 #: So many hits are explained at a time.
 _AT_A_TIME = 64
 
@@ -83,14 +84,12 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
     beside    whether the signals beside the words count: sessions and pairs
     """
     postings, counts = view.gathered([each.term for each in terms])
-    kernels = serving(int((postings.spans[:, 1::2] - postings.spans[:, 0::2]).sum()))
-    lengths = view.table.session_lengths
-    sessions = int(np.count_nonzero(lengths)) if beside else 0
+    kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
+    sessions, said = view.table.sessions_said if beside else (0, 0)
     if counts is None or sessions:
-        tally = kernels.tally(postings, view.table)
+        rows = kernels.tally(postings, view.table).tolist()
     else:
-        tally = np.concatenate([counts, np.zeros((len(terms), 1), dtype=np.int64)], axis=1)
-    rows = tally.tolist()
+        rows = [[*each, 0] for each in counts]
     idf = [view.idf(documents, occurrences) for documents, occurrences, _ in rows]
     weights = [each.weight * rarity >> BITS for each, rarity in zip(terms, idf, strict=True)]
     by_session = [
@@ -116,7 +115,7 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
             np.array([bool(each.like) for each in terms], dtype=np.bool_),
             mass,
             np.array(pairs, dtype=np.int64).reshape(-1, 3),
-            (sessions, int(lengths.sum()) if sessions else 0),
+            (sessions, said),
         ),
         mass,
         kernels,
@@ -156,7 +155,7 @@ class Scores:
 
     def totals_at(self, places: Ints) -> Ints:
         """The scores of the documents at these places."""
-        out: Ints = self._shares(places)[0].sum(axis=1)
+        out: Ints = self._shares(places)[0].sum(axis=0)
         return out
 
     def ranked(self, first: int, among: Flags | None = None) -> Iterator[tuple[int, int]]:
@@ -184,48 +183,63 @@ class Scores:
 
         Shares are in the order of `kernels.SHARES` and add up to the total, exactly; words by falling share.
         """
-        if len(places) > _AT_A_TIME:  # what explains a hit takes some bytes for each term and turn around
-            parts = (places[begin : begin + _AT_A_TIME] for begin in range(0, len(places), _AT_A_TIME))
-            return [each for part in parts for each in self.explained(part)]
-        at = list(places)
-        if not at:
-            return []
-        shares, factors = self._shares(at)
-        return list(zip(shares.tolist(), self._matches(self.numbers[at], factors), strict=True))
+        return [(shares, matches) for shares, _, matches in self.told(places, Match._make, 1)]
 
-    def _shares(self, places: list[int] | Ints) -> tuple[Ints, Ints]:
-        """The shares of the documents at these places, a row each, and the factors in them."""
+    def told(
+        self, places: Sequence[int], make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M], whole: int
+    ) -> Iterator[tuple[list[int], list[float], list[M]]]:
+        """The same for whoever tells it on: shares, the same as parts of `whole`, and what is made of each word.
+
+        make    makes something of the fields of a `Match`, whose share and own are parts of `whole`; of whole numbers
+                where that is 1
+        """
+        for begin in range(0, len(places), _AT_A_TIME):  # what explains a hit takes some bytes for each term and turn
+            at = np.array(places[begin : begin + _AT_A_TIME], dtype=np.int64)
+            shares, factors = self._shares(at)
+            matches = self._matches(self.numbers[at], factors, make, whole)
+            yield from zip(shares.T.tolist(), (shares.T / whole).tolist(), matches, strict=True)
+
+    def _shares(self, places: Ints) -> tuple[Ints, Ints]:
+        """The shares of the documents at these places, a column each, and the factors in them."""
         factors = factor_of(self.numbers[places], self.asked.view.table, self.about)
-        shares = np.zeros((len(places), len(SHARES)), dtype=np.int64)
-        shares[:, : len(RAW)] = self.reached.shares[:, places].T
+        shares = np.zeros((len(SHARES), len(places)), dtype=np.int64)
+        shares[: len(RAW)] = self.reached.shares[:, places]
         if len(self.dates):
-            shares[:, len(RAW)] = self.dates[places]
-        shares = shares * factors[:, None] >> BITS
+            shares[len(RAW)] = self.dates[places]
+        shares *= factors
+        shares >>= BITS
         if len(self.dense):
-            shares[:, -1] = self.dense[places]
+            shares[-1] = self.dense[places]
         return shares, factors
 
-    def _matches(self, numbers: Ints, factors: Ints) -> list[list[Match]]:
+    def _matches(
+        self,
+        numbers: Ints,
+        factors: Ints,
+        make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M],
+        whole: int,
+    ) -> list[list[M]]:
         asked = self.asked
+        out: list[list[M]] = [[] for _ in range(len(numbers))]
         if not asked.mass:
-            return [[] for _ in numbers]
+            return out
         found = asked.kernels.matched(asked.postings, asked.view.table, asked.weights, numbers, factors)
         some_lent = found.lent.any()
-        out = []
-        for at, rows in enumerate(zip(found.reached.tolist(), found.shares.tolist(), found.own.tolist(), strict=True)):
-            matches = [
-                Match(
-                    asked.terms[term].word,
-                    asked.terms[term].like,
-                    share,
-                    own,
-                    self._lenders(found, at, term) if some_lent and found.lent[at, term] else (),
-                )
-                for term, (reached, share, own) in enumerate(zip(*rows, strict=True))
-                if reached
+        words = [(each.word, each.like, term) for term, each in enumerate(asked.terms)]
+        rows = zip(found.reached.tolist(), found.shares.tolist(), found.own.tolist(), strict=True)
+        for at, (reached, shares, own) in enumerate(rows):
+            # As plain tuples, which sort as they stand: by falling share, then as words do.
+            matched = [
+                (-share, *word, its_own)
+                for word, has, share, its_own in zip(words, reached, shares, own, strict=True)
+                if has
             ]
-            matches.sort(key=lambda match: (-match.share, match.word, match.like))
-            out.append(matches)
+            if len(matched) > 1:
+                matched.sort()
+            for lost, word, like, term, its_own in matched:
+                lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
+                parts = (-lost, its_own) if whole == 1 else (-lost / whole, its_own / whole)
+                out[at].append(make((word, like, *parts, lent_by)))
         return out
 
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:

@@ -137,6 +137,10 @@ class Segment:
         """Where the occurrences of a term, by its number, begin and end."""
         return int(self.offsets[term]), int(self.offsets[term + 1])
 
+    def counts(self, term: int) -> tuple[int, int]:
+        """How many documents have a term, by its number, and how often all of them do."""
+        return int(self.frequencies[term]), int(self.totals[term])
+
     def alike(self, grams: Sequence[int], least: int) -> Iterator[tuple[str, str, int, int]]:
         """Words that share trigrams with others: (word, stem, trigrams, trigrams that are shared).
 

@@ -141,33 +141,38 @@ class WordView:
         """Live documents (rising) and counts of a term. Cost: O(occurrences)."""
         return run_lengths(self.occurrences(term))
 
-    def gathered(self, terms: Sequence[str]) -> tuple[Postings, Ints | None]:
+    def gathered(self, terms: Sequence[str]) -> tuple[Postings, list[tuple[int, int]] | None]:
         """The postings of terms, for the kernels; and how many documents have each and how often, where it is known.
 
         It is known where all documents are live and nothing is in the tail. Cost: O(log terms) each, and O(tail).
         """
-        spans = np.zeros((len(terms), 4), dtype=np.int64)
+        segment, has_tails = self.segment, bool(self._tails)
+        spans: list[tuple[int, int, int, int]] = []
+        counts: list[tuple[int, int]] = []
         tails: list[Ints] = []
-        counts: Ints | None = np.zeros((len(terms), 2), dtype=np.int64)
-        if self.table.live_count != self.table.count:
-            counts = None
         begin = 0
-        for place, term in enumerate(terms):
-            number, tail = self._base(term), self._tail(term)
-            if number != NONE:
-                assert self.segment is not None
-                spans[place, :2] = self.segment.span(number)
-                if counts is not None:
-                    counts[place] = self.segment.frequencies[number], self.segment.totals[number]
-            if len(tail):
-                spans[place, 2:] = begin, begin + len(tail)
-                begin += len(tail)
+        for term in terms:
+            number = self._base(term)
+            first = last = 0
+            if number == NONE:
+                counts.append((0, 0))
+            else:
+                assert segment is not None
+                first, last = segment.span(number)
+                counts.append(segment.counts(number))
+            end = begin
+            if has_tails and len(tail := self._tail(term)):
+                end += len(tail)
                 tails.append(tail)
-                counts = None
-        base = _NOTHING if self.segment is None else self.segment.occurrences
-        tail = tails[0] if len(tails) == 1 else np.concatenate(tails) if tails else _NOTHING
-        lengths = _NO_LENGTHS if self.segment is None else self.segment.lengths
-        return Postings(base, tail, spans, lengths, lengths_of(self.table.length, tail)), counts
+            spans.append((first, last, begin, end))
+            begin = end
+        base, lengths = (_NOTHING, _NO_LENGTHS) if segment is None else (segment.occurrences, segment.lengths)
+        places = np.array(spans, dtype=np.int64).reshape(-1, 4)
+        known = not tails and self.table.live_count == self.table.count
+        if not tails:
+            return Postings(base, _NOTHING, places, lengths, _NO_LENGTHS), counts if known else None
+        tail = tails[0] if len(tails) == 1 else np.concatenate(tails)
+        return Postings(base, tail, places, lengths, lengths_of(self.table.length, tail)), None
 
     def all_occurrences(self) -> tuple[list[str], Ints, Ints]:
         """Every term, and every occurrence (of dead documents too) with the place of its term among them."""
@@ -282,7 +287,8 @@ def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[Query
     The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of
     speakers are left out where other words remain: they stand in the turns of others, not in what they say themselves.
     """
-    wanted = [each for each in wanted if not view.speaks(stem(each[1]) if each[1] else each[0])] or wanted
+    if view.table.speakers.known:
+        wanted = [each for each in wanted if not view.speaks(stem(each[1]) if each[1] else each[0])] or wanted
     counts = Counter(term for term, _ in wanted)
     words = dict(reversed(wanted))  # the first word of each term
     asked = {

@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta, timezone
+from operator import methodcaller
 from typing import Any, NamedTuple
 
 from recollect.errors import CodecError
@@ -53,7 +54,6 @@ FIELDS: dict[str, tuple[int, int]] = {
     "pinned": (27, BOOL),
     "trust": (28, FLOAT),
 }
-_BY_NUMBER = {number: (name, kind) for name, (number, kind) in FIELDS.items()}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 #: The first and the last instant that a `datetime` can show at any offset: years 2 to 9998.
@@ -62,6 +62,8 @@ TIMES = range(
     (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
 )
 _DAY_S = 86_400
+#: How a time is kept: microseconds from 1970, and the offset in seconds.
+_TIME = struct.Struct(">qi")
 
 
 class RawField(NamedTuple):
@@ -79,8 +81,8 @@ def microseconds(moment: datetime) -> int:
 
 def moment(micros: int, offset_s: int = 0) -> datetime:
     """The aware datetime `micros` microseconds after 1970-01-01T00:00Z, shown at an offset of `offset_s` seconds."""
-    zone = timezone(timedelta(seconds=offset_s)) if offset_s else UTC
-    return (_EPOCH + timedelta(microseconds=micros)).astimezone(zone)
+    instant = _EPOCH + timedelta(0, 0, micros)
+    return instant.astimezone(timezone(timedelta(seconds=offset_s))) if offset_s else instant
 
 
 def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> bytes:
@@ -101,11 +103,15 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     """
     fields: dict[str, Any] = {}
     unknown: list[RawField] = []
+    known_fields = _BY_NUMBER.get
     at, previous, size = 0, 0, len(data)
     while at < size:
         start = at
         # Nearly every number takes one byte, which is read here without a call.
-        number, at = (data[at], at + 1) if data[at] < 0x80 else read_varint(data, at)
+        number = data[at]
+        at += 1
+        if number >= 0x80:
+            number, at = read_varint(data, start)
         if number <= previous:
             raise CodecError("field numbers do not rise", start)
         previous = number
@@ -113,22 +119,27 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
             raise CodecError("a field is cut off", at)
         kind = data[at]
         at += 1
-        length, at = (data[at], at + 1) if at < size and data[at] < 0x80 else read_varint(data, at)
-        if at + length > size:
+        if at < size and data[at] < 0x80:
+            end = at + 1 + data[at]
+            at += 1
+        else:
+            length, at = read_varint(data, at)
+            end = at + length
+        if end > size:
             raise CodecError("a value is cut off", at)
-        raw = data[at : at + length]
-        known = _BY_NUMBER.get(number)
+        raw = data[at:end]
+        known = known_fields(number)
         if known is None:
             unknown.append(RawField(number, kind, raw))
         elif kind != known[1]:
             raise CodecError(f"field {known[0]!r} has type {kind} instead of {known[1]}", start)
         else:
             try:
-                fields[known[0]] = _DECODERS[kind](raw)
+                fields[known[0]] = known[2](raw)
             except (CodecError, ValueError, struct.error, OverflowError) as error:
                 rule = error.args[0] if isinstance(error, CodecError) else str(error)
                 raise CodecError(f"field {known[0]!r}: {rule}", start) from None
-        at += length
+        at = end
     return fields, tuple(unknown)
 
 
@@ -174,10 +185,6 @@ def _encode_text(value: str) -> bytes:
     return value.encode("utf-8")
 
 
-def _decode_text(raw: bytes) -> str:
-    return raw.decode("utf-8")
-
-
 def _encode_int(value: int) -> bytes:
     return struct.pack(">q", value)
 
@@ -210,11 +217,11 @@ def _decode_bool(raw: bytes) -> bool:
 
 def _encode_time(value: datetime) -> bytes:
     offset = value.utcoffset() or timedelta()
-    return struct.pack(">qi", microseconds(value), offset // timedelta(seconds=1))
+    return _TIME.pack(microseconds(value), offset // timedelta(seconds=1))
 
 
 def _decode_time(raw: bytes) -> datetime:
-    micros, offset_s = struct.unpack(">qi", raw)
+    micros, offset_s = _TIME.unpack(raw)
     if micros not in TIMES or not -_DAY_S < offset_s < _DAY_S:
         raise CodecError("a time is out of range", 0)
     return moment(micros, offset_s)
@@ -335,7 +342,7 @@ _ENCODERS: dict[int, Any] = {
     JSON: encode_json,
 }
 _DECODERS: dict[int, Any] = {
-    TEXT: _decode_text,
+    TEXT: methodcaller("decode"),  # UTF-8, without a function of ours in between
     BYTES: bytes,
     INT: _decode_int,
     FLOAT: _decode_float,
@@ -344,3 +351,5 @@ _DECODERS: dict[int, Any] = {
     TEXTS: _decode_texts,
     JSON: _decode_json,
 }
+#: Field number -> name, type and what reads its value.
+_BY_NUMBER = {number: (name, kind, _DECODERS[kind]) for name, (number, kind) in FIELDS.items()}

@@ -12,7 +12,7 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import Any, NewType, TypedDict, TypeGuard
@@ -21,6 +21,7 @@ from recollect.arguments import check_known
 from recollect.errors import CodecError, InvalidRecordError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
+from recollect.records.unchecked import unchecked
 from recollect.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255
@@ -346,17 +347,11 @@ class Record:
         For stores, whose payloads were checked when they were written and are covered by a hash since.
         """
         values, unknown = codec.decode(data)
-        if "text" in values:
-            values["content"] = values.pop("text")
-        elif "data" in values:
-            values["content"] = values.pop("data")
-        record = object.__new__(cls)
-        get = values.get
-        for fill, name, default in _LOADED:
-            fill(record, get(name, default))
-        object.__setattr__(record, "unknown", unknown)
-        object.__setattr__(record, "_bytes", data)
-        return record
+        content = values.pop("data", MISSING)
+        values["content"] = values.pop("text", content)
+        values.setdefault("id", MISSING)
+        values.setdefault("metadata", _NO_METADATA)
+        return _unchecked(**values, unknown=unknown, _bytes=data)
 
     def changed(self, **changes: Any) -> Record:
         """A copy with some fields changed, checked like any record.
@@ -419,11 +414,8 @@ _values = attrgetter(*FIELD_NAMES)
 _FILL = [vars(Record)[name].__set__ for name in FIELD_NAMES]
 #: The default of each field, which needs no check. (Of those that have none, MISSING, which no value is.)
 _USUAL = {f.name: f.default for f in fields(Record)}
-_LOADED = tuple(
-    (vars(Record)[f.name].__set__, f.name, FrozenDict() if f.name == "metadata" else f.default)
-    for f in fields(Record)
-    if f.name in FIELD_NAMES
-)
+_NO_METADATA = FrozenDict()
+_unchecked = unchecked(Record)
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
 
 

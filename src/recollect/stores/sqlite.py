@@ -254,14 +254,12 @@ class SqliteStore:
     @contextmanager
     def read(self) -> Iterator[SqliteView]:
         with self._reader() as connection:
-            with translated(self.path):
-                connection.execute("BEGIN")
+            _run_by(connection, "BEGIN", self.path)
             try:
                 yield SqliteView(connection, self.path, self.key, self._trusted)
             finally:
                 if connection.in_transaction:  # some errors (of a read) have made SQLite end it by itself
-                    with translated(self.path):
-                        connection.execute("ROLLBACK")  # nothing was written; this only ends the view
+                    _run_by(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         turn = Turn(shares=False)
@@ -325,10 +323,7 @@ class SqliteStore:
         turn.shared.members += 1
 
     def _run(self, sql: str) -> None:
-        try:
-            self._writer.execute(sql)
-        except SQLITE_ERRORS as error:
-            raise ours(self.path, error) from error
+        _run_by(self._writer, sql, self.path)
 
     def _undo(self, turn: Turn, error: BaseException) -> None:
         """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""
@@ -480,6 +475,14 @@ class SqliteStore:
         finally:
             if turn.held:
                 self._turns.release(turn)
+
+
+def _run_by(connection: apsw.Connection, sql: str, path: str) -> None:
+    """Run a statement that gives nothing. (`translated` would do, at the cost of a block for each read.)"""
+    try:
+        connection.execute(sql)
+    except SQLITE_ERRORS as error:
+        raise ours(path, error) from error
 
 
 def key_check(key: bytes) -> bytes:

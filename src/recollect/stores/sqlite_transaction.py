@@ -33,12 +33,6 @@ _PUT_HEAD = (
     "?, ?, ?) ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
     + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
 )
-#: The numbers of a line with its head: what every write begins with.
-_LINE = (
-    "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
-    "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
-    "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
-)
 _copied = attrgetter(*COPIED)
 #: The columns of `heads` that `head_fields` fills.
 HEAD_COLUMNS = (*COPIED, "time", "importance", "expires")
@@ -92,15 +86,19 @@ class SqliteTransaction(SqliteView):
         return super()._sql(sql, parameters)
 
     def _of(self, line: Line) -> Numbers | None:
-        if line not in self._numbers:
-            row = self._row(_LINE, (line.namespace, line.branch))
-            self._numbers[line] = Numbers(*row[:2]) if row else None
-            self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
+        if line not in self._numbers:  # every write asks for the head next
+            self._look_up(line)
         return self._numbers[line]
 
     def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
         found = ((record_id, self.get(line, record_id)) for record_id in record_ids)  # what is staged too
         return {record_id: stored for record_id, stored in found if stored is not None}
+
+    def numbered(self, line: Line, record_ids: Sequence[str] | None = None) -> Iterator[tuple[int, Stored]]:
+        if record_ids is None:
+            yield from super().numbered(line)
+        else:  # what is staged has no number, and for so few it does not matter
+            yield from ((0, stored) for stored in self.several(line, record_ids).values())
 
     def get(self, line: Line, record_id: str) -> Stored | None:
         key = (self._branch(line), record_id)

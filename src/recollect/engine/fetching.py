@@ -1,0 +1,91 @@
+"""The records of hits: from document numbers to records, the least that can be read of a store for it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any
+
+from recollect.errors import DamagedStoreError
+from recollect.indexes.columns import Ints
+from recollect.indexes.documents import Table
+from recollect.indexes.memo import Memo
+from recollect.records.record import Record
+from recollect.stores.base import Line, Stored, View
+
+_MOST_AT_A_TIME = 1000
+#: What a record takes in memory beside its bytes, and a text in one of its lists.
+_RECORD_BYTES, _TEXT_BYTES = 900, 80
+#: A byte of a record is there as it was read, and in a text whose characters may take four bytes each.
+_FOLD = 5
+
+
+class Records:
+    """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
+
+    def __init__(self, moment: View, line: Line, table: Table) -> None:
+        self._moment = moment
+        self._line = line
+        self._table = table
+
+    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], at_a_time: int) -> Iterator[tuple[int, int, Record]]:
+        """The places and scores of an order with the records of their documents, read some at a time."""
+        while ranks := list(islice(order, at_a_time)):
+            records = self._of(numbers[[place for place, _ in ranks]].tolist())
+            for (place, total), record in zip(ranks, records, strict=True):
+                yield place, total, record
+            at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
+
+    def _of(self, numbers: Sequence[int]) -> list[Record]:
+        memo: Memo[Record] = self._table.rows.memo
+        found = memo.known(numbers)
+        missing = [number for number in numbers if number not in found]
+        if missing:
+            payloads = self._by_number(missing)
+            if len(payloads) < len(missing):
+                payloads |= self._by_id([number for number in missing if number not in payloads])
+            came = []
+            for number in missing:
+                record = found[number] = Record.load(payloads[number])
+                came.append((number, record, held_bytes(record)))
+            memo.keep(came)
+        return [found[number] for number in numbers]
+
+    def _by_number(self, documents: list[int]) -> dict[int, bytes]:
+        """The payloads of documents, by document: those that are where the index has seen them, version for version."""
+        by_number: Callable[[Line, Mapping[int, int]], dict[int, Stored]] | None
+        by_number = getattr(self._moment, "by_number", None)
+        if by_number is None:
+            return {}
+        places = self._table.kept_at[documents].tolist()
+        stored = by_number(self._line, dict(zip(places, self._table.mark[documents].tolist(), strict=True)))
+        return {
+            document: stored[place].payload
+            for document, place in zip(documents, places, strict=True)
+            if place in stored
+        }
+
+    def _by_id(self, documents: list[int]) -> dict[int, bytes]:
+        """The payloads of documents as the line has them, by document. Raises: DamagedStoreError."""
+        ids = [self._table.id(document) for document in documents]
+        stored = self._moment.several(self._line, ids)
+        for record_id in ids:
+            if record_id not in stored:
+                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
+        return {document: stored[record_id].payload for document, record_id in zip(documents, ids, strict=True)}
+
+
+def held_bytes(record: Record) -> int:
+    """What a record takes in memory, at the most: counted in a moment, for those that stay at hand."""
+    listed = len(record.tags) + len(record.supersedes) + len(record.derived_from) + 3 * len(record.unknown)
+    nbytes = _RECORD_BYTES + _FOLD * len(record.to_bytes()) + _TEXT_BYTES * listed
+    return nbytes + _json_bytes(record.metadata) if record.metadata else nbytes
+
+
+def _json_bytes(value: Any) -> int:
+    """What a JSON value takes in memory."""
+    nbytes = sys.getsizeof(value)
+    if isinstance(value, dict):
+        return nbytes + sum(map(_json_bytes, value)) + sum(map(_json_bytes, value.values()))
+    return nbytes + sum(map(_json_bytes, value)) if isinstance(value, list) else nbytes

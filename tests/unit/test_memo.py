@@ -1,0 +1,89 @@
+"""What stays at hand: bounded by bytes, and what was not asked for the longest goes first."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from tests.unit import strategies as own
+
+from recollect.engine.fetching import held_bytes
+from recollect.indexes.memo import MOST_BYTES, MOST_OF_ONE, Memo
+from recollect.records.record import Record
+from recollect.records.unchecked import unchecked
+
+
+def taken(value: Any) -> int:
+    """What a value takes in memory, all that it refers to included."""
+    if value is None or isinstance(value, bool):
+        return 0  # there is one of each
+    nbytes = sys.getsizeof(value)
+    if isinstance(value, Record):
+        return nbytes + sum(taken(getattr(value, name)) for name in Record.__slots__)
+    if isinstance(value, Mapping):
+        return nbytes + sum(taken(key) + taken(item) for key, item in value.items())
+    return nbytes + sum(map(taken, value)) if isinstance(value, (tuple, list)) else nbytes
+
+
+class TestMemo:
+    def test_what_was_not_asked_for_the_longest_is_let_go_first(self) -> None:
+        memo: Memo[str] = Memo()
+        size = MOST_BYTES // 8
+        memo.keep((number, str(number), size) for number in range(8))
+        assert memo.known([0, 9]) == {0: "0"}
+        memo.keep([(9, "9", size)])
+        assert list(memo.known(range(10))) == [0, 2, 3, 4, 5, 6, 7, 9]
+        assert memo.nbytes == MOST_BYTES
+
+    def test_what_is_kept_again_is_counted_once_and_what_is_large_is_not_kept(self) -> None:
+        memo: Memo[str] = Memo()
+        memo.keep([(1, "a", 100), (1, "b", 300), (2, "large", MOST_OF_ONE + 1)])
+        assert (memo.nbytes, memo.known([1, 2])) == (300, {1: "b"})
+
+    def test_threads_leave_it_counted_right(self) -> None:
+        memo: Memo[int] = Memo()
+
+        def work(seed: int) -> None:
+            for at in range(2000):
+                number = (at * seed) % 97
+                assert memo.known([number]).get(number, number) == number
+                memo.keep([(number, number, MOST_BYTES // 50)])
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in (3, 5, 7)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert memo.nbytes == len(memo) * (MOST_BYTES // 50) <= MOST_BYTES
+
+
+@given(own.record_fields())
+def test_a_record_takes_no_more_than_it_is_counted_as(fields: dict[str, Any]) -> None:
+    record = Record.load(Record(**fields).to_bytes())
+    assert taken(record) <= held_bytes(record)
+
+
+@pytest.mark.parametrize("text", ["x" * 5000, "\U0001f600" + "x" * 5000, "é" * 3000])
+def test_a_long_record_takes_no_more_than_it_is_counted_as(text: str) -> None:
+    record = Record.load(Record(id="a", content=text, tags=tuple("t" * at for at in range(1, 90))).to_bytes())
+    assert taken(record) <= held_bytes(record)
+
+
+class TestUnchecked:
+    @given(own.record_fields())
+    def test_a_record_made_unchecked_is_the_record_and_as_frozen(self, fields: dict[str, Any]) -> None:
+        record = Record(**fields)
+        loaded = Record.load(record.to_bytes())
+        assert type(loaded) is Record
+        checked = Record.from_bytes(record.to_bytes())
+        assert (loaded, hash(loaded), repr(loaded)) == (record, hash(record), repr(checked))
+        with pytest.raises(AttributeError):
+            loaded.content = "another"  # type: ignore[misc]
+
+    def test_what_has_no_default_must_be_given(self) -> None:
+        with pytest.raises(TypeError):
+            unchecked(Record)(id="a")
