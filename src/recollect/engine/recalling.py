@@ -17,7 +17,7 @@ from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
 from recollect.filters.tree import AllOf, Everything, Filter
-from recollect.indexes.columns import NONE, Ints
+from recollect.indexes.columns import Ints
 from recollect.indexes.documents import Table
 from recollect.indexes.fixed import ONE, SHARE_BITS, logistic, logistic_of
 from recollect.indexes.kernels import SHARES
