@@ -20,7 +20,7 @@ from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/test_indexing.py notices where it was forgotten.
-_LAYOUT = 3
+_LAYOUT = 2
 
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 
@@ -61,11 +61,10 @@ def _fixed(weight: Fraction) -> int:
     return weight.numerator * ONE // weight.denominator
 
 
-def document_of(record: Record, *, digests: bool = True, kept_at: tuple[int, int] = (0, 0)) -> Document:
+def document_of(record: Record, *, digests: bool = True) -> Document:
     """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`).
 
     digests  whether it may be asked for its vectors
-    kept_at  where the store has this version (`Document.kept_at`)
     """
     caption = record.metadata.get("caption")
     language, words = told(record.text, record.language)
@@ -88,5 +87,4 @@ def document_of(record: Record, *, digests: bool = True, kept_at: tuple[int, int
         language=_NUMBER[language],
         standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags) if record.tags else 0,
         text=digest_of(record) if digests else b"",
-        kept_at=kept_at,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -12,7 +12,7 @@ from recollect.indexes.columns import Ints
 from recollect.indexes.documents import Table
 from recollect.indexes.memo import Memo
 from recollect.records.record import Record
-from recollect.stores.base import Line, Stored, View
+from recollect.stores.base import Line, View
 
 _MOST_AT_A_TIME = 1000
 #: What a record takes in memory beside its bytes, and a text in one of its lists.
@@ -40,40 +40,19 @@ class Records:
     def _of(self, numbers: Sequence[int]) -> list[Record]:
         memo: Memo[Record] = self._table.rows.memo
         found = memo.known(numbers)
-        missing = [number for number in numbers if number not in found]
+        missing = {number: self._table.id(number) for number in numbers if number not in found}
         if missing:
-            payloads = self._by_number(missing)
-            if len(payloads) < len(missing):
-                payloads |= self._by_id([number for number in missing if number not in payloads])
+            stored = self._moment.several(self._line, list(missing.values()))
             came = []
-            for number in missing:
-                record = found[number] = Record.load(payloads[number])
+            for number, record_id in missing.items():
+                if record_id not in stored:
+                    raise DamagedStoreError(
+                        f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found"
+                    )
+                record = found[number] = Record.load(stored[record_id].payload)
                 came.append((number, record, held_bytes(record)))
             memo.keep(came)
         return [found[number] for number in numbers]
-
-    def _by_number(self, documents: list[int]) -> dict[int, bytes]:
-        """The payloads of documents, by document: those that are where the index has seen them, version for version."""
-        by_number: Callable[[Line, Mapping[int, int]], dict[int, Stored]] | None
-        by_number = getattr(self._moment, "by_number", None)
-        if by_number is None:
-            return {}
-        places = self._table.kept_at[documents].tolist()
-        stored = by_number(self._line, dict(zip(places, self._table.mark[documents].tolist(), strict=True)))
-        return {
-            document: stored[place].payload
-            for document, place in zip(documents, places, strict=True)
-            if place in stored
-        }
-
-    def _by_id(self, documents: list[int]) -> dict[int, bytes]:
-        """The payloads of documents as the line has them, by document. Raises: DamagedStoreError."""
-        ids = [self._table.id(document) for document in documents]
-        stored = self._moment.several(self._line, ids)
-        for record_id in ids:
-            if record_id not in stored:
-                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
-        return {document: stored[record_id].payload for document, record_id in zip(documents, ids, strict=True)}
 
 
 def held_bytes(record: Record) -> int:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -20,13 +20,12 @@ from queue import SimpleQueue
 from recollect.engine.bulk import uncollected
 from recollect.engine.encoding import document_of, rules
 from recollect.errors import NoMemoryError, RecollectError
-from recollect.indexes.columns import Document
 from recollect.indexes.merging import merged
 from recollect.indexes.merkle import EMPTY
 from recollect.indexes.segments import Builder
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
-from recollect.stores.base import Head, Line, Store, Stored, View, mark_of
+from recollect.stores.base import Head, Line, Store, View
 from recollect.stores.segments import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")
@@ -160,8 +159,8 @@ class IndexKeeper:
             _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
         builder = Builder()
         with uncollected():
-            for document in documents(moment, line, None, digests=self._digests):
-                builder.add(document)
+            for _, stored in moment.versions(line):
+                builder.add(document_of(Record.load(stored.payload), digests=self._digests))
             segment = builder.segment()
         kept.index, kept.seq, kept.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
@@ -286,18 +285,6 @@ def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[
     """Bring the records of some ids up to the moment: take each out, and put in what it is now."""
     changed = list(changed)
     with uncollected() if len(changed) > _MANY else nullcontext():
-        added = documents(moment, line, changed, digests=digests)
-        index.apply(changed, sorted(added, key=lambda document: (document.place, document.id)))
-
-
-def documents(moment: View, line: Line, record_ids: Sequence[str] | None, *, digests: bool) -> Iterator[Document]:
-    """The live records of some ids, or all, as indexes see them."""
-    numbered: Callable[..., Iterable[tuple[int, Stored]]] | None = getattr(moment, "numbered", None)
-    if numbered is not None:
-        found = numbered(line, record_ids)
-    else:
-        held = moment.versions(line) if record_ids is None else moment.several(line, record_ids).items()
-        found = ((0, stored) for _, stored in held)
-    for number, stored in found:
-        record = Record.load(stored.payload)
-        yield document_of(record, digests=digests, kept_at=(number, mark_of(stored.version)))
+        stored = moment.several(line, changed)
+        documents = [document_of(Record.load(each.payload), digests=digests) for each in stored.values()]
+        index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))

@@ -39,7 +39,6 @@ class Document(NamedTuple):
     language  in which its words were read (`text.languages.CODES`)
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     text      the digest that its text's vectors are kept under; b"" where there is no text
-    kept_at   the number under which the store keeps this version of it (`stores.base.NumberedView`), and its mark
     """
 
     id: str
@@ -57,7 +56,6 @@ class Document(NamedTuple):
     language: int = 0
     standing: int = 0
     text: bytes = b""
-    kept_at: tuple[int, int] = (0, 0)
 
 
 def civil_of(day: date) -> int:
@@ -86,8 +84,6 @@ COLUMNS: dict[str, DTypeLike] = {
     "alive": np.bool_,
     "before": np.int32,
     "after": np.int32,
-    "kept_at": np.int64,
-    "mark": np.int64,
 }
 
 
@@ -112,5 +108,4 @@ def values_of(document: Document, session: int, speaker: int) -> tuple[Any, ...]
         True,
         NONE,
         NONE,
-        *document.kept_at,
     )

@@ -63,8 +63,6 @@ class Table:
     alive: Flags
     before: Numbers
     after: Numbers
-    kept_at: Ints
-    mark: Ints
     rows: Rows
     first_due: int
     speakers: Speakers

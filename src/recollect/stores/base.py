@@ -10,7 +10,7 @@ store's, so that every store holds the same.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,11 +45,6 @@ class Stored(NamedTuple):
 
     version: bytes
     payload: bytes
-
-
-def mark_of(version: bytes) -> int:
-    """The first 64 bits of a version's address: what tells it from any other that a store may have in its place."""
-    return int.from_bytes(version[:8], "big", signed=True)
 
 
 class Tally(NamedTuple):
@@ -244,25 +239,6 @@ class View(Protocol):
 
     def setting(self, name: str) -> str | None:
         """A setting that is kept with the store, outside its ledger; None where there is none. Cost: O(log n)."""
-        ...
-
-
-class NumberedView(View, Protocol):
-    """A view of a store that numbers its versions. The engine asks for it where it is there.
-
-    By its number a version is found faster than by its record's id. Numbers are hints: another copy of the store, or
-    one that was put back, may have another version under a number.
-    """
-
-    def numbered(self, line: Line, record_ids: Sequence[str] | None = None) -> Iterator[tuple[int, Stored]]:
-        """`several`, or without ids `versions`: the live versions, each with its number; 0 where it has none yet."""
-        ...
-
-    def by_number(self, line: Line, marks: Mapping[int, int]) -> dict[int, Stored]:
-        """Versions that the line's namespace ever held, by number, given the `mark_of` that each is expected to have.
-
-        Numbers that have no version, another one, or one that is erased, are left out. Cost: O(log n) each.
-        """
         ...
 
 

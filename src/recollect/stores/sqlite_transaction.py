@@ -94,12 +94,6 @@ class SqliteTransaction(SqliteView):
         found = ((record_id, self.get(line, record_id)) for record_id in record_ids)  # what is staged too
         return {record_id: stored for record_id, stored in found if stored is not None}
 
-    def numbered(self, line: Line, record_ids: Sequence[str] | None = None) -> Iterator[tuple[int, Stored]]:
-        if record_ids is None:
-            yield from super().numbered(line)
-        else:  # what is staged has no number, and for so few it does not matter
-            yield from ((0, stored) for stored in self.several(line, record_ids).values())
-
     def get(self, line: Line, record_id: str) -> Stored | None:
         key = (self._branch(line), record_id)
         if key in self._puts:

@@ -6,7 +6,7 @@ A view is asked for the same line again and again, so it remembers the line's nu
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -16,7 +16,7 @@ from recollect.filters.tree import Filter
 from recollect.indexes.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
 from recollect.stores import schema
-from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, mark_of, tally_of
+from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
 from recollect.stores.sql_filters import bounds, selective
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
 
@@ -157,36 +157,15 @@ class SqliteView:
         return self._stored(*row) if row else None
 
     def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
-        found = self._live_versions(line, record_ids)
-        return {record_id: self._stored(digest, payload) for _, record_id, digest, payload in found}
-
-    def _live_versions(self, line: Line, record_ids: Sequence[str] | None) -> Iterator[tuple[int, str, Any, Any]]:
-        """Number, id, hash and payload of the live versions of some ids, or of all."""
-        branch = self._branch(line)
-        sql = (
-            "SELECT v.number, h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
-            "WHERE h.branch = ?"
-        )
-        if record_ids is None:
-            yield from self._sql(sql, (branch,))
-            return
+        branch, out = self._branch(line), {}
         for begin in range(0, len(record_ids), _AT_ONCE):
-            ids = record_ids[begin : begin + _AT_ONCE]
-            yield from self._sql(f"{sql} AND h.id IN ({_places(ids)})", (branch, *ids))
-
-    def numbered(self, line: Line, record_ids: Sequence[str] | None = None) -> Iterator[tuple[int, Stored]]:
-        for number, _, digest, payload in self._live_versions(line, record_ids):
-            yield number, self._stored(digest, payload)
-
-    def by_number(self, line: Line, marks: Mapping[int, int]) -> dict[int, Stored]:
-        of, out, wanted = self._of(line), {}, list(marks)
-        for begin in range(0, len(wanted) if of else 0, _AT_ONCE):
-            numbers = wanted[begin : begin + _AT_ONCE]
-            # The plus: else SQLite might walk the whole namespace in order of hash.
-            sql = f"SELECT number, hash, payload FROM versions WHERE number IN ({_places(numbers)}) AND +namespace = ?"
-            for number, digest, payload in list(self._rows(sql, (*numbers, of and of.namespace))):
-                if payload is not None and isinstance(digest, bytes) and mark_of(digest) == marks[number]:
-                    out[number] = self._stored(digest, payload)
+            ids = tuple(record_ids[begin : begin + _AT_ONCE])
+            sql = (
+                "SELECT h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+                f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
+            )
+            for record_id, digest, payload in self._sql(sql, (branch, *ids)):
+                out[record_id] = self._stored(digest, payload)
         return out
 
     def known(self, line: Line, record_id: str) -> bool:
@@ -269,7 +248,11 @@ class SqliteView:
         return ids if len(ids) <= most else None
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
-        for _, record_id, digest, payload in self._live_versions(line, None):
+        rows = self._sql(
+            "SELECT h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version WHERE h.branch = ?",
+            (self._branch(line),),
+        )
+        for record_id, digest, payload in rows:
             yield record_id, self._stored(digest, payload)
 
     def last_position(self, line: Line, conversation: str) -> int | None:
@@ -339,11 +322,6 @@ class SqliteView:
         if body is None:
             raise DamagedStoreError(self._path, f"it lacks page {place} of its hashes")
         return bytes(body)
-
-
-def _places(values: Sequence[object]) -> str:
-    """Places for values in a statement."""
-    return ",".join("?" * len(values))
 
 
 def usual_parents(line: Line, seq: int) -> tuple[tuple[str, int], ...]:

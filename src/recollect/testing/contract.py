@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,14 +26,12 @@ from recollect.stores.base import (
     Commit,
     Head,
     Line,
-    NumberedView,
     Store,
     Stored,
     Transaction,
     View,
     expired,
     in_order,
-    mark_of,
     tally_of,
 )
 from recollect.testing.strategies import START, filters, records
@@ -269,35 +266,6 @@ class StoreContract:
             mine = stored(note("a", "mine", user="u", conversation="c", position=4), store.key).version
             assert view.payload(LINE, mine) is not None
             assert view.payload(OTHER, mine) is None
-
-    def test_versions_are_found_by_number_only_where_they_are_what_is_expected(self, store: Store) -> None:
-        """Of a store that numbers its versions; another offers neither of the two calls."""
-        write(store, [note("a", "first"), note("b")])
-        write(store, [note("a", "second")])
-        write(store, [note("a", "second"), note("d")], line=OTHER)
-        with store.read() as view:
-            assert hasattr(view, "numbered") == hasattr(view, "by_number")
-            if not hasattr(view, "numbered"):
-                return
-            numbered = cast(NumberedView, view)
-            held = dict(numbered.numbered(LINE))
-            assert sorted(held.values()) == sorted(stored for _, stored in view.versions(LINE))
-            for ids in ([], ["a"], ["b", "nobody", "a"]):
-                assert sorted(each for _, each in numbered.numbered(LINE, ids)) == sorted(
-                    view.several(LINE, ids).values()
-                )
-            assert 0 not in held
-            marks = {number: mark_of(each.version) for number, each in held.items()}
-            assert numbered.by_number(LINE, {**marks, 0: 0, 2**40: 7}) == held
-            assert numbered.by_number(LINE, {number: mark + 1 for number, mark in marks.items()}) == {}
-            other = {number: mark_of(each.version) for number, each in numbered.numbered(OTHER)}
-            assert len(numbered.by_number(OTHER, other)) == 2
-            assert numbered.by_number(LINE, other) == numbered.by_number(Line("nobody"), marks) == {}
-        with store.write() as transaction:  # what it wrote itself is told too, with or without a number
-            write_into(transaction, store.key, [note("b", "third")])
-            staged = dict(transaction.versions(LINE))
-            for wanted in (None, ["a", "b"]):
-                assert sorted(each for _, each in transaction.numbered(LINE, wanted)) == sorted(staged.values())  # type: ignore[attr-defined]
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
