@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recollect.text.answers import Kind, offered
 from recollect.text.english import IRREGULAR, STOP_WORDS
 from recollect.text.folding import folded
-from recollect.text.words import MAX_WORD, ends_with_question, ngrams, runs, stem, terms, trigrams
+from recollect.text.words import MAX_WORD, ends_with_question, letters, ngrams, runs, stem, terms, trigrams
 from recollect.unicode import nfc
 
 # From the sample vocabulary of the English stemmer at snowballstem.org, and the exceptions that its page lists.
@@ -232,6 +234,18 @@ def _later(text: str) -> bool:
 
 
 class TestParts:
+    @given(st.text() | st.text(alphabet=st.sampled_from("abZ09'\u2019 .\n"), max_size=12))
+    def test_letters_are_runs_of_ascii_letters_and_single_digits(self, text: str) -> None:
+        plain = text.replace("\u2019", "'")
+        expected = frozenset(re.findall(r"[a-z]+|[0-9]", plain.lower())) if plain.isascii() else None
+        assert letters(text) == expected
+
+    @given(st.text(alphabet=st.sampled_from("aAZ\u00e9\u00c9 \n\t,;')(\".'_9"), max_size=10))
+    def test_a_name_is_a_capital_that_begins_no_sentence(self, text: str) -> None:
+        named = re.search(r"(?<=[\w,;')]\s)[\"'(]?[A-Z]\w", text) is not None
+        if named or text.isascii():
+            assert (Kind.NAME in offered(text)) == named
+
     @pytest.mark.parametrize("text", ["Why?", "Why? ", "Why?\n", "为什么？", "لماذا؟", "Really⁇", "?"])
     def test_a_text_that_asks_ends_with_a_question_mark(self, text: str) -> None:
         assert ends_with_question(text)

@@ -47,7 +47,8 @@ _NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
 _DIGITS = frozenset("0123456789")
 #: A capital that does not begin a sentence (nor is the word "I").
 _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
-_ASCII_NAME = re.compile(r"(?<=[\w,;')]\s)[\"'(]?[A-Z]\w")
+#: The same of ASCII. Capitals are few, so they are looked for first, and then what stands before them.
+_ASCII_NAME = re.compile(r"[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w")
 
 _WANTS_TIME = re.compile(
     r"^\W*(?:(?:and|so|but)\s+)?(?:when\b|(?:(?:in|on|at|during|since|by|for|until)\s+)?(?:what|which)\s+"

@@ -76,8 +76,14 @@ def runs(text: str) -> list[Run]:
     """The runs of a text that words are made of."""
     text = folded(text)
     if text.isascii():
-        return list(zip(_ASCII_WORD.findall(text), repeat(False)))
+        return list(zip(_ascii_runs(text), repeat(False)))
     return [(unspaced or word, bool(unspaced)) for unspaced, word in _pattern().findall(text)]
+
+
+@lru_cache(maxsize=8)  # the words of a text are counted, and rules look whether they have any to read it for
+def _ascii_runs(text: str) -> tuple[str, ...]:
+    """The runs of a folded text that is all ASCII."""
+    return tuple(_ASCII_WORD.findall(text))
 
 
 def language_of(text: str, tag: str | None = None) -> str:
@@ -181,4 +187,10 @@ def letters(text: str) -> frozenset[str] | None:
     (['1', 'on', 's', 'st', 'who'], None)
     """
     text = text.replace("\u2019", "'")
-    return frozenset(_LETTERS.findall(text.lower())) if text.isascii() else None
+    if not text.isascii():
+        return None
+    found = _ascii_runs(text.lower())
+    letters_only = frozenset(filter(str.isalpha, found))
+    # A run that has more than letters is made of them, digits and at most one apostrophe.
+    others = [part for run in found if not run.isalpha() for part in _LETTERS.findall(run)]
+    return letters_only.union(others) if others else letters_only
