@@ -87,11 +87,13 @@ def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> byt
     """The canonical bytes of `fields` (names of `FIELDS`, absent ones left out) and of the unknown fields kept."""
     items = []
     for name, value in fields.items():
-        number, kind = FIELDS[name]
-        items.append((number, kind, _ENCODERS[kind](value)))
-    items.extend(unknown)
+        number, head, encoder = _WRITTEN[name]
+        raw = encoder(value)
+        items.append((number, head + varint(len(raw)) + raw))
+    for number, kind, raw in unknown:
+        items.append((number, varint(number) + _BYTE[kind] + varint(len(raw)) + raw))
     items.sort()
-    return b"".join([varint(number) + _BYTE[kind] + varint(len(raw)) + raw for number, kind, raw in items])
+    return b"".join([item for _, item in items])
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
@@ -208,9 +210,14 @@ def _decode_bool(raw: bytes) -> bool:
     return True
 
 
+_pack_time = struct.Struct(">qi").pack
+
+
 def _encode_time(value: datetime) -> bytes:
+    if value.tzinfo is UTC:  # as most are
+        return _pack_time(microseconds(value), 0)
     offset = value.utcoffset() or timedelta()
-    return struct.pack(">qi", microseconds(value), offset // timedelta(seconds=1))
+    return _pack_time(microseconds(value), offset // timedelta(seconds=1))
 
 
 def _decode_time(raw: bytes) -> datetime:
@@ -334,6 +341,8 @@ _ENCODERS: dict[int, Any] = {
     TEXTS: _encode_texts,
     JSON: encode_json,
 }
+#: Of each field its number, what stands before its value's length, and what encodes it.
+_WRITTEN = {name: (number, varint(number) + _BYTE[kind], _ENCODERS[kind]) for name, (number, kind) in FIELDS.items()}
 _DECODERS: dict[int, Any] = {
     TEXT: _decode_text,
     BYTES: bytes,

@@ -277,7 +277,13 @@ class Record:
     _bytes: bytes | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._check(zip(FIELD_NAMES, _values(self), strict=True))
+        self._check(
+            [
+                (name, value)
+                for name, value, usual in zip(FIELD_NAMES, _values(self), _USUALS, strict=True)
+                if value is not usual
+            ]
+        )
 
     def _check(self, given: Iterable[tuple[str, Any]]) -> None:
         """Put the fields that were given into their canonical form, then check what they say together."""
@@ -424,6 +430,8 @@ _LOADED = tuple(
     for f in fields(Record)
     if f.name in FIELD_NAMES
 )
+#: The defaults of `_USUAL`, in the order of FIELD_NAMES.
+_USUALS = tuple(_USUAL[name] for name in FIELD_NAMES)
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
 
 
