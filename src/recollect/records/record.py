@@ -163,6 +163,8 @@ def _tags(name: str, value: object) -> tuple[str, ...]:
 
 
 def _metadata(name: str, value: object) -> FrozenDict:
+    if type(value) is FrozenDict and not value:
+        return value  # as the default is
     if not isinstance(value, Mapping):
         raise InvalidRecordError(name, value, "must be an object (a dict)")
     frozen: FrozenDict = freeze(value, name)

@@ -117,6 +117,10 @@ def told(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
 
 def _terms(of: list[Run], language: str) -> list[Term]:
     kept = _kept(language)
+    try:
+        return [each for run, _ in of if (each := kept[run]) is not _NO_TERM]
+    except KeyError:  # a word that did not come before, or a script without spaces
+        pass
     out: list[Term] = []
     for run, unspaced in of:
         term = kept.get(run)
