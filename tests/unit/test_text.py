@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recollect.text import answers
 from recollect.text.answers import Kind, offered
 from recollect.text.english import IRREGULAR, STOP_WORDS
 from recollect.text.folding import folded
@@ -35,6 +36,13 @@ earring earring, proceed proceed, exceed exceed, succeed succeed, generate gener
 general general, communication communic, arsenal arsenal, ties tie, cries cri, gas gas, kiwis kiwi, gaps gap,
 hopping hop, hoping hope, luxuriated luxuri, by by, say say, cry cri
 """
+
+
+#: Parts of texts, of which some together tell a time or a number.
+WORDS_OF_ANSWERS = (
+    "last next every year Week summer ago Since one twelve half 19 20 2024 12:30 7: : \u2019s \u00e9 _ 3".split()
+)
+WORDS_OF_ANSWERS += [" ", "  ", "\n"]
 
 
 def of(text: str) -> list[str]:
@@ -239,6 +247,11 @@ class TestParts:
         plain = text.replace("\u2019", "'")
         expected = frozenset(re.findall(r"[a-z]+|[0-9]", plain.lower())) if plain.isascii() else None
         assert letters(text) == expected
+
+    @given(st.lists(st.sampled_from(WORDS_OF_ANSWERS) | st.text(max_size=2), max_size=6).map("".join))
+    def test_what_a_text_offers_is_what_its_rules_find(self, text: str) -> None:
+        assert (Kind.TIME in offered(text)) == (answers._TIME.search(text) is not None)
+        assert (Kind.NUMBER in offered(text)) == (answers._NUMBER.search(text) is not None)
 
     @given(st.text(alphabet=st.sampled_from("aAZ\u00e9\u00c9 \n\t,;')(\".'_9"), max_size=10))
     def test_a_name_is_a_capital_that_begins_no_sentence(self, text: str) -> None:
