@@ -269,8 +269,7 @@ def made(gathered: Gathered) -> Segment:
     sizes = np.bincount(by_rank, minlength=len(terms))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     names = [gathered.names[number] for number in terms.order.tolist()]
-    first = np.ones(len(packed), dtype=np.bool_)
-    first[1:] = (packed[1:] >> PLACE_BITS) != (packed[:-1] >> PLACE_BITS)
+    first = _firsts(packed >> PLACE_BITS)
     first[offsets[:-1][sizes > 0]] = True
     runs = np.flatnonzero(first)
     excess = np.maximum(np.diff(runs, append=len(packed)) - MOST_COUNT, 0)
@@ -310,17 +309,23 @@ def _forms(names: Sequence[str]) -> dict[str, NDArray[Any]]:
     gram, owner = _trigrams_of([word for _, word in formed])
     order = np.argsort(gram, kind="stable")
     gram, owner = gram[order], owner[order]
-    first = np.ones(len(gram), dtype=np.bool_)  # a word may have a trigram twice
-    first[1:] = (gram[1:] != gram[:-1]) | (owner[1:] != owner[:-1])
-    gram, owner = gram[first], owner[first]
-    distinct, counts = np.unique(gram, return_counts=True)
+    once = _firsts(gram) | _firsts(owner)  # a word may have a trigram twice
+    gram, owner = gram[once], owner[once]
+    firsts = np.flatnonzero(_firsts(gram))
     return {
         "forms": np.array([number for number, _ in formed], dtype=np.int32),
         "form_sizes": np.bincount(owner, minlength=len(formed)).astype(np.int32),
-        "grams.keys": distinct,
-        "grams.ends": np.cumsum(counts).astype(np.int64),
+        "grams.keys": gram[firsts],
+        "grams.ends": np.append(firsts[1:], len(gram))[: len(firsts)].astype(np.int64),
         "grams.forms": owner,
     }
+
+
+def _firsts(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a column has another value than the place before."""
+    out = np.ones(len(column), dtype=np.bool_)
+    out[1:] = column[1:] != column[:-1]
+    return out
 
 
 def _trigrams_of(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
@@ -418,7 +423,9 @@ class Builder:
         """The documents and the forms of the words that they have, each form of a document once."""
         forms = np.array(self._form, dtype=np.int64)[said]
         has_form = forms != NONE
-        pairs = np.unique(owners[has_form] * len(self._terms) + forms[has_form])
+        pairs = owners[has_form] * len(self._terms) + forms[has_form]
+        pairs.sort()
+        pairs = pairs[_firsts(pairs)]
         return pairs // max(len(self._terms), 1), pairs % max(len(self._terms), 1)
 
 
