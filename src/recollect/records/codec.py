@@ -172,10 +172,6 @@ def length_prefixed(*parts: bytes) -> bytes:
     return b"".join([varint(len(part)) + part for part in parts])
 
 
-def _encode_text(value: str) -> bytes:
-    return value.encode("utf-8")
-
-
 def _decode_text(raw: bytes) -> str:
     return raw.decode("utf-8")
 
@@ -332,7 +328,7 @@ def _read_json(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
 
 
 _ENCODERS: dict[int, Any] = {
-    TEXT: _encode_text,
+    TEXT: str.encode,  # as UTF-8
     BYTES: bytes,
     INT: _encode_int,
     FLOAT: _encode_float,

@@ -382,7 +382,8 @@ class Record:
         for name, value in changes.items():
             object.__setattr__(record, name, value)
         # The other fields were checked when this record was made.
-        record._check((name, changes[name]) for name in FIELD_NAMES if name in changes)
+        in_order = changes if len(changes) == 1 else FIELD_NAMES
+        record._check([(name, changes[name]) for name in in_order if name in changes and name != "unknown"])
         return record
 
     def present(self) -> dict[str, Any]:

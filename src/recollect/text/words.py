@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 from recollect.text.english import IRREGULAR
@@ -202,7 +203,8 @@ def letters(text: str) -> frozenset[str] | None:
     if not text.isascii():
         return None
     found = _ascii_runs(text.lower())
-    letters_only = frozenset(filter(str.isalpha, found))
+    if all(map(str.isalpha, found)):
+        return frozenset(found)
     # A run that has more than letters is made of them, digits and at most one apostrophe.
-    others = [part for run in found if not run.isalpha() for part in _LETTERS.findall(run)]
-    return letters_only.union(others) if others else letters_only
+    parts = [[run] if run.isalpha() else _LETTERS.findall(run) for run in found]
+    return frozenset(chain.from_iterable(parts))
