@@ -341,6 +341,10 @@ def _trigrams_of(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.i
     return keys[whole], owners[:-2][whole]
 
 
+#: So many documents are put into the columns at once.
+_ROWS = 1000
+
+
 class Builder:
     """Documents one by one, and the segment of them all."""
 
@@ -353,6 +357,7 @@ class Builder:
         self._known: dict[Term, int] = {}
         self._term, self._form = array("i"), array("i")  # of each known word; no form: NONE
         self._said = array("i")  # the words of all documents, one after the other
+        self._rows: list[tuple[Any, ...]] = []  # of the last documents, which are not in the columns yet
         self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
 
     def __len__(self) -> int:
@@ -366,15 +371,21 @@ class Builder:
             session = self._sessions.setdefault(document.session, len(self._sessions))
         if document.speaker:
             speaker = self._speakers.setdefault(document.speaker, (len(self._speakers), document.names))[0]
-        values = values_of(document, session, speaker)
-        for column, value in zip(self._columns.values(), values, strict=True):
-            column.append(value)
+        self._rows.append(values_of(document, session, speaker))
+        if len(self._rows) == _ROWS:
+            self._unroll()
         known = self._known
         try:
             found = [known[term] for term in document.terms]
         except KeyError:
             found = [known[term] if term in known else self._learnt(term) for term in document.terms]
         self._said.extend(found)
+
+    def _unroll(self) -> None:
+        """Put the rows at the ends of the columns, which takes half the time for many at once."""
+        for column, values in zip(self._columns.values(), zip(*self._rows, strict=True), strict=False):
+            column.extend(values)
+        self._rows.clear()
 
     def _learnt(self, term: Term) -> int:
         """The number of a new word."""
@@ -387,6 +398,7 @@ class Builder:
 
     def segment(self) -> Segment:
         """The segment of the documents so far, the turns of a session side by side."""
+        self._unroll()
         columns: dict[str, NDArray[Any]] = {
             name: np.frombuffer(self._columns[name], dtype=_KEPT[np.dtype(kind).char]).astype(kind)
             if len(self)
