@@ -80,6 +80,7 @@ def runs(text: str) -> list[Run]:
 
 
 def _runs(text: str) -> Sequence[str]:
+    """The same without their kinds, which most who ask do not need."""
     text = folded(text)
     return _ascii_runs(text) if text.isascii() else [unspaced or word for unspaced, word in _pattern().findall(text)]
 
