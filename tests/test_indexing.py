@@ -20,7 +20,7 @@ from recollect.engine.encoding import document_of
 from recollect.engine.indexing import IndexKeeper
 from recollect.indexes.merging import merged
 from recollect.indexes.segments import Builder
-from recollect.memory import Memory
+from recollect.memory import Calls, Memory
 from recollect.stores.base import Line
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
@@ -35,7 +35,7 @@ def texts(count: int, start: int = 0) -> list[str]:
     ]
 
 
-def told(memory: Memory) -> list[Any]:
+def told(memory: Calls) -> list[Any]:
     """All that recall says, without what tells which kernels walked."""
     return [
         [(hit.record.id, hit.score, hit.confidence, dict(hit.why.shares), hit.why.words) for hit in hits]
@@ -205,6 +205,19 @@ class TestMerging:
             assert index.segment is not None
             assert index.segment.count > 60  # more than what it began with
             assert told(memory) == anew(memory)
+
+    def test_where_more_comes_than_is_held_both_are_made_anew(self, path: Path, clock: Callable[[], datetime]) -> None:
+        with recollect.open(path, clock=clock) as memory:
+            memory.remember_all(texts(30))
+            told(memory)
+            index = memory._engine.keeper._kept[DEFAULT].index
+            with memory.batch() as batch:
+                batch.remember_all(texts(200, 1000))
+                batch.forget(memory.find(order="oldest", limit=1)[0].id)
+                within = told(batch)
+            assert told(memory) == within
+            assert memory._engine.keeper._kept[DEFAULT].index is not index
+            assert within == anew(memory)
 
     def test_the_dead_are_left_out(self, path: Path) -> None:
         with recollect.open(path) as memory:

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import atexit
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from recollect.stores.base import Store
+from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.testing import StoreContract, memory_machine
+from recollect.testing.contract import note, stored, write, write_into
+
+#: Ids of which some come again, and some that JSON has to escape.
+IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "ключ", "x" * 255])
+
+
+class Undone(Exception):
+    """What a transaction wrote is not to be kept."""
 
 
 class TestMemoryStore(StoreContract):
@@ -29,6 +39,31 @@ class TestSqliteStore(StoreContract):
     def reopened(self, store: Store) -> Store:
         store.close()
         return SqliteStore(store.path)
+
+    @given(
+        st.sets(IDS, max_size=4),
+        st.sets(IDS, max_size=3),
+        st.sets(IDS, max_size=3),
+        st.lists(IDS, max_size=9),
+        st.booleans(),
+    )
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    def test_many_ids_are_known_or_not_as_each_is_by_itself(
+        self, store: SqliteStore, held: set[str], put: set[str], dropped: set[str], asked: list[str], commits: bool
+    ) -> None:
+        with store.read() as view:
+            line = Line(f"n{len(view.lines())}")
+        write(store, map(note, held), line=line)
+        with suppress(Undone), store.write() as transaction:
+            if commits:
+                write_into(transaction, store.key, map(note, put), dropped & held, line=line)
+            else:
+                for record in map(note, put):
+                    transaction.put(line, record, stored(record, store.key))
+            never = transaction.never_known(line, asked)
+            assert never == {each for each in asked if not transaction.known(line, each)}
+            if not commits:
+                raise Undone
 
 
 class TestSqliteStoreWithAPrivateKey(StoreContract):

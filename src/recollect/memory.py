@@ -16,6 +16,7 @@ from typing import Any, Unpack
 
 from recollect.arguments import all_named, file_path
 from recollect.embedding.base import Embedder
+from recollect.engine.bulk import uncollected
 from recollect.engine.engine import Engine, Writing
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Failed, Hits, Outcome, Report
@@ -122,15 +123,16 @@ class Calls:
         wanted: list[Remember] = []
         places: list[int] = []
         failed: list[Failed] = []
-        for place, item in enumerate(given):
-            try:
-                wanted.append(remember_operation(item))
-                places.append(place)
-            except RecollectError as error:
-                if on_error == "raise":
-                    raise
-                failed.append(Failed(item, place, error))
-        report: Report = self.execute(RememberAll(items=tuple(wanted), on_error=on_error))
+        with uncollected():
+            for place, item in enumerate(given):
+                try:
+                    wanted.append(remember_operation(item))
+                    places.append(place)
+                except RecollectError as error:
+                    if on_error == "raise":
+                        raise
+                    failed.append(Failed(item, place, error))
+            report: Report = self.execute(RememberAll(items=tuple(wanted), on_error=on_error))
         failed.extend(Failed(given[places[each.place]], places[each.place], each.reason) for each in report.failed)
         return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
 

@@ -193,10 +193,11 @@ class Remember(Operation, name="remember"):
 
     def __post_init__(self) -> None:
         _check_choice("if_exists", self.if_exists, IF_EXISTS)
-        object.__setattr__(self, "expect", expectation(self.expect))
+        if self.expect is not None:
+            object.__setattr__(self, "expect", expectation(self.expect))
         if self.id is not None:
             object.__setattr__(self, "id", record_id(self.id))
-        if not isinstance(self.fields, Mapping):
+        if type(self.fields) is not dict and not isinstance(self.fields, Mapping):
             raise InvalidArgumentError("fields", self.fields, "must be fields by name")
         for name in ("id", "content"):
             if name in self.fields:

@@ -106,6 +106,27 @@ class TestRoot:
         salt = hmac.new(key, b"recollect.salt.1\x00\x01a" + hashlib.sha256(payload).digest(), "sha256").digest()
         assert version_hash("a", payload, key) == sha("version", salt, payload)
 
+    @given(st.binary(max_size=200), st.text(max_size=300), st.binary(max_size=200))
+    def test_a_salt_is_the_hmac_of_any_key(self, key: bytes, record_id: str, payload: bytes) -> None:
+        raw = record_id.encode()
+        size = bytes([len(raw)]) if len(raw) < 128 else bytes([len(raw) & 127 | 128, len(raw) >> 7])
+        content = b"recollect.salt.1\0" + size + raw + hashlib.sha256(payload).digest()
+        salt = hmac.new(key, content, "sha256").digest()
+        assert version_hash(record_id, payload, key) == sha("version", salt, payload)
+
+    def test_a_history_writes_the_pages_pinned_here_in_this_order(self) -> None:
+        rng, pages = random.Random(1), Kept()
+        trie = merkle.Trie(Root())
+        for size in (1, 2, 300, 40, 1, 1, 1000, 3, 200):
+            names = [f"id-{rng.randrange(1500)}" for _ in range(size)]
+            trie.update({name: None if rng.random() < 0.3 else version(rng.randrange(100)) for name in names}, pages)
+        bodies = hashlib.sha256(b"".join(pages.pages.values())).hexdigest()
+        assert (len(pages.pages), bodies[:16], trie.root.hash.hex()[:16]) == (
+            497,
+            "81c06c1aa5909392",
+            "132b52b2cd1bb069",
+        )
+
     def test_a_version_depends_on_the_id_the_payload_and_the_key(self) -> None:
         made = [
             version_hash("a", b"p"),

@@ -21,7 +21,7 @@ from recollect.indexes.fixed import ONE
 from recollect.indexes.kernels import About, Kernels, Reached
 from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed
-from recollect.indexes.segments import Builder, Segment, form, form_parts
+from recollect.indexes.segments import Builder, Segment, form, form_parts, trigram_keys
 from recollect.indexes.signals import read
 from recollect.indexes.strings import Strings, session_name, session_of
 from recollect.indexes.words import QueryTerm, WordIndex, WordView
@@ -125,6 +125,27 @@ class TestStrings:
         assert strings.all() == [strings[at] for at in range(len(strings))] == texts
         assert [strings.find(text) for text in texts] == list(range(len(texts)))
         assert strings.find("none of these") == NONE
+
+    @given(st.lists(st.text(max_size=5), unique=True))
+    def test_strings_can_be_numbered_by_their_keys(self, texts: list[str]) -> None:
+        strings = Strings.of(texts)
+        again = Strings.of([texts[number] for number in strings.order.tolist()])
+        for name, array in strings.by_key().arrays("a").items():
+            assert array.dtype == again.arrays("a")[name].dtype
+            assert array.tolist() == again.arrays("a")[name].tolist()
+
+    @given(st.lists(st.text(alphabet=st.sampled_from("abé字\U00020000"), min_size=4, max_size=9), unique=True))
+    def test_the_trigrams_of_many_words_are_those_of_each(self, words: list[str]) -> None:
+        held = [document(f"r{at}", word) for at, word in enumerate(words)]
+        segment = built(held)
+        forms = [parts[0] for parts in map(form_parts, map(segment.terms.__getitem__, segment.forms.tolist())) if parts]
+        assert segment.form_sizes.tolist() == [len(trigram_keys(word)) for word in forms]
+        begin = 0
+        for key, end in zip(segment.arrays["grams.keys"], segment.arrays["grams.ends"], strict=True):
+            have = [at for at, word in enumerate(forms) if int(key) in trigram_keys(word)]
+            assert segment.arrays["grams.forms"][begin:end].tolist() == have
+            begin = end
+        assert len(segment.arrays["grams.keys"]) == len({key for word in forms for key in trigram_keys(word)})
 
     @given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
     def test_a_session_has_a_name_of_its_own(self, one: tuple[str, str], other: tuple[str, str]) -> None:

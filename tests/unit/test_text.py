@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from recollect.text import answers
+from recollect.text.answers import Kind, offered
 from recollect.text.english import IRREGULAR, STOP_WORDS
 from recollect.text.folding import folded
-from recollect.text.words import MAX_WORD, ends_with_question, ngrams, runs, stem, terms, trigrams
+from recollect.text.words import MAX_WORD, ends_with_question, letters, ngrams, runs, stem, terms, trigrams
 from recollect.unicode import nfc
 
 # From the sample vocabulary of the English stemmer at snowballstem.org, and the exceptions that its page lists.
@@ -33,6 +36,13 @@ earring earring, proceed proceed, exceed exceed, succeed succeed, generate gener
 general general, communication communic, arsenal arsenal, ties tie, cries cri, gas gas, kiwis kiwi, gaps gap,
 hopping hop, hoping hope, luxuriated luxuri, by by, say say, cry cri
 """
+
+
+#: Parts of texts, of which some together tell a time or a number.
+WORDS_OF_ANSWERS = (
+    "last next every year Week summer ago Since one twelve half 19 20 2024 12:30 7: : \u2019s \u00e9 _ 3".split()
+)
+WORDS_OF_ANSWERS += [" ", "  ", "\n"]
 
 
 def of(text: str) -> list[str]:
@@ -232,6 +242,23 @@ def _later(text: str) -> bool:
 
 
 class TestParts:
+    @given(st.text() | st.text(alphabet=st.sampled_from("abZ09'\u2019 .\n"), max_size=12))
+    def test_letters_are_runs_of_ascii_letters_and_single_digits(self, text: str) -> None:
+        plain = text.replace("\u2019", "'")
+        expected = frozenset(re.findall(r"[a-z]+|[0-9]", plain.lower())) if plain.isascii() else None
+        assert letters(text) == expected
+
+    @given(st.lists(st.sampled_from(WORDS_OF_ANSWERS) | st.text(max_size=2), max_size=6).map("".join))
+    def test_what_a_text_offers_is_what_its_rules_find(self, text: str) -> None:
+        assert (Kind.TIME in offered(text)) == (answers._TIME.search(text) is not None)
+        assert (Kind.NUMBER in offered(text)) == (answers._NUMBER.search(text) is not None)
+
+    @given(st.text(alphabet=st.sampled_from("aAZ\u00e9\u00c9 \n\t,;')(\".'_9"), max_size=10))
+    def test_a_name_is_a_capital_that_begins_no_sentence(self, text: str) -> None:
+        named = re.search(r"(?<=[\w,;')]\s)[\"'(]?[A-Z]\w", text) is not None
+        if named or text.isascii():
+            assert (Kind.NAME in offered(text)) == named
+
     @pytest.mark.parametrize("text", ["Why?", "Why? ", "Why?\n", "为什么？", "لماذا؟", "Really⁇", "?"])
     def test_a_text_that_asks_ends_with_a_question_mark(self, text: str) -> None:
         assert ends_with_question(text)

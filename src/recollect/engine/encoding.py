@@ -66,8 +66,9 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
 
     digests  whether it may be asked for its vectors
     """
+    text, role, tags = record.text, record.role, record.tags
     caption = record.metadata.get("caption")
-    language, words = told(record.text, record.language)
+    language, words = told(text, record.language)
     if isinstance(caption, str):
         words.extend(terms(caption, language))
     micros = -(2**63) if record.time is None else microseconds(record.time)
@@ -76,15 +77,15 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         terms=words,
         session=None if record.conversation is None else (record.conversation, record.session or ""),
         place=(-1 if record.position is None else record.position, micros, record.id),
-        asks=ends_with_question(record.text),
+        asks=ends_with_question(text),
         micros=micros,
         expires=NEVER if record.expires is None else microseconds(record.expires),
-        speaker=record.speaker or ("\0" + record.role if record.role else ""),
+        speaker=record.speaker or ("\0" + role if role else ""),
         names=_names(record.speaker) if record.speaker else (),
-        weight=_fixed(weight(record.text, assistant=record.role in TOLD_BY_MACHINES, tags=record.tags)),
+        weight=_fixed(weight(text, assistant=role in TOLD_BY_MACHINES, tags=tags)),
         civil=0 if record.time is None else civil_of(record.time.date()),
-        offers=offered(record.text),
+        offers=offered(text),
         language=_NUMBER[language],
-        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in record.tags) if record.tags else 0,
+        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in tags) if tags else 0,
         text=digest_of(record) if digests else b"",
     )

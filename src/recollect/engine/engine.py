@@ -121,7 +121,8 @@ class Engine:
             if value is not None:
                 check_text(name, value, blank=True)
         if isinstance(operation, RememberAll):
-            return self._remember_all(operation, line, scope, actor, reason)
+            with uncollected():  # for all of it: each time that it ends, what was made so far is looked through
+                return self._remember_all(operation, line, scope, actor, reason)
         if isinstance(operation, SetQuota):
             return self._set_quota(operation, line, scope)
         if isinstance(operation, WRITES):
@@ -265,10 +266,9 @@ class Engine:
         self, operation: RememberAll, line: Line, scope: Scope, actor: str | None, reason: str | None
     ) -> Report:
         """All items are checked first; then the valid ones are held, a commit for each thousand."""
-        with uncollected():
-            drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
+        drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
         if operation.on_error == "raise":
-            with uncollected(), self.writing(line, scope, actor, reason) as writing:
+            with self.writing(line, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
         results: list[tuple[int, Outcome]] = []
         told: dict[int, str] | None = None
@@ -277,7 +277,8 @@ class Engine:
             outcomes: list[tuple[int, Outcome]] = []
             refused: list[Failed] = []
             try:
-                with uncollected(), self.writing(line, scope, actor, reason) as writing:
+                with self.writing(line, scope, actor, reason) as writing:
+                    writing.writer.look_up([wanted for _, wanted in part])
                     if told is None:  # for all items at once: a conversation may be longer than a commit
                         told = writing.writer.told_again([wanted for _, wanted in drafts])
                     for at, (place, wanted) in enumerate(part, start):
@@ -500,11 +501,13 @@ class Writing:
 
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Hold drafts that were given together, so that a conversation told again is known as such."""
+        self.writer.look_up(drafts)
         told = self.writer.told_again(drafts)
         return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
         drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.intake)
+        self.writer.look_up([wanted for _, wanted in drafts])
         told = self.writer.told_again([wanted for _, wanted in drafts])
         results: list[Outcome] = []
         for at, (place, wanted) in enumerate(drafts):

@@ -36,7 +36,7 @@ MERGED_FROM, MERGED_PART = 1000, 8
 #: A line takes about so much beside its index and the records that stay at hand (`indexes.memo`): its tables, and
 #: what may come to hand before it is counted again.
 _LINE_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
-#: From so many changes on they are bulk work.
+#: From so many changes on they are bulk work: where no more is held than came, the index is made anew.
 _MANY = 100
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
 _LAG = 20
@@ -141,14 +141,17 @@ class IndexKeeper:
             since = kept.seq
             # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
             kept.seq, kept.view = 0, None
-            apply_changed(kept.index, moment, line, moment.changed(line, since), digests=self._digests)
+            changed = moment.changed(line, since)
+            if len(changed) >= max(_MANY, kept.index.documents.live_count):
+                self._make(kept, moment, line)  # sooner done than adding so many
+                return
+            apply_changed(kept.index, moment, line, changed, digests=self._digests)
         kept.seq, kept.root = head.seq, head.root.hash
         self._merge_where_due(kept, line)
 
     def _begin(self, kept: _Kept, moment: View, line: Line) -> None:
         """From the segment that was kept, or from the records."""
         kept.view = None
-        head = moment.head(line)
         found = self._files.read(line, self._rules) if self._files is not None else None
         if found is not None:
             segment, about = found
@@ -157,6 +160,11 @@ class IndexKeeper:
                 kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, then
                 return
             _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
+        self._make(kept, moment, line)
+
+    def _make(self, kept: _Kept, moment: View, line: Line) -> None:
+        """From the records. Cost: O(records), a fraction of what `apply_changed` takes for as many."""
+        head = moment.head(line)
         builder = Builder()
         with uncollected():
             for _, stored in moment.versions(line):

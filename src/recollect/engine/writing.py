@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain, islice
 from typing import Any
 
 from recollect.engine.limits import Limits
@@ -29,7 +30,7 @@ from recollect.filters.tree import AllOf, Filter, Is
 from recollect.indexes.merkle import version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
-from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
+from recollect.records.identity import derived_id, derived_ids, identified, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Transaction, expired
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
@@ -59,7 +60,7 @@ class Intake:
 
 @dataclass(frozen=True)
 class Draft:
-    """A record as it was asked for, checked, before it has its final id.
+    """A record as it was asked for, checked, under the id that it gets unless another has it.
 
     given   the fields that the caller named; the others are defaults
     earned  the marks among its tags that the caller did not give (`text.manner`)
@@ -107,7 +108,10 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     told = fields.get("tags", ())
     fields["tags"] = _marked(operation.content, fields, told)
     earned = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else frozenset()
-    record = Record(id=operation.id or "draft", content=operation.content, **fields)
+    if operation.id is None:
+        record = identified(content=operation.content, **fields)
+    else:
+        record = Record(id=operation.id, content=operation.content, **fields)
     check_limits(record, intake)
     return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists, earned)
 
@@ -171,6 +175,13 @@ class Writer:
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
+        self._never_known: set[str] = set()  # ids that nobody had held before what is pending
+
+    def look_up(self, drafts: Sequence[Draft]) -> None:
+        """Ask at once for the ids that drafts will ask for one by one, where the store can tell."""
+        never_known = getattr(self._tx, "never_known", None)
+        if never_known is not None:
+            self._never_known = never_known(self._line, [wanted.record.id for wanted in drafts])
 
     @property
     def touched(self) -> list[str]:
@@ -195,7 +206,9 @@ class Writer:
         return None if expired(record, self._micros) else record
 
     def _known(self, record_id: str) -> bool:
-        if record_id in self._pending or self._tx.known(self._line, record_id):
+        if record_id in self._pending:
+            return True
+        if record_id not in self._never_known and self._tx.known(self._line, record_id):
             return True
         self._live_before[record_id] = None
         return False
@@ -213,9 +226,9 @@ class Writer:
     def _remember_fact(self, wanted: Draft) -> Outcome:
         """Walk the candidate ids to the same fact, or else to the first that is free."""
         asked = wanted.record
-        candidates = numbered_ids(asked.id) if wanted.own_id else derived_ids(asked)
+        others = islice(numbered_ids(asked.id), 1, None) if wanted.own_id else derived_ids(asked, 1)
         free = None
-        for candidate in candidates:
+        for candidate in chain((asked.id,), others):
             if not self._known(candidate):  # as most are not: then nothing more need be looked up
                 free = free or candidate
                 break
@@ -250,7 +263,7 @@ class Writer:
                 if held is not None and same_fact(held, record):
                     return self._again(wanted, held)
         for ordinal in range(_LOOKED_AT):
-            candidate = derived_id(record, ordinal)
+            candidate = derived_id(record, ordinal) if ordinal else record.id
             if not self._known(candidate) or self.live(candidate) is None:
                 return self._create(wanted, candidate)
         low = high = _LOOKED_AT
@@ -262,7 +275,8 @@ class Writer:
         return self._create(wanted, derived_id(record, low))
 
     def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
-        record = self._placed(wanted.record.changed(id=record_id))
+        record = wanted.record if wanted.record.id == record_id else wanted.record.changed(id=record_id)
+        record = self._placed(record)
         self._put(record)
         return Outcome(record, "created", asked_id=asked_id)
 
@@ -316,7 +330,7 @@ class Writer:
 
     def _remember_expecting(self, wanted: Draft) -> Outcome:
         """`expect`: only where the id is held with this hash, or not at all."""
-        record = wanted.record if wanted.own_id else wanted.record.changed(id=derived_id(wanted.record))
+        record = wanted.record
         held = self.live(record.id)
         if held is not None and not self._scope.admits(held):
             raise ScopeError(f"record {held.id!r}", str(self._scope))
@@ -509,9 +523,8 @@ class Writer:
         said: Counter[str] = Counter()
         at = 0
         for place, record in told:
-            first = derived_id(record)
-            once_held = derived_id(record, said[first])
-            said[first] += 1
+            once_held = derived_id(record, said[record.id])
+            said[record.id] += 1
             if at < len(held) and same_fact(held[at], record):
                 found[place] = held[at].id
                 at += 1

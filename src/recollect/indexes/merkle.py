@@ -19,11 +19,11 @@ content (their hash) and says where the store put them (their place), so that wr
 from __future__ import annotations
 
 import hashlib
-import hmac
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
-from recollect.records.codec import length_prefixed
+from recollect.records.codec import varint
 
 #: The store key where none is given: public, so that anyone can reproduce the roots of such a store.
 PUBLIC_KEY = b"recollect public store key"
@@ -31,9 +31,6 @@ PUBLIC_KEY = b"recollect public store key"
 _MAX_PAGES = 64
 #: A `Trie` keeps the pages below so many levels loaded: 1 + 16 + 256 pages, about a megabyte.
 _LOADED = 2
-_ALL_NODES = frozenset(range(1, 16))
-#: The nodes above each slot of a page.
-_ABOVE = [frozenset((16 + slot) >> up for up in range(1, 5)) for slot in range(16)]
 
 
 def _domain(name: bytes) -> bytes:
@@ -46,14 +43,24 @@ EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
     """The 32-byte address of a version: H(salt · payload), the salt an HMAC of the id and the payload under `key`."""
-    content = length_prefixed(record_id.encode("utf-8")) + hashlib.sha256(payload).digest()
-    salt = hmac.digest(key, _SALT + content, "sha256")
-    return hashlib.sha256(_VERSION + salt + payload).digest()
+    raw = record_id.encode("utf-8")
+    inner, outer = (begun.copy() for begun in _keyed(key))
+    inner.update(_SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
+    outer.update(inner.digest())
+    return hashlib.sha256(_VERSION + outer.digest() + payload).digest()
+
+
+@lru_cache(maxsize=4)
+def _keyed(key: bytes) -> tuple[Any, Any]:
+    """The inner and the outer hash of HMAC-SHA-256, begun with a key. Source: RFC 2104, section 4."""
+    block = (key if len(key) <= 64 else hashlib.sha256(key).digest()).ljust(64, b"\0")
+    return hashlib.sha256(bytes(each ^ 0x36 for each in block)), hashlib.sha256(bytes(each ^ 0x5C for each in block))
 
 
 def leaf_hash(record_id: str, version: bytes) -> bytes:
     """The 32-byte leaf that says: this id is held, in this version."""
-    return hashlib.sha256(_LEAF + length_prefixed(record_id.encode("utf-8")) + version).digest()
+    raw = record_id.encode("utf-8")
+    return hashlib.sha256(_LEAF + varint(len(raw)) + raw + version).digest()
 
 
 def path_of(record_id: str) -> bytes:
@@ -101,55 +108,58 @@ class Pages(Protocol):
 
 def encode_page(page: Page) -> bytes:
     """Two bit maps of 16 (slot used; slot is a child), then the used slots: path and hash, or hash and place."""
-    return _LoadedPage(page).body()
+    return _LoadedPage(_kept(page)).body()
 
 
 def decode_page(body: bytes) -> Page:
     """The page of `encode_page`'s bytes. Raises: ValueError where they are cut or too long."""
-    used, children = int.from_bytes(body[:2], "big"), int.from_bytes(body[2:4], "big")
     page: Page = [None] * 16
-    at = 4
-    for slot in range(16):
-        if not used >> slot & 1:
-            continue
-        if children >> slot & 1:
-            page[slot] = Child(body[at : at + 32], int.from_bytes(body[at + 32 : at + 40], "big"))
-            at += 40
+    for slot, item in _items(body):
+        if len(item) == _CHILD_BYTES:
+            page[slot] = Child(item[:32], int.from_bytes(item[32:], "big"))
         else:
-            page[slot] = Leaf(body[at : at + 32], body[at + 32 : at + 64])
-            at += 64
-    if at != len(body) or children & ~used:
-        raise ValueError("a page of the Merkle trie has the wrong length")
+            page[slot] = Leaf(item[:32], item[32:])
     return page
 
 
 def page_hash(page: Page) -> tuple[bytes, Leaf | None]:
     """The hash of what a page holds, and the leaf where it holds just one."""
-    top = _LoadedPage(page).top()
-    if isinstance(top, Leaf):
-        return top.hash, top
-    return (EMPTY if top is None else top), None
+    top = _LoadedPage(_kept(page)).top()
+    if len(top) == _LEAF_BYTES:
+        return top[32:], Leaf(top[:32], top[32:])
+    return top or EMPTY, None
 
 
-#: What stands at a node of the binary trie: nothing, the one leaf below it, or its hash.
-_Node = Leaf | bytes | None
+# Updates work on what the slots of a page keep, as bytes, and tell by the length what it is: a leaf, a child, or
+# nothing. So a page that is read and written again makes no object for each of its slots.
+
+#: A path and a hash; a hash and a place.
+_LEAF_BYTES, _CHILD_BYTES = 64, 40
 
 
-def _joined(zero: _Node, one: _Node) -> _Node:
-    # Most of what an update costs is here, so nothing else is called.
-    if zero is None:
-        if one is None or type(one) is Leaf:
-            return one
-        zero = EMPTY
-    elif type(zero) is Leaf:
-        if one is None:
-            return zero
-        zero = zero.hash
-    if one is None:
-        one = EMPTY
-    elif type(one) is Leaf:
-        one = one.hash
-    return hashlib.sha256(_NODE + zero + one).digest()  # type: ignore[operator]
+def _kept(page: Page) -> list[tuple[int, bytes]]:
+    """The used slots of a page, each as it is kept."""
+    return [
+        (slot, item.hash + item.place.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash)
+        for slot, item in enumerate(page)
+        if item is not None
+    ]
+
+
+def _items(body: bytes) -> list[tuple[int, bytes]]:
+    """The used slots of a page's bytes. Raises: ValueError where they are cut or too long."""
+    used, children = int.from_bytes(body[:2], "big"), int.from_bytes(body[2:4], "big")
+    out = []
+    at, rest = 4, used
+    while rest:
+        bit = rest & -rest
+        rest ^= bit
+        end = at + (_CHILD_BYTES if children & bit else _LEAF_BYTES)
+        out.append((bit.bit_length() - 1, body[at:end]))
+        at = end
+    if at != len(body) or children & ~used:
+        raise ValueError("a page of the Merkle trie has the wrong length")
+    return out
 
 
 def update(root: Root, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
@@ -177,102 +187,118 @@ class Trie:
         """Like the function `update`, from this root on."""
         if not changes:
             return self.root
-        leaves = {
-            path_of(record_id): None if version is None else leaf_hash(record_id, version)
-            for record_id, version in changes.items()
-        }
         if self._top is None:
-            self._top = _LoadedPage(decode_page(pages.node(self.root.place)) if self.root.place else [None] * 16)
+            self._top = _LoadedPage(_items(pages.node(self.root.place)) if self.root.place else ())
+        leaves = []
+        for record_id, version in changes.items():
+            path = path_of(record_id)
+            leaves.append(path if version is None else path + leaf_hash(record_id, version))
         self._top.put(leaves, 0, pages)
         top = self._top.top()
-        digest = top.hash if isinstance(top, Leaf) else top
-        self.root = Root() if digest is None else Root(digest, pages.add_node(self._top.body()))
+        if top:
+            self.root = Root(top[-32:], pages.add_node(self._top.body()))
+        else:
+            self.root = Root()
         return self.root
 
 
 class _LoadedPage:
     """A page with what its slots make, so that a changed slot costs its own bytes and four hashes, not all of them.
 
-    nodes   the binary trie of the page: the node `n` has the sides `2n` and `2n + 1`, 16 to 31 are the slots
-    stale   the nodes above slots that were changed since; all of them at first
+    items   the used slots, each as it is kept
     below   the pages of its children that stay loaded, by slot
     """
 
-    __slots__ = ("_children", "_raw", "_used", "below", "nodes", "slots", "stale")
+    __slots__ = ("_changed", "_children", "_kept", "_nodes", "_used", "below")
 
-    def __init__(self, slots: Page) -> None:
-        self.slots: Page = [None] * 16
-        self.nodes: list[_Node] = [None] * 32
-        self.stale = _ALL_NODES
-        self.below: dict[int, _LoadedPage] = {}
-        self._raw = [b""] * 16
+    def __init__(self, items: Iterable[tuple[int, bytes]]) -> None:
+        self._kept = [b""] * 16
+        # The binary trie of the page: the node `n` has the sides `2n` and `2n + 1`, 16 to 31 are the slots. What stands
+        # at a node is nothing, the one leaf below it, or its hash.
+        self._nodes = [b""] * 32
+        self._changed: set[int] = set()  # the nodes that were changed since those above them were made
         self._used = self._children = 0  # the bit maps
-        for slot, item in enumerate(slots):
-            if item is not None:
-                self._set(slot, item)
+        self.below: dict[int, _LoadedPage] = {}
+        for slot, item in items:
+            self._set(slot, item)
 
-    def _set(self, slot: int, item: Slot) -> None:
+    def _set(self, slot: int, item: bytes) -> None:
         bit = 1 << slot
-        self.slots[slot] = item
-        self._used |= bit
-        self._children &= ~bit
-        if isinstance(item, Child):
+        self._kept[slot] = item
+        if len(item) == _CHILD_BYTES:
+            self._used |= bit
             self._children |= bit
-            self.nodes[16 + slot] = item.hash
-            self._raw[slot] = item.hash + item.place.to_bytes(8, "big")
+            item = item[:32]
         else:
-            self.nodes[16 + slot] = item
-            self._raw[slot] = b"" if item is None else item.path + item.hash
-            if item is None:
+            self._children &= ~bit
+            if item:
+                self._used |= bit
+            else:
                 self._used &= ~bit
-        self.stale |= _ABOVE[slot]
+        self._nodes[16 + slot] = item
+        self._changed.add(16 + slot)
 
     def body(self) -> bytes:
         """The page's bytes, as `encode_page` gives them."""
-        return self._used.to_bytes(2, "big") + self._children.to_bytes(2, "big") + b"".join(self._raw)
+        return (self._used << 16 | self._children).to_bytes(4, "big") + b"".join(self._kept)
 
-    def top(self) -> _Node:
+    def top(self) -> bytes:
         """The node that the whole page makes."""
-        nodes = self.nodes
-        for at in sorted(self.stale, reverse=True):
-            nodes[at] = _joined(nodes[2 * at], nodes[2 * at + 1])
-        self.stale = frozenset()
+        # Most of what an update costs is here, so nothing is called but the hash.
+        nodes, above, sha256 = self._nodes, self._changed, hashlib.sha256
+        self._changed = set()
+        while above and 1 not in above:
+            above = {at >> 1 for at in above}
+            for at in above:
+                zero, one = nodes[2 * at], nodes[2 * at + 1]
+                if zero:
+                    if one:  # of a leaf, too, the last 32 bytes are its hash
+                        nodes[at] = sha256(_NODE + zero[-32:] + one[-32:]).digest()
+                    else:
+                        nodes[at] = zero if len(zero) == _LEAF_BYTES else sha256(_NODE + zero + EMPTY).digest()
+                elif one and len(one) != _LEAF_BYTES:
+                    nodes[at] = sha256(_NODE + EMPTY + one).digest()
+                else:
+                    nodes[at] = one
         return nodes[1]
 
-    def put(self, leaves: Mapping[bytes, bytes | None], depth: int, pages: Pages) -> None:
-        """Set or remove the leaves, here and in new pages below."""
-        by_slot: dict[int, dict[bytes, bytes | None]] = {}
-        for path, leaf in leaves.items():
-            by_slot.setdefault(_nibble(path, depth), {})[path] = leaf
+    def put(self, leaves: Sequence[bytes], depth: int, pages: Pages) -> None:
+        """Set leaves, each a path and its hash, or remove them, each a path alone: here and in new pages below."""
+        byte, shift = depth >> 1, 0 if depth & 1 else 4
+        by_slot: dict[int, list[bytes]] = {}
+        for leaf in leaves:
+            slot = leaf[byte] >> shift & 15
+            if slot in by_slot:
+                by_slot[slot].append(leaf)
+            else:
+                by_slot[slot] = [leaf]
         for slot, wanted in by_slot.items():
-            self._set(slot, self._changed(slot, wanted, depth, pages))
+            old = self._kept[slot]
+            if len(old) == _CHILD_BYTES:
+                inner = self.below.pop(slot, None)
+                if inner is None:
+                    inner = _LoadedPage(_items(pages.node(int.from_bytes(old[32:], "big"))))
+                inner.put(wanted, depth + 1, pages)
+            else:
+                if old:
+                    same = [leaf for leaf in wanted if leaf.startswith(old[:32])]
+                    wanted = [*(same or (old,)), *(leaf for leaf in wanted if leaf not in same)]
+                held = [leaf for leaf in wanted if len(leaf) == _LEAF_BYTES]
+                if len(held) <= 1:
+                    self._set(slot, held[0] if held else b"")
+                    continue
+                inner = _LoadedPage(())
+                inner.put(held, depth + 1, pages)
+            self._set(slot, self._below(slot, inner, depth, pages))
 
-    def _changed(self, slot: int, wanted: dict[bytes, bytes | None], depth: int, pages: Pages) -> Slot:
-        """What a slot holds once the leaves below it are set or removed."""
-        old = self.slots[slot]
-        inner = self.below.pop(slot, None)
-        if isinstance(old, Child):
-            inner = inner or _LoadedPage(decode_page(pages.node(old.place)))
-            inner.put(wanted, depth + 1, pages)
-        else:
-            if old is not None:
-                wanted = {old.path: old.hash, **wanted}
-            held = [Leaf(path, leaf) for path, leaf in wanted.items() if leaf is not None]
-            if len(held) <= 1:
-                return held[0] if held else None
-            inner = _LoadedPage([None] * 16)
-            inner.put({leaf.path: leaf.hash for leaf in held}, depth + 1, pages)
+    def _below(self, slot: int, inner: _LoadedPage, depth: int, pages: Pages) -> bytes:
+        """What a slot keeps of the page below it, which is new."""
         top = inner.top()
-        if top is None or isinstance(top, Leaf):
+        if len(top) != 32:  # nothing, or one leaf: it needs no page
             return top
         if depth < _LOADED:
             self.below[slot] = inner
-        return Child(top, pages.add_node(inner.body()))
-
-
-def _nibble(path: bytes, depth: int) -> int:
-    byte = path[depth >> 1]
-    return byte & 15 if depth & 1 else byte >> 4
+        return top + pages.add_node(inner.body()).to_bytes(8, "big")
 
 
 def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:

@@ -273,8 +273,7 @@ def made(gathered: Gathered) -> Segment:
     sizes = np.bincount(by_rank, minlength=len(terms))
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     names = [gathered.names[number] for number in terms.order.tolist()]
-    first = np.ones(len(packed), dtype=np.bool_)
-    first[1:] = (packed[1:] >> PLACE_BITS) != (packed[:-1] >> PLACE_BITS)
+    first = _firsts(packed >> PLACE_BITS)
     first[offsets[:-1][sizes > 0]] = True
     runs = np.flatnonzero(first)
     excess = np.maximum(np.diff(runs, append=len(packed)) - MOST_COUNT, 0)
@@ -283,7 +282,7 @@ def made(gathered: Gathered) -> Segment:
         **{name: gathered.columns[name] for name in COLUMNS},
         **Strings.of(gathered.ids).arrays("ids"),
         **Strings.of([session_name(session) for session in gathered.sessions]).arrays("sessions"),
-        **Strings.of(names).arrays("terms"),
+        **terms.by_key().arrays("terms"),
         "texts": _digests(gathered.texts),
         "offsets": offsets,
         "occurrences": packed,
@@ -310,25 +309,44 @@ def _digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:
 
 def _forms(names: Sequence[str]) -> dict[str, NDArray[Any]]:
     """The forms among the terms, by trigram."""
-    forms, sizes, keys, owners = array("i"), array("i"), array("Q"), array("i")
-    for number, name in enumerate(names):
-        parts = form_parts(name)
-        if parts is not None:
-            grams = trigram_keys(parts[0])
-            keys.extend(grams)
-            owners.extend([len(forms)] * len(grams))
-            forms.append(number)
-            sizes.append(len(grams))
-    gram, owner = np.array(keys, dtype=np.uint64), np.array(owners, dtype=np.int32)
+    formed = [(number, parts[0]) for number, name in enumerate(names) if (parts := form_parts(name)) is not None]
+    gram, owner = _trigrams_of([word for _, word in formed])
     order = np.argsort(gram, kind="stable")
-    distinct, counts = np.unique(gram, return_counts=True)
+    gram, owner = gram[order], owner[order]
+    once = _firsts(gram) | _firsts(owner)  # a word may have a trigram twice
+    gram, owner = gram[once], owner[once]
+    firsts = np.flatnonzero(_firsts(gram))
     return {
-        "forms": np.array(forms, dtype=np.int32),
-        "form_sizes": np.array(sizes, dtype=np.int32),
-        "grams.keys": distinct,
-        "grams.ends": np.cumsum(counts).astype(np.int64),
-        "grams.forms": owner[order],
+        "forms": np.array([number for number, _ in formed], dtype=np.int32),
+        "form_sizes": np.bincount(owner, minlength=len(formed)).astype(np.int32),
+        "grams.keys": gram[firsts],
+        "grams.ends": np.append(firsts[1:], len(gram))[: len(firsts)].astype(np.int64),
+        "grams.forms": owner,
     }
+
+
+def _firsts(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a column has another value than the place before."""
+    out = np.ones(len(column), dtype=np.bool_)
+    out[1:] = column[1:] != column[:-1]
+    return out
+
+
+def _trigrams_of(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """The trigrams of words, as `trigram_keys` has them but for their order and those that a word has twice; and of
+    which word each is."""
+    points = np.frombuffer("".join([f"#{word}#" for word in words]).encode("utf-32-le"), dtype=np.uint32)
+    owners = np.repeat(
+        np.arange(len(words), dtype=np.int32), np.array([len(word) + 2 for word in words], dtype=np.int64)
+    )
+    whole = owners[2:] == owners[:-2]  # none reaches into the next word
+    points = points.astype(np.uint64)
+    keys = points[:-2] << np.uint64(2 * _LETTER_BITS) | points[1:-1] << np.uint64(_LETTER_BITS) | points[2:]
+    return keys[whole], owners[:-2][whole]
+
+
+#: So many documents are put into the columns at once.
+_ROWS = 1000
 
 
 class Builder:
@@ -340,16 +358,16 @@ class Builder:
         self._sessions: dict[Session, int] = {}
         self._speakers: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._terms: dict[str, int] = {}
-        self._known: dict[Term, tuple[int, int]] = {}  # term and form of a word
-        self._said = array("i")  # the terms of all documents, one after the other
-        self._formed, self._formed_in = array("i"), array("i")
+        self._known: dict[Term, int] = {}
+        self._term, self._form = array("i"), array("i")  # of each known word; no form: NONE
+        self._said = array("i")  # the words of all documents, one after the other
+        self._rows: list[tuple[Any, ...]] = []  # of the last documents, which are not in the columns yet
         self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
 
     def __len__(self) -> int:
         return len(self._ids)
 
     def add(self, document: Document) -> None:
-        number = len(self._ids)
         self._ids.append(document.id)
         self._texts.append(document.text)
         session = speaker = NONE
@@ -357,31 +375,34 @@ class Builder:
             session = self._sessions.setdefault(document.session, len(self._sessions))
         if document.speaker:
             speaker = self._speakers.setdefault(document.speaker, (len(self._speakers), document.names))[0]
-        values = values_of(document, session, speaker)
-        for column, value in zip(self._columns.values(), values, strict=True):
-            column.append(value)
+        self._rows.append(values_of(document, session, speaker))
+        if len(self._rows) == _ROWS:
+            self._unroll()
         known = self._known
         try:
             found = [known[term] for term in document.terms]
         except KeyError:
-            found = [known.get(term) or self._learnt(term) for term in document.terms]
-        self._said.extend([term for term, _ in found])
-        forms = {form for _, form in found}
-        forms.discard(NONE)
-        self._formed.extend(forms)
-        self._formed_in.extend([number] * len(forms))
+            found = [known[term] if term in known else self._learnt(term) for term in document.terms]
+        self._said.extend(found)
 
-    def _learnt(self, term: Term) -> tuple[int, int]:
-        """The numbers of a new word: of its term, and of its form where it has one."""
-        shape = self._number(form(term.word, term.term)) if comparable(term.word) else NONE
-        self._known[term] = self._number(term.term), shape
-        return self._known[term]
+    def _unroll(self) -> None:
+        """Put the rows at the ends of the columns, which takes half the time for many at once."""
+        for column, values in zip(self._columns.values(), zip(*self._rows, strict=True), strict=False):
+            column.extend(values)
+        self._rows.clear()
+
+    def _learnt(self, term: Term) -> int:
+        """The number of a new word."""
+        self._form.append(self._number(form(term.word, term.term)) if comparable(term.word) else NONE)
+        self._term.append(self._number(term.term))
+        return self._known.setdefault(term, len(self._known))
 
     def _number(self, term: str) -> int:
         return self._terms.setdefault(term, len(self._terms))
 
     def segment(self) -> Segment:
         """The segment of the documents so far, the turns of a session side by side."""
+        self._unroll()
         columns: dict[str, NDArray[Any]] = {
             name: np.frombuffer(self._columns[name], dtype=_KEPT[np.dtype(kind).char]).astype(kind)
             if len(self)
@@ -395,6 +416,9 @@ class Builder:
         said = np.array(self._said, dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
         places = np.arange(len(said), dtype=np.int64) - np.repeat(starts, lengths)
+        owners = np.repeat(number, lengths)
+        formed_in, formed = self._forms(owners, said)
+        said = np.array(self._term, dtype=np.int64)[said]
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
         return made(
@@ -405,11 +429,20 @@ class Builder:
                 list(self._sessions),
                 [(name, terms) for name, (_, terms) in self._speakers.items()],
                 list(self._terms),
-                np.concatenate([np.repeat(number, lengths), number[np.array(self._formed_in, dtype=np.int64)]]),
-                np.concatenate([said, np.array(self._formed, dtype=np.int64)]),
-                np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(self._formed), dtype=np.int64)]),
+                np.concatenate([owners, formed_in]),
+                np.concatenate([said, formed]),
+                np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(formed), dtype=np.int64)]),
             )
         )
+
+    def _forms(self, owners: Ints, said: Ints) -> tuple[Ints, Ints]:
+        """The documents and the forms of the words that they have, each form of a document once."""
+        forms = np.array(self._form, dtype=np.int64)[said]
+        has_form = forms != NONE
+        pairs = owners[has_form] * len(self._terms) + forms[has_form]
+        pairs.sort()
+        pairs = pairs[_firsts(pairs)]
+        return pairs // max(len(self._terms), 1), pairs % max(len(self._terms), 1)
 
 
 #: How an `array` holds what a column holds.

@@ -19,7 +19,11 @@ Keys = NDArray[np.uint64]
 
 def key_of(text: str) -> int:
     """A number of 64 bits that hardly any other string has, the same on every machine."""
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return int.from_bytes(_digest(text.encode("utf-8", "surrogatepass")), "big")
+
+
+def _digest(encoded: bytes) -> bytes:
+    return hashlib.blake2b(encoded, digest_size=8).digest()
 
 
 class Strings:
@@ -36,10 +40,19 @@ class Strings:
     @classmethod
     def of(cls, texts: Sequence[str]) -> Strings:
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
-        keys = np.fromiter(map(key_of, texts), dtype=np.uint64, count=len(texts))
+        keys = np.frombuffer(b"".join(map(_digest, encoded)), dtype=">u8").astype(np.uint64)
         order = np.argsort(keys, kind="stable").astype(np.int32)
         ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends, keys[order], order)
+
+    def by_key(self) -> Strings:
+        """The same strings, numbered in the order of their keys."""
+        sizes = np.diff(self.ends, prepend=0)
+        starts = (self.ends - sizes)[self.order]
+        sizes = sizes[self.order]
+        ends = np.cumsum(sizes)
+        blob = self.blob[np.arange(len(self.blob)) + np.repeat(starts - (ends - sizes), sizes)]
+        return Strings(blob, ends, self.keys, np.arange(len(self), dtype=np.int32))
 
     def __len__(self) -> int:
         return len(self.ends)

@@ -89,11 +89,13 @@ def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> byt
     """The canonical bytes of `fields` (names of `FIELDS`, absent ones left out) and of the unknown fields kept."""
     items = []
     for name, value in fields.items():
-        number, kind = FIELDS[name]
-        items.append((number, kind, _ENCODERS[kind](value)))
-    items.extend(unknown)
+        number, head, encoder = _WRITTEN[name]
+        raw = encoder(value)
+        items.append((number, head + varint(len(raw)) + raw))
+    for number, kind, raw in unknown:
+        items.append((number, varint(number) + _BYTE[kind] + varint(len(raw)) + raw))
     items.sort()
-    return b"".join([varint(number) + _BYTE[kind] + varint(len(raw)) + raw for number, kind, raw in items])
+    return b"".join([item for _, item in items])
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
@@ -181,10 +183,6 @@ def length_prefixed(*parts: bytes) -> bytes:
     return b"".join([varint(len(part)) + part for part in parts])
 
 
-def _encode_text(value: str) -> bytes:
-    return value.encode("utf-8")
-
-
 def _encode_int(value: int) -> bytes:
     return struct.pack(">q", value)
 
@@ -216,6 +214,8 @@ def _decode_bool(raw: bytes) -> bool:
 
 
 def _encode_time(value: datetime) -> bytes:
+    if value.tzinfo is UTC:  # as most are
+        return _TIME.pack(microseconds(value), 0)
     offset = value.utcoffset() or timedelta()
     return _TIME.pack(microseconds(value), offset // timedelta(seconds=1))
 
@@ -332,7 +332,7 @@ def _read_json(raw: bytes, at: int, depth: int) -> tuple[Any, int]:
 
 
 _ENCODERS: dict[int, Any] = {
-    TEXT: _encode_text,
+    TEXT: str.encode,  # as UTF-8
     BYTES: bytes,
     INT: _encode_int,
     FLOAT: _encode_float,
@@ -341,6 +341,8 @@ _ENCODERS: dict[int, Any] = {
     TEXTS: _encode_texts,
     JSON: encode_json,
 }
+#: Of each field its number, what stands before its value's length, and what encodes it.
+_WRITTEN = {name: (number, varint(number) + _BYTE[kind], _ENCODERS[kind]) for name, (number, kind) in FIELDS.items()}
 _DECODERS: dict[int, Any] = {
     TEXT: methodcaller("decode"),  # UTF-8, without a function of ours in between
     BYTES: bytes,

@@ -10,7 +10,9 @@ from __future__ import annotations
 import hashlib
 import uuid
 from collections.abc import Iterator
+from functools import lru_cache
 from operator import attrgetter
+from typing import Any
 
 from recollect.records.codec import length_prefixed, varint
 from recollect.records.record import MAX_ID_BYTES, Record, RecordId
@@ -19,7 +21,7 @@ from recollect.unicode import nfc
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "record.recollect")
 #: The fields that say whose, of what, and where from: part of what makes a fact the same fact.
 SCOPE = ("user", "agent", "conversation", "session", "speaker", "role", "entity", "source", "parent")
-_identifying = attrgetter("kind", *SCOPE, "content")
+_scope = attrgetter("kind", *SCOPE)
 
 
 def derived_id(record: Record, ordinal: int = 0) -> RecordId:
@@ -27,14 +29,27 @@ def derived_id(record: Record, ordinal: int = 0) -> RecordId:
 
     The text counts in its composed form (NFC): one letter typed in two ways is one letter.
     """
-    parts = [_composed(part) if part else b"" for part in _identifying(record)]
-    name = length_prefixed(*parts) + varint(ordinal)
+    name = _begun(*_scope(record)) + length_prefixed(_composed(record.content))
     # uuid.uuid5 takes bytes only from 3.12 on; Latin-1 would re-encode them, so the digest is made here (RFC 9562).
-    digest = bytearray(hashlib.sha1(_NAMESPACE.bytes + name, usedforsecurity=False).digest()[:16])
+    digest = bytearray(hashlib.sha1(name + varint(ordinal), usedforsecurity=False).digest()[:16])
     digest[6] = digest[6] & 0x0F | 0x50  # version 5
     digest[8] = digest[8] & 0x3F | 0x80  # the variant of RFC 9562
     text = digest.hex()
     return RecordId(f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}")
+
+
+@lru_cache(maxsize=256)
+def _begun(*parts: str | None) -> bytes:
+    """What an id is derived from, up to the text: many records in a row have the same."""
+    return _NAMESPACE.bytes + length_prefixed(*(_composed(part) if part else b"" for part in parts))
+
+
+def identified(**fields: Any) -> Record:
+    """A record of these fields under the id that is derived from them. Raises: InvalidRecordError."""
+    record = Record(id="draft", **fields)
+    # As `Record` itself does with what it has checked: nobody has seen the record yet.
+    object.__setattr__(record, "id", derived_id(record))
+    return record
 
 
 def _composed(part: str | bytes) -> bytes:
@@ -74,9 +89,8 @@ def numbered_ids(wanted: str) -> Iterator[RecordId]:
         counter += 1
 
 
-def derived_ids(record: Record) -> Iterator[RecordId]:
-    """The derived ids of `record` for the ordinals 0, 1, 2, ..."""
-    ordinal = 0
+def derived_ids(record: Record, ordinal: int = 0) -> Iterator[RecordId]:
+    """The derived ids of `record` for the ordinals 0, 1, 2, ..., or from another one on."""
     while True:
         yield derived_id(record, ordinal)
         ordinal += 1

@@ -164,6 +164,8 @@ def _tags(name: str, value: object) -> tuple[str, ...]:
 
 
 def _metadata(name: str, value: object) -> FrozenDict:
+    if type(value) is FrozenDict and not value:
+        return value  # as the default is
     if not isinstance(value, Mapping):
         raise InvalidRecordError(name, value, "must be an object (a dict)")
     frozen: FrozenDict = freeze(value, name)
@@ -278,7 +280,13 @@ class Record:
     _bytes: bytes | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        self._check(zip(FIELD_NAMES, _values(self), strict=True))
+        self._check(
+            [
+                (name, value)
+                for name, value, usual in zip(FIELD_NAMES, _values(self), _USUALS, strict=True)
+                if value is not usual
+            ]
+        )
 
     def _check(self, given: Iterable[tuple[str, Any]]) -> None:
         """Put the fields that were given into their canonical form, then check what they say together."""
@@ -369,7 +377,8 @@ class Record:
         for name, value in changes.items():
             object.__setattr__(record, name, value)
         # The other fields were checked when this record was made.
-        record._check((name, changes[name]) for name in FIELD_NAMES if name in changes)
+        in_order = changes if len(changes) == 1 else FIELD_NAMES
+        record._check([(name, changes[name]) for name in in_order if name in changes and name != "unknown"])
         return record
 
     def present(self) -> dict[str, Any]:
@@ -416,6 +425,8 @@ _FILL = [vars(Record)[name].__set__ for name in FIELD_NAMES]
 _USUAL = {f.name: f.default for f in fields(Record)}
 _NO_METADATA = FrozenDict()
 _unchecked = unchecked(Record)
+#: The defaults of `_USUAL`, in the order of FIELD_NAMES.
+_USUALS = tuple(_USUAL[name] for name in FIELD_NAMES)
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
 
 

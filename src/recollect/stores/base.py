@@ -269,6 +269,14 @@ class Transaction(View, Protocol):
         ...
 
 
+class ForeseeingTransaction(Transaction, Protocol):
+    """A transaction that can be asked about many ids at once. The engine asks for it where it is there."""
+
+    def never_known(self, line: Line, record_ids: Sequence[str]) -> set[str]:
+        """Those of some ids that are not `known`."""
+        ...
+
+
 class Store(Protocol):
     """Where records are durable."""
 

@@ -116,6 +116,19 @@ class SqliteTransaction(SqliteView):
             self._absent.add(key)
         return known
 
+    def never_known(self, line: Line, record_ids: Sequence[str]) -> set[str]:
+        if self._changes:
+            self.flush()
+        branch = self._branch(line)
+        sql = (
+            "SELECT value FROM json_each(?) "
+            "WHERE NOT EXISTS (SELECT 1 FROM changes WHERE branch = ? AND id = value LIMIT 1)"
+        )
+        asked = [record_id for record_id in record_ids if not self._holds.get((branch, record_id))]
+        unknown = {row[0] for row in self._rows(sql, (json.dumps(asked), branch))}
+        self._absent.update((branch, record_id) for record_id in unknown)
+        return unknown
+
     def count(self, line: Line, where: Filter, *, now: int) -> int:
         self.flush()
         return super().count(line, where, now=now)

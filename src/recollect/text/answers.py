@@ -31,13 +31,14 @@ _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _MONTHS = "january|february|march|april|june|july|august|september|october|november|december"
 _SINGLE = f"yesterday|today|tonight|tomorrow|recently|ago|since|weekend|{_WEEKDAYS}|{_MONTHS}"
 _BEFORE_TIMES = "last|next|this|past|every"
+_TIMES = "day|night|morning|afternoon|evening|week|month|year|spring|summer|autumn|fall|winter"
 _TIME = re.compile(
     rf"\b(?:(?:19|20)\d\d|{_SINGLE}"
-    rf"|(?:{_BEFORE_TIMES}) (?:day|night|morning|afternoon|evening|week|month|year|spring|summer|autumn|fall|winter)"
+    rf"|(?:{_BEFORE_TIMES}) (?:{_TIMES})"
     r"|(?:[01]?\d|2[0-3]):[0-5]\d)\b",
     re.IGNORECASE,
 )
-_TIME_WORDS = frozenset(f"{_SINGLE}|{_BEFORE_TIMES}".split("|"))
+_SINGLE_WORDS, _BEFORE_WORDS, _TIMES_WORDS = (frozenset(words.split("|")) for words in (_SINGLE, _BEFORE_TIMES, _TIMES))
 _NUMBERS = (
     "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|few|couple|several|once|twice"
     "|half"
@@ -47,7 +48,8 @@ _NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
 _DIGITS = frozenset("0123456789")
 #: A capital that does not begin a sentence (nor is the word "I").
 _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
-_ASCII_NAME = re.compile(r"(?<=[\w,;')]\s)[\"'(]?[A-Z]\w")
+#: The same of ASCII. Capitals are few, so they are looked for first, and then what stands before them.
+_ASCII_NAME = re.compile(r"[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w")
 
 _WANTS_TIME = re.compile(
     r"^\W*(?:(?:and|so|but)\s+)?(?:when\b|(?:(?:in|on|at|during|since|by|for|until)\s+)?(?:what|which)\s+"
@@ -90,15 +92,26 @@ def offered(text: str) -> Kind:
     out = 0
     present = letters(text)  # most texts lack the words of a rule, and need not be read for it
     digits = present is None or not _DIGITS.isdisjoint(present)
-    if (digits or present is None or not _TIME_WORDS.isdisjoint(present)) and _TIME.search(text):
+    if (present is None or _may_have_time(text, present, digits)) and _TIME.search(text):
         out |= _A_TIME
-    if digits or present is None or not _NUMBER_WORDS.isdisjoint(present):
+    if present is None or not _NUMBER_WORDS.isdisjoint(present):
         out |= _A_NUMBER if _NUMBER.search(text) else 0
+    elif digits:
+        out |= _A_NUMBER
     if _ASCII_NAME.search(text) or (
         not text.isascii() and any(found[1][0].isupper() for found in _NAME.finditer(text))
     ):
         out |= _A_NAME
     return _KINDS[out]
+
+
+def _may_have_time(text: str, present: frozenset[str], digits: bool) -> bool:
+    """Whether a text that is all ASCII has the words, or the digits, without which `_TIME` finds nothing."""
+    return (
+        (digits and (":" in text or "19" in text or "20" in text))
+        or not _SINGLE_WORDS.isdisjoint(present)
+        or not (_BEFORE_WORDS.isdisjoint(present) or _TIMES_WORDS.isdisjoint(present))
+    )
 
 
 def subject_of(question: str) -> str:

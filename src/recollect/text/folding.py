@@ -14,7 +14,8 @@ _MARKS = re.compile("[\u0300-\u036f]")
 
 def folded(text: str) -> str:
     """The text as words are compared: folded, typographic apostrophes plain, Latin, Greek and Cyrillic accents off."""
-    text = text.translate(_PLAIN)
+    if not text.isascii():
+        text = text.translate(_PLAIN)
     if text.isascii():
         return text.lower()
     text = fold(text)

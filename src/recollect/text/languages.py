@@ -112,9 +112,10 @@ def detected(words: Sequence[str]) -> str | None:
     ('de', None)
     """
     first = words[:_LOOKED_AT]
-    english = sum(1 for word in first if word in STOP_WORDS)
+    english = sum(map(STOP_WORDS.__contains__, first))
     if 4 * english < len(first):  # English has them oftener than that
-        counts = Counter(code for word in first for code in _spoken_in().get(word, ()))
+        spoken_in = _spoken_in()
+        counts = Counter([code for word in first if word in spoken_in for code in spoken_in[word]])
         if counts:
             best = max(counts, key=lambda code: (counts[code], code))
             several = len(stop_words(best).intersection(first)) >= _LEAST

@@ -138,22 +138,27 @@ def marks(text: str) -> tuple[str, ...]:
     return tuple(mark for mark, may, rule in found if may and rule.search(text))
 
 
+#: Parts of `_INSTRUCTION` whose first words alone are common.
+_CALLS_ME = re.compile(r"(?:call|address)\s+me\s")
+_ANSWERS_IN = re.compile(r"(?:respond|reply|answer|write|speak)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s")
+
+
 def _may_instruct(low: str) -> bool:
     """Whether a text in lower case has the words without which `_INSTRUCTION` finds nothing."""
     return (
-        "ever" in low  # never, whenever, every
+        # never, whenever, every time, not ever
+        ("ever" in low and ("never" in low or "when" in low or "time" in low or "not" in low or "n't" in low))
         or "always" in low
         or ("from" in low and "now" in low)
         or "forward" in low
         or "future" in low
         or (("each" in low or "any" in low) and "time" in low)
         or ("remember" in low and "that" in low)
-        or (("call" in low or "address" in low) and "me" in low)
-        or "respond" in low
-        or "reply" in low
-        or "answer" in low
-        or "write" in low
-        or "speak" in low
+        or (("call" in low or "address" in low) and _CALLS_ME.search(low) is not None)
+        or (
+            ("respond" in low or "reply" in low or "answer" in low or "write" in low or "speak" in low)
+            and _ANSWERS_IN.search(low) is not None
+        )
         or "keep" in low
         or ("please" in low and ("not" in low or "don't" in low))
         or ("when" in low and "ask" in low)

@@ -10,8 +10,9 @@ may mix all of these.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
-from itertools import repeat
+from itertools import chain
 from typing import NamedTuple
 
 from recollect.text.english import IRREGULAR
@@ -27,6 +28,7 @@ _HANGUL = "\uac00-\ud7a3"
 _SOUTH_EAST = "\u0e00-\u0e7f\u0e80-\u0eff\u1000-\u109f\u1780-\u17ff"
 _GRAM_SIZES = ((re.compile(f"[{_IDEOGRAPHS}{_KANA}]"), (1, 2)), (re.compile(f"[{_HANGUL}]"), (2,)))
 _SOUTH_EAST_SIZES = (3,)
+_UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
 #: A longer run is no word of any language (a hash, a key, base64): it counts by its beginning.
 MAX_WORD = 64
@@ -74,10 +76,19 @@ Run = tuple[str, bool]
 
 def runs(text: str) -> list[Run]:
     """The runs of a text that words are made of."""
+    return [(run, _is_unspaced(run)) for run in _runs(text)]
+
+
+def _runs(text: str) -> Sequence[str]:
+    """The same without their kinds, which most who ask do not need."""
     text = folded(text)
-    if text.isascii():
-        return list(zip(_ASCII_WORD.findall(text), repeat(False)))
-    return [(unspaced or word, bool(unspaced)) for unspaced, word in _pattern().findall(text)]
+    return _ascii_runs(text) if text.isascii() else [unspaced or word for unspaced, word in _pattern().findall(text)]
+
+
+@lru_cache(maxsize=8)  # the words of a text are counted, and rules look whether they have any to read it for
+def _ascii_runs(text: str) -> tuple[str, ...]:
+    """The runs of a folded text that is all ASCII."""
+    return tuple(_ASCII_WORD.findall(text))
 
 
 def language_of(text: str, tag: str | None = None) -> str:
@@ -86,11 +97,16 @@ def language_of(text: str, tag: str | None = None) -> str:
     >>> language_of("Where is it?"), language_of("Wo ist der Schlüssel und wer hat ihn?"), language_of("x", "fr-CA")
     ('en', 'de', 'fr')
     """
-    return known(tag) or (_spoken(runs(text)) if tag is None else None) or ENGLISH
+    return known(tag) or (_spoken(_runs(text)) if tag is None else None) or ENGLISH
 
 
-def _spoken(of: list[Run]) -> str | None:
-    return detected([run for run, unspaced in of if not unspaced])
+def _is_unspaced(run: str) -> bool:
+    """Whether a run is of a script without spaces: none has characters of both kinds."""
+    return not run.isascii() and _UNSPACED.match(run) is not None
+
+
+def _spoken(of: Sequence[str]) -> str | None:
+    return detected(of if all(map(str.isascii, of)) else [run for run in of if not _is_unspaced(run)])
 
 
 def terms(text: str, language: str = ENGLISH) -> list[Term]:
@@ -99,23 +115,27 @@ def terms(text: str, language: str = ENGLISH) -> list[Term]:
     >>> [term.term for term in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
     """
-    return _terms(runs(text), language)
+    return _terms(_runs(text), language)
 
 
 def told(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
     """The language of a text, as `language_of` tells it, and its terms in it: both for one reading."""
-    found = runs(text)
+    found = _runs(text)
     language = known(tag) or (_spoken(found) if tag is None else None) or ENGLISH
     return language, _terms(found, language)
 
 
-def _terms(of: list[Run], language: str) -> list[Term]:
+def _terms(of: Sequence[str], language: str) -> list[Term]:
     kept = _kept(language)
+    try:
+        return [each for run in of if (each := kept[run]) is not _NO_TERM]
+    except KeyError:  # a word that did not come before, or a script without spaces
+        pass
     out: list[Term] = []
-    for run, unspaced in of:
+    for run in of:
         term = kept.get(run)
         if term is None:
-            if unspaced:
+            if _is_unspaced(run):
                 out += [Term(gram, "") for gram in ngrams(run)]
                 continue
             word = _content_word(run, stop_words(language))
@@ -181,4 +201,11 @@ def letters(text: str) -> frozenset[str] | None:
     (['1', 'on', 's', 'st', 'who'], None)
     """
     text = text.replace("\u2019", "'")
-    return frozenset(_LETTERS.findall(text.lower())) if text.isascii() else None
+    if not text.isascii():
+        return None
+    found = _ascii_runs(text.lower())
+    if all(map(str.isalpha, found)):
+        return frozenset(found)
+    # A run that has more than letters is made of them, digits and at most one apostrophe.
+    parts = [[run] if run.isalpha() else _LETTERS.findall(run) for run in found]
+    return frozenset(chain.from_iterable(parts))
