@@ -23,7 +23,7 @@ from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed
 from recollect.indexes.segments import Builder, Segment, form, form_parts, trigram_keys
 from recollect.indexes.signals import read
-from recollect.indexes.strings import Strings, session_name, session_of
+from recollect.indexes.strings import Pieces, Strings, session_name, session_of
 from recollect.indexes.words import QueryTerm, WordIndex, WordView
 from recollect.stores.base import Line
 from recollect.stores.segments import Made, SegmentFiles
@@ -116,6 +116,32 @@ class TestSegments:
         assert index.view().table.first_due == 20
         index.apply(["b"], [])
         assert index.view().table.first_due == NEVER
+
+
+class TestPieces:
+    @given(st.lists(st.binary(max_size=5), max_size=12), st.data())
+    def test_those_that_are_taken_are_what_they_were(self, held: list[bytes], data: st.DataObject) -> None:
+        pieces = Pieces.of(held)
+        assert [pieces[at] for at in range(len(pieces))] == held
+        kept = data.draw(st.lists(st.sampled_from(range(len(held))), unique=True).map(sorted)) if held else []
+        taken = pieces.taken(np.array(kept, dtype=np.int64))
+        both = Pieces.joined(taken, pieces)
+        assert [both[at] for at in range(len(both))] == [held[at] for at in kept] + held
+
+    @given(st.lists(st.binary(max_size=4), min_size=1, max_size=8), st.data())
+    def test_records_stand_in_the_index_through_tail_fork_and_merging(
+        self, payloads: list[bytes], data: st.DataObject
+    ) -> None:
+        held = [document(f"r{at}", "tea")._replace(payload=payload) for at, payload in enumerate(payloads)]
+        split = data.draw(st.integers(0, len(held)))
+        index = WordIndex(built(held[:split]))
+        index.apply([], held[split:])
+        gone = data.draw(st.sets(st.sampled_from([each.id for each in held])))
+        index.apply(gone, [])
+        for view in (index.view(), index.fork().view(), WordIndex(merged(index.view())).view()):
+            for each in held:
+                if each.id not in gone:
+                    assert view.table.rows.payload(view.table.number(each.id)) == each.payload
 
 
 class TestStrings:

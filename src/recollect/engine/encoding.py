@@ -20,7 +20,9 @@ from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/test_indexing.py notices where it was forgotten.
-_LAYOUT = 2
+_LAYOUT = 3
+#: A record of at most so many bytes stands in the index whole.
+_MOST_BYTES = 2048
 
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 
@@ -71,6 +73,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
     language, words = told(text, record.language)
     if isinstance(caption, str):
         words.extend(terms(caption, language))
+    payload = record.to_bytes()
     micros = -(2**63) if record.time is None else microseconds(record.time)
     return Document(
         id=record.id,
@@ -88,4 +91,5 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         language=_NUMBER[language],
         standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in tags) if tags else 0,
         text=digest_of(record) if digests else b"",
+        payload=payload if len(payload) <= _MOST_BYTES else b"",
     )

@@ -1,4 +1,4 @@
-"""The records of hits: from document numbers to records, the least that can be read of a store for it."""
+"""The records of hits: from document numbers to records. Most stand in the index; long ones are read from the store."""
 
 from __future__ import annotations
 
@@ -40,19 +40,27 @@ class Records:
     def _of(self, numbers: Sequence[int]) -> list[Record]:
         memo: Memo[Record] = self._table.rows.memo
         found = memo.known(numbers)
-        missing = {number: self._table.id(number) for number in numbers if number not in found}
+        missing = [number for number in numbers if number not in found]
         if missing:
-            stored = self._moment.several(self._line, list(missing.values()))
+            payload_of = self._table.rows.payload
+            payloads = {number: payload_of(number) for number in missing}
+            if not all(payloads.values()):
+                payloads |= self._stored([number for number, payload in payloads.items() if not payload])
             came = []
-            for number, record_id in missing.items():
-                if record_id not in stored:
-                    raise DamagedStoreError(
-                        f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found"
-                    )
-                record = found[number] = Record.load(stored[record_id].payload)
+            for number, payload in payloads.items():
+                record = found[number] = Record.load(payload)
                 came.append((number, record, held_bytes(record)))
             memo.keep(came)
         return [found[number] for number in numbers]
+
+    def _stored(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """The payloads that only the store has. Raises: DamagedStoreError."""
+        ids = {number: self._table.id(number) for number in numbers}
+        stored = self._moment.several(self._line, list(ids.values()))
+        for record_id in ids.values():
+            if record_id not in stored:
+                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
+        return {number: stored[record_id].payload for number, record_id in ids.items()}
 
 
 def held_bytes(record: Record) -> int:

@@ -39,6 +39,7 @@ class Document(NamedTuple):
     language  in which its words were read (`text.languages.CODES`)
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     text      the digest that its text's vectors are kept under; b"" where there is no text
+    payload   the bytes of its record, so that a hit need not be read from the store; b"" where they stay there
     """
 
     id: str
@@ -56,6 +57,7 @@ class Document(NamedTuple):
     language: int = 0
     standing: int = 0
     text: bytes = b""
+    payload: bytes = b""
 
 
 def civil_of(day: date) -> int:

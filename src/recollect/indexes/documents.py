@@ -286,7 +286,7 @@ class Documents:
         if earlier != NONE:
             self._earlier[number] = earlier
         self._numbers[document.id] = number
-        self.rows.append(document.id, document.text)
+        self.rows.append(document.id, document.text, document.payload)
         self.count += 1
         self.live_count += 1
         self._tokens += length

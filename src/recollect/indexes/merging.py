@@ -41,6 +41,7 @@ def merged(view: WordView) -> Segment:
             columns,
             [ids[at] for at in kept.tolist()],
             [texts[at] for at in kept.tolist()],
+            table.rows.payloads(kept),
             [session_keys[at] for at in sessions],
             [table.speakers.known[at] for at in speakers],
             [names[at] for at in used.tolist()],

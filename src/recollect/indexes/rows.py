@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.columns import Ints, Session
 from recollect.indexes.memo import Memo
+from recollect.indexes.strings import Pieces
 from recollect.text.folding import folded
 
 
@@ -22,6 +23,8 @@ class First(Protocol):
 
     @property
     def ids(self) -> _All: ...
+    @property
+    def payloads(self) -> Pieces: ...
 
     count: int
     columns: dict[str, NDArray[Any]]
@@ -31,6 +34,7 @@ class First(Protocol):
     def id(self, number: int) -> str: ...
     def number(self, record_id: str) -> int: ...
     def text(self, number: int) -> bytes: ...
+    def payload(self, number: int) -> bytes: ...
     def session(self, session: Session) -> int: ...
     def session_key(self, number: int) -> Session: ...
 
@@ -57,7 +61,7 @@ class Counts:
 
 
 class Rows:
-    """What belongs to each document beside the columns: its record's id, and the digest of its text.
+    """What belongs to each document beside the columns: its record's id and bytes, and the digest of its text.
 
     memo   what a user of the index keeps by document number, which means the same for as long as there are these rows
     """
@@ -66,16 +70,18 @@ class Rows:
         self._first = first
         self._ids: list[str] = []
         self._texts: list[bytes] = []
+        self._payloads: list[bytes] = []
         self.memo: Memo[Any] = Memo()
 
     def fork(self) -> Rows:
         copy = Rows(self._first)
-        copy._ids, copy._texts = list(self._ids), list(self._texts)
+        copy._ids, copy._texts, copy._payloads = list(self._ids), list(self._texts), list(self._payloads)
         return copy
 
-    def append(self, record_id: str, text: bytes) -> None:
+    def append(self, record_id: str, text: bytes, payload: bytes) -> None:
         self._ids.append(record_id)
         self._texts.append(text)
+        self._payloads.append(payload)
 
     def id(self, number: int) -> str:
         """The id of a document's record."""
@@ -92,6 +98,20 @@ class Rows:
         rest = count - first.count
         texts = [first.text(number) for number in range(first.count)]
         return first.ids.all() + self._ids[:rest], texts + self._texts[:rest]
+
+    def payloads(self, kept: Ints) -> Pieces:
+        """The bytes of the records of some documents, by rising numbers."""
+        first = Pieces.of([]) if self._first is None else self._first.payloads
+        split = int(kept.searchsorted(len(first)))
+        rest = Pieces.of([self._payloads[number - len(first)] for number in kept[split:].tolist()])
+        return Pieces.joined(first.taken(kept[:split]), rest)
+
+    def payload(self, number: int) -> bytes:
+        """The bytes of a document's record; b"" where only the store has them."""
+        if self._first is None:
+            return self._payloads[number]
+        count = self._first.count
+        return self._first.payload(number) if number < count else self._payloads[number - count]
 
     def text(self, number: int) -> bytes:
         """The digest that the vectors of a document's text are kept under."""

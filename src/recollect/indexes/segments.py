@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.columns import COLUMNS, NONE, Document, Ints, Session, values_of
-from recollect.indexes.strings import Strings, session_name, session_of
+from recollect.indexes.strings import Pieces, Strings, session_name, session_of
 from recollect.text.languages import CODES
 from recollect.text.words import Term, trigrams
 
@@ -72,6 +72,7 @@ class Segment:
     columns      `documents.COLUMNS` of each document
     ids          of their records
     texts        a digest each, in 32 bytes; without a row where none was asked for
+    payloads     the bytes of their records; b"" of those that only the store has
     sessions     by number
     speakers     by number, with the terms of their names
     terms        by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`
@@ -89,6 +90,7 @@ class Segment:
         self.sessions = Strings.from_arrays("sessions", arrays)
         self.terms = Strings.from_arrays("terms", arrays)
         self.texts = arrays["texts"]
+        self.payloads = Pieces(arrays["payloads.blob"], arrays["payloads.ends"])
         self.offsets: Ints = arrays["offsets"]
         self.occurrences: Ints = arrays["occurrences"]
         self.lengths: NDArray[np.uint16] = arrays["lengths"]
@@ -117,6 +119,9 @@ class Segment:
     def text(self, number: int) -> bytes:
         digest = self.texts[number].tobytes() if len(self.texts) else _NO_DIGEST
         return b"" if digest == _NO_DIGEST else digest
+
+    def payload(self, number: int) -> bytes:
+        return self.payloads[number]
 
     def session(self, session: Session) -> int:
         return self.sessions.find(session_name(session))
@@ -170,6 +175,8 @@ _KINDS: dict[str, DTypeLike] = {
         for part, kind in (("blob", np.uint8), ("ends", np.int64), ("keys", np.uint64), ("order", np.int32))
     },
     "texts": np.uint8,
+    "payloads.blob": np.uint8,
+    "payloads.ends": np.int64,
     "offsets": np.int64,
     "occurrences": np.int64,
     "lengths": np.uint16,
@@ -195,7 +202,13 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         if not isinstance(name, str) or not all(isinstance(term, str) for term in terms):
             raise ValueError("its speakers have no names")
     count, terms = len(arrays["length"]), len(arrays["terms.ends"])
-    sizes = {**dict.fromkeys(COLUMNS, count), "ids.ends": count, "frequencies": terms, "totals": terms}
+    sizes = {
+        **dict.fromkeys(COLUMNS, count),
+        "ids.ends": count,
+        "payloads.ends": count,
+        "frequencies": terms,
+        "totals": terms,
+    }
     for name in ("ids", "sessions", "terms"):
         sizes[f"{name}.keys"] = sizes[f"{name}.order"] = len(arrays[f"{name}.ends"])
     sizes |= {"lengths": len(arrays["occurrences"]), "offsets": terms + 1, "form_sizes": len(arrays["forms"])}
@@ -226,10 +239,16 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
             raise ValueError(f"its column {name} refers to what is not there")
     ends = {f"{name}.ends": len(arrays[f"{name}.blob"]) for name in ("ids", "sessions", "terms")}
     ends |= {"offsets": len(arrays["occurrences"]), "grams.ends": len(arrays["grams.forms"])}
+    ends |= {"payloads.ends": len(arrays["payloads.blob"])}
     for name, end in ends.items():
         column = arrays[name]
         if len(column) and (column[0] < 0 or column[-1] != end or (np.diff(column) < 0).any()):
             raise ValueError(f"its column {name} does not rise to its end")
+    rising = arrays["occurrences"][1:] >= arrays["occurrences"][:-1]
+    begins = arrays["offsets"]
+    rising[begins[(begins > 0) & (begins <= len(rising))] - 1] = True  # from one term to the next
+    if not rising.all():
+        raise ValueError("its occurrences do not rise")
     if not arrays["alive"].all():
         raise ValueError("it has dead documents")
 
@@ -244,6 +263,7 @@ class Gathered(NamedTuple):
     columns: dict[str, NDArray[Any]]
     ids: Sequence[str]
     texts: Sequence[bytes]
+    payloads: Pieces
     sessions: Sequence[Session]
     speakers: Sequence[tuple[str, tuple[str, ...]]]
     names: Sequence[str]
@@ -284,6 +304,8 @@ def made(gathered: Gathered) -> Segment:
         **Strings.of([session_name(session) for session in gathered.sessions]).arrays("sessions"),
         **terms.by_key().arrays("terms"),
         "texts": _digests(gathered.texts),
+        "payloads.blob": gathered.payloads.blob,
+        "payloads.ends": gathered.payloads.ends,
         "offsets": offsets,
         "occurrences": packed,
         "lengths": lengths_of(gathered.columns["length"], packed),
@@ -355,6 +377,7 @@ class Builder:
     def __init__(self) -> None:
         self._ids: list[str] = []
         self._texts: list[bytes] = []
+        self._payloads: list[bytes] = []
         self._sessions: dict[Session, int] = {}
         self._speakers: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._terms: dict[str, int] = {}
@@ -370,6 +393,7 @@ class Builder:
     def add(self, document: Document) -> None:
         self._ids.append(document.id)
         self._texts.append(document.text)
+        self._payloads.append(document.payload)
         session = speaker = NONE
         if document.session is not None:
             session = self._sessions.setdefault(document.session, len(self._sessions))
@@ -426,6 +450,7 @@ class Builder:
                 columns,
                 [self._ids[at] for at in order.tolist()],
                 [self._texts[at] for at in order.tolist()],
+                Pieces.of([self._payloads[at] for at in order.tolist()]),
                 list(self._sessions),
                 [(name, terms) for name, (_, terms) in self._speakers.items()],
                 list(self._terms),

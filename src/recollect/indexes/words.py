@@ -257,7 +257,7 @@ class WordIndex:
             self.documents.remove(record_id)
         for document in added:
             number = self.documents.add(document)
-            self.tail_bytes += _DOCUMENT_BYTES + _TERM_BYTES * len(document.terms)
+            self.tail_bytes += _DOCUMENT_BYTES + len(document.payload) + _TERM_BYTES * len(document.terms)
             for position, (term, _) in enumerate(document.terms):
                 self._tail(term, number).append(number, position)
             for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
