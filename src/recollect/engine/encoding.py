@@ -91,5 +91,14 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         language=_NUMBER[language],
         standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in tags) if tags else 0,
         text=digest_of(record) if digests else b"",
+        fields=(
+            record.kind,
+            role,
+            record.user,
+            record.agent,
+            record.conversation,
+            record.entity,
+            record.source,
+        ),
         payload=payload if len(payload) <= _MOST_BYTES else b"",
     )

@@ -13,11 +13,12 @@ from functools import partial
 import numpy as np
 
 from recollect.engine.fetching import Records
+from recollect.engine.narrowing import admitted, of_scope
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
 from recollect.filters.tree import AllOf, Everything, Filter
-from recollect.indexes.columns import Ints
+from recollect.indexes.columns import Flags, Ints
 from recollect.indexes.documents import Table
 from recollect.indexes.fixed import ONE, SHARE_BITS, logistic, logistic_of
 from recollect.indexes.kernels import SHARES
@@ -64,7 +65,8 @@ def recall(
     words = words.at(now)
     if scope.fixed:
         # As if there were nothing else: neither a word, nor a length, nor a name of others has a part in it.
-        words = words.narrowed(scope, lambda: _seen_by(moment, line, scope))
+        table = words.table
+        words = words.narrowed(scope, lambda: of_scope(scope, table))
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
     dense, note = (None, "") if asking is None else asking.score(line, words.table)
@@ -72,13 +74,16 @@ def recall(
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
     )
-    # A filter may turn away any of the best, so all are wanted then.
-    scores = score(question, words, dense, operation.k if where is None else None)
-    narrowed, most = None, 0
-    if not isinstance(operation.where, Everything):
-        most = _worth_preselecting(words.table.live_count, operation.k)
-        narrowed = moment.narrowed(line, operation.where, most)
-    among = None if narrowed is None else words.table.mask(narrowed)
+    # A filter may turn away any of the best, so all are wanted then. (The scope's own turns nobody away here.)
+    filtered = not isinstance(operation.where, Everything)
+    scores = score(question, words, dense, None if filtered else operation.k)
+    among, most = None, 0
+    if filtered:
+        among = admitted(operation.where, words.table)
+        if among is None:
+            most = _worth_preselecting(words.table.live_count, operation.k)
+            narrowed = moment.narrowed(line, operation.where, most)
+            among = None if narrowed is None else words.table.mask(narrowed)
     records = Records(moment, line, words.table)
     chosen: list[tuple[int | None, Record]] = []
     for place, total, record in records.of(scores.numbers, scores.ranked(operation.k, among), operation.k):
@@ -88,7 +93,7 @@ def recall(
             chosen.append((place, record))
             if len(chosen) == operation.k:
                 break
-    standing = _standing(records, words.table, scores, where)
+    standing = _standing(records, words.table, scores, where, among)
     # Explained together, as that costs little more than for one of them.
     explained = _hits([*chosen, *standing], scores)
     hits, governing = explained[: len(chosen)], explained[len(chosen) :]
@@ -98,7 +103,7 @@ def recall(
         question.asked,
         scores.mass * 2 / 5 / ONE,
         scores.reached.passed,
-        None if narrowed is None else len(narrowed),
+        None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         most,
         (note,) if note else (),
         None if asking is None or scope.fixed else asking.reached(moment, line),
@@ -109,13 +114,16 @@ def recall(
     return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), governing)
 
 
-def _standing(records: Records, table: Table, scores: Scores, where: Filter | None) -> list[tuple[int | None, Record]]:
+def _standing(
+    records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None
+) -> list[tuple[int | None, Record]]:
     """The standing instructions and preferences: those that fit the question best, then the newest."""
-    marked = table.governing
+    marked = table.governing if among is None else table.governing[among[table.governing]]
     if not len(marked):
         return []
     totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
-    reached = table.standing[scores.numbers].nonzero()[0]
+    stands = table.standing[scores.numbers] != 0
+    reached = (stands if among is None else stands & among[scores.numbers]).nonzero()[0]
     place_of: dict[int, int] = {}
     if len(reached):
         places = marked.searchsorted(scores.numbers[reached])
@@ -142,11 +150,6 @@ def _worth_preselecting(records: int, k: int) -> int:
     reading of about k / s records, each some seven times as much. Both cost the same where (s n)^2 = 7 n k.
     """
     return math.isqrt(7 * records * k)
-
-
-def _seen_by(moment: View, line: Line, scope: Scope) -> list[str]:
-    """The ids of the records that a scope may see."""
-    return [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
 
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:

@@ -6,6 +6,7 @@ or many at once, takes their values from here.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -24,6 +25,10 @@ NEVER = 2**63 - 1
 NONE = -1
 
 
+#: The fields of records that filters ask for and whose texts many share: each has a column of numbers of texts.
+FIELDS = ("kind", "role", "user", "agent", "conversation", "entity", "source")
+
+
 class Document(NamedTuple):
     """A record as indexes see it.
 
@@ -39,6 +44,7 @@ class Document(NamedTuple):
     language  in which its words were read (`text.languages.CODES`)
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     text      the digest that its text's vectors are kept under; b"" where there is no text
+    fields    what it has in the fields of FIELDS, in their order
     payload   the bytes of its record, so that a hit need not be read from the store; b"" where they stay there
     """
 
@@ -57,6 +63,7 @@ class Document(NamedTuple):
     language: int = 0
     standing: int = 0
     text: bytes = b""
+    fields: tuple[str | None, ...] = (None,) * len(FIELDS)
     payload: bytes = b""
 
 
@@ -86,13 +93,14 @@ COLUMNS: dict[str, DTypeLike] = {
     "alive": np.bool_,
     "before": np.int32,
     "after": np.int32,
+    **dict.fromkeys(FIELDS, np.int32),
 }
 
 
-def values_of(document: Document, session: int, speaker: int) -> tuple[Any, ...]:
+def values_of(document: Document, session: int, speaker: int, fields: Iterable[int]) -> tuple[Any, ...]:
     """The values of a document in the order of `COLUMNS`, alive and linked to no other.
 
-    session, speaker  their numbers, or NONE
+    session, speaker, fields  their numbers, or NONE
     """
     return (
         len(document.terms),
@@ -110,4 +118,5 @@ def values_of(document: Document, session: int, speaker: int) -> tuple[Any, ...]
         True,
         NONE,
         NONE,
+        *fields,
     )

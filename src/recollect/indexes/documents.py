@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.columns import COLUMNS, NEVER, NONE, Document, Flags, Ints, Numbers, Place, Session, values_of
-from recollect.indexes.rows import Counts, First, Rows, Speakers
+from recollect.indexes.rows import Counts, First, Rows, Speakers, Values
 
 #: Those that change in the middle.
 _CHANGING = ("alive", "before", "after")
@@ -63,9 +63,17 @@ class Table:
     alive: Flags
     before: Numbers
     after: Numbers
+    kind: Numbers
+    role: Numbers
+    user: Numbers
+    agent: Numbers
+    conversation: Numbers
+    entity: Numbers
+    source: Numbers
     rows: Rows
     first_due: int
     speakers: Speakers
+    values: Values
     session_lengths: Ints
     languages: Ints
     spoken: Ints
@@ -95,6 +103,13 @@ class Table:
         out: Flags = np.zeros(self.count, dtype=np.bool_)
         numbers = [self.number(record_id) for record_id in record_ids]
         out[[number for number in numbers if number != NONE]] = True
+        return out
+
+    def having(self, field: str, texts: Iterable[str]) -> Flags:
+        """Which documents have one of some texts in a field of `columns.FIELDS`. Cost: O(documents)."""
+        column = getattr(self, field)[: self.count]
+        numbers = [number for text in texts if (number := self.values.find(text)) != NONE]
+        out: Flags = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
         return out
 
     @cached_property
@@ -144,14 +159,14 @@ class Table:
             _narrowed={},
         )
 
-    def narrowed(self, name: Hashable, record_ids: Callable[[], Iterable[str]]) -> Table:
-        """The table of some records (`only`), by a name that means the same ones to all who use it.
+    def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> Table:
+        """The table of some documents (`only`), by a name that means the same ones to all who use it.
 
         The latest few are kept, for those who ask again.
         """
         table = self._narrowed.get(name)
         if table is None:
-            table = self.only(self.mask(record_ids()))
+            table = self.only(kept())
             while len(self._narrowed) >= _MOST_NARROWED:
                 self._narrowed.pop(next(iter(self._narrowed), None), None)
             self._narrowed[name] = table
@@ -221,6 +236,7 @@ class Documents:
         self._columns: dict[str, NDArray[Any]] = {}
         self.rows = Rows(first)
         self.speakers = Speakers(() if first is None else first.speakers)
+        self.values = Values(None if first is None else first.values)
         self._numbers: dict[str, int] = {}
         self._earlier: dict[int, int] = {}  # document -> the one that its record had before
         self._session_numbers: dict[Session, int] = {}
@@ -261,7 +277,7 @@ class Documents:
         copy = Documents()
         copy.__dict__.update(self.__dict__)
         copy._columns = {name: column.copy() for name, column in self._columns.items()}
-        copy.rows, copy.speakers = self.rows.fork(), self.speakers.fork()
+        copy.rows, copy.speakers, copy.values = self.rows.fork(), self.speakers.fork(), self.values.fork()
         copy._numbers, copy._earlier = dict(self._numbers), dict(self._earlier)
         copy._session_numbers, copy._last = dict(self._session_numbers), dict(self._last)
         copy._turns = {session: list(turns) for session, turns in self._turns.items()}
@@ -279,7 +295,7 @@ class Documents:
         session = NONE if document.session is None else self._session_number(document.session)
         speaker = self.speakers.add(document.speaker, document.names) if document.speaker else NONE
         length = len(document.terms)
-        values = values_of(document, session, speaker)
+        values = values_of(document, session, speaker, map(self.values.add, document.fields))
         for column, value in zip(self._columns.values(), values, strict=True):
             column[number] = value
         earlier = self._numbers.get(document.id, NONE)
@@ -396,6 +412,7 @@ class Documents:
             rows=self.rows,
             first_due=self._due[0][0] if self._due else NEVER,
             speakers=self.speakers,
+            values=self.values,
             session_lengths=self._session_lengths.view(),
             languages=self._languages.view(),
             spoken=self._spoken.view(),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.columns import COLUMNS, NONE
+from recollect.indexes.columns import COLUMNS, FIELDS, NONE
 from recollect.indexes.segments import PLACE_BITS, Gathered, Segment, made
 from recollect.indexes.words import WordView
 
@@ -28,6 +28,7 @@ def merged(view: WordView) -> Segment:
         columns[name] = number[np.where(links < table.count, links, NONE)].astype(np.int32)
     sessions = _compressed(columns, "session")
     speakers = _compressed(columns, "speaker")
+    values = _compressed(columns, *FIELDS)
     session_keys = table.sessions()
     ids, texts = table.rows.all(table.count)
     names, terms, occurrences = view.all_occurrences()
@@ -44,6 +45,7 @@ def merged(view: WordView) -> Segment:
             table.rows.payloads(kept),
             [session_keys[at] for at in sessions],
             [table.speakers.known[at] for at in speakers],
+            [table.values[at] for at in values],
             [names[at] for at in used.tolist()],
             number[occurrences >> PLACE_BITS],
             place[terms],
@@ -52,10 +54,12 @@ def merged(view: WordView) -> Segment:
     )
 
 
-def _compressed(columns: dict[str, NDArray[Any]], name: str) -> list[int]:
-    """Number what a column refers to anew, without gaps; what each new number was."""
-    column = columns[name]
-    used = np.unique(column[column != NONE])
-    columns[name] = np.where(column == NONE, NONE, used.searchsorted(column)).astype(np.int32)
+def _compressed(columns: dict[str, NDArray[Any]], *names: str) -> list[int]:
+    """Number what some columns refer to anew, without gaps; what each new number was."""
+    used = np.unique(np.concatenate([np.unique(columns[name]) for name in names]))
+    used = used[used != NONE]
+    for name in names:
+        column = columns[name]
+        columns[name] = np.where(column == NONE, NONE, used.searchsorted(column)).astype(np.int32)
     out: list[int] = used.tolist()
     return out

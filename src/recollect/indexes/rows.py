@@ -1,4 +1,4 @@
-"""What a table has beside its columns: ids and digests, who speaks, and numbers that are counted up and down."""
+"""What a table has beside its columns: ids and records, texts by number, and numbers that are counted up and down."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.columns import Ints, Session
+from recollect.indexes.columns import NONE, Ints, Session
 from recollect.indexes.memo import Memo
-from recollect.indexes.strings import Pieces
+from recollect.indexes.strings import Pieces, Strings
 from recollect.text.folding import folded
+
+#: So many texts of a segment that were looked up stay at hand.
+_MOST_AT_HAND = 10_000
 
 
 class _All(Protocol):
@@ -25,6 +28,8 @@ class First(Protocol):
     def ids(self) -> _All: ...
     @property
     def payloads(self) -> Pieces: ...
+    @property
+    def values(self) -> Strings: ...
 
     count: int
     columns: dict[str, NDArray[Any]]
@@ -119,6 +124,49 @@ class Rows:
             return self._texts[number]
         count = self._first.count
         return self._first.text(number) if number < count else self._texts[number - count]
+
+
+class Values:
+    """The texts that fields of records have, by number. Only ever added to.
+
+    first   those that it begins with
+    """
+
+    def __init__(self, first: Strings | None) -> None:
+        self._first = first
+        self._count = 0 if first is None else len(first)
+        self._numbers: dict[str, int] = {}
+        self._later: list[str] = []
+
+    def fork(self) -> Values:
+        copy = Values(self._first)
+        copy._numbers, copy._later = dict(self._numbers), list(self._later)
+        return copy
+
+    def add(self, text: str | None) -> int:
+        """The number of a text, given where there is none yet; NONE of None."""
+        if text is None:
+            return NONE
+        number = self.find(text)
+        if number == NONE:
+            number = self._count + len(self._later)
+            self._later.append(text)
+            self._numbers[text] = number
+        return number
+
+    def find(self, text: str) -> int:
+        """The number of a text, or NONE."""
+        number = self._numbers.get(text)
+        if number is None:
+            number = NONE if self._first is None else self._first.find(text)
+            if number != NONE and len(self._numbers) < _MOST_AT_HAND:
+                self._numbers[text] = number
+        return number
+
+    def __getitem__(self, number: int) -> str:
+        if number >= self._count or self._first is None:
+            return self._later[number - self._count]
+        return self._first[number]
 
 
 class Speakers:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from recollect.indexes.columns import COLUMNS, NONE, Document, Ints, Session, values_of
+from recollect.indexes.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.strings import Pieces, Strings, session_name, session_of
 from recollect.text.languages import CODES
 from recollect.text.words import Term, trigrams
@@ -75,6 +75,7 @@ class Segment:
     payloads     the bytes of their records; b"" of those that only the store has
     sessions     by number
     speakers     by number, with the terms of their names
+    values       of the fields of records, by number
     terms        by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`
     lengths      of the document of each occurrence, at most LONGEST: so that walking occurrences looks nothing up
     frequencies  of each term, how many documents have it
@@ -89,6 +90,7 @@ class Segment:
         self.ids = Strings.from_arrays("ids", arrays)
         self.sessions = Strings.from_arrays("sessions", arrays)
         self.terms = Strings.from_arrays("terms", arrays)
+        self.values = Strings.from_arrays("values", arrays)
         self.texts = arrays["texts"]
         self.payloads = Pieces(arrays["payloads.blob"], arrays["payloads.ends"])
         self.offsets: Ints = arrays["offsets"]
@@ -171,7 +173,7 @@ class Segment:
 _KINDS: dict[str, DTypeLike] = {
     **{
         f"{name}.{part}": kind
-        for name in ("ids", "sessions", "terms")
+        for name in ("ids", "sessions", "terms", "values")
         for part, kind in (("blob", np.uint8), ("ends", np.int64), ("keys", np.uint64), ("order", np.int32))
     },
     "texts": np.uint8,
@@ -209,7 +211,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         "frequencies": terms,
         "totals": terms,
     }
-    for name in ("ids", "sessions", "terms"):
+    for name in ("ids", "sessions", "terms", "values"):
         sizes[f"{name}.keys"] = sizes[f"{name}.order"] = len(arrays[f"{name}.ends"])
     sizes |= {"lengths": len(arrays["occurrences"]), "offsets": terms + 1, "form_sizes": len(arrays["forms"])}
     sizes |= {"grams.ends": len(arrays["grams.keys"])}
@@ -232,12 +234,14 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         "ids.order": (0, count),
         "sessions.order": (0, len(arrays["sessions.ends"])),
         "terms.order": (0, terms),
+        "values.order": (0, len(arrays["values.ends"])),
+        **dict.fromkeys(FIELDS, (NONE, len(arrays["values.ends"]))),
     }
     for name, (least, end) in bounds.items():
         column = arrays[name]
         if len(column) and (column.min() < least or column.max() >= end):
             raise ValueError(f"its column {name} refers to what is not there")
-    ends = {f"{name}.ends": len(arrays[f"{name}.blob"]) for name in ("ids", "sessions", "terms")}
+    ends = {f"{name}.ends": len(arrays[f"{name}.blob"]) for name in ("ids", "sessions", "terms", "values")}
     ends |= {"offsets": len(arrays["occurrences"]), "grams.ends": len(arrays["grams.forms"])}
     ends |= {"payloads.ends": len(arrays["payloads.blob"])}
     for name, end in ends.items():
@@ -266,6 +270,7 @@ class Gathered(NamedTuple):
     payloads: Pieces
     sessions: Sequence[Session]
     speakers: Sequence[tuple[str, tuple[str, ...]]]
+    values: Sequence[str]
     names: Sequence[str]
     numbers: Ints
     terms: Ints
@@ -302,6 +307,7 @@ def made(gathered: Gathered) -> Segment:
         **{name: gathered.columns[name] for name in COLUMNS},
         **Strings.of(gathered.ids).arrays("ids"),
         **Strings.of([session_name(session) for session in gathered.sessions]).arrays("sessions"),
+        **Strings.of(gathered.values).arrays("values"),
         **terms.by_key().arrays("terms"),
         "texts": _digests(gathered.texts),
         "payloads.blob": gathered.payloads.blob,
@@ -380,6 +386,8 @@ class Builder:
         self._payloads: list[bytes] = []
         self._sessions: dict[Session, int] = {}
         self._speakers: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self._values: dict[str, int] = {}
+        self._fields: dict[tuple[str | None, ...], tuple[int, ...]] = {}  # as many records have the same
         self._terms: dict[str, int] = {}
         self._known: dict[Term, int] = {}
         self._term, self._form = array("i"), array("i")  # of each known word; no form: NONE
@@ -399,7 +407,12 @@ class Builder:
             session = self._sessions.setdefault(document.session, len(self._sessions))
         if document.speaker:
             speaker = self._speakers.setdefault(document.speaker, (len(self._speakers), document.names))[0]
-        self._rows.append(values_of(document, session, speaker))
+        fields = self._fields.get(document.fields)
+        if fields is None:
+            values = self._values
+            fields = tuple([NONE if text is None else values.setdefault(text, len(values)) for text in document.fields])
+            self._fields[document.fields] = fields
+        self._rows.append(values_of(document, session, speaker, fields))
         if len(self._rows) == _ROWS:
             self._unroll()
         known = self._known
@@ -453,6 +466,7 @@ class Builder:
                 Pieces.of([self._payloads[at] for at in order.tolist()]),
                 list(self._sessions),
                 [(name, terms) for name, (_, terms) in self._speakers.items()],
+                list(self._values),
                 list(self._terms),
                 np.concatenate([owners, formed_in]),
                 np.concatenate([said, formed]),

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from recollect.indexes.columns import NONE, Document, Ints
+from recollect.indexes.columns import NONE, Document, Flags, Ints
 from recollect.indexes.documents import Documents, Table
 from recollect.indexes.fixed import ONE, log_ratio
 from recollect.indexes.kernels import Postings
@@ -92,9 +92,9 @@ class WordView:
         """The view of some records, as if there were no others. Cost: O(documents)."""
         return self._of(self.table.only(self.table.mask(record_ids)))
 
-    def narrowed(self, name: Hashable, record_ids: Callable[[], Iterable[str]]) -> WordView:
-        """The same, by a name under which it is kept for the next who asks (`Table.narrowed`)."""
-        return self._of(self.table.narrowed(name, record_ids))
+    def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> WordView:
+        """The view of some documents, by a name under which it is kept for the next who asks (`Table.narrowed`)."""
+        return self._of(self.table.narrowed(name, kept))
 
     def _of(self, table: Table) -> WordView:
         if table is self.table:

@@ -1,0 +1,40 @@
+"""Which documents a filter may admit, told by the columns of the index: nobody need read a record for that.
+
+What the columns say is no more than a first choice, and never too narrow: a filter's own predicate has the last word.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from recollect.engine.scope import Scope
+from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Nothing
+from recollect.indexes.columns import FIELDS, Flags
+from recollect.indexes.documents import Table
+
+
+def admitted(where: Filter, table: Table) -> Flags | None:
+    """The documents among which are all that a filter matches; None where the columns say nothing of it.
+
+    Cost: O(documents) for each condition, some ten thousand of them a microsecond.
+    """
+    match where:
+        case Is() if where.name in FIELDS:
+            return table.having(where.name, where.values)
+        case Nothing():
+            return np.zeros(table.count, dtype=np.bool_)
+        case AllOf():
+            told = [part for each in where.parts if (part := admitted(each, table)) is not None]
+            return reduce(np.logical_and, told) if told else None
+        case AnyOf():
+            parts = [admitted(each, table) for each in where.parts]
+            told = [part for part in parts if part is not None]
+            return reduce(np.logical_or, told) if len(told) == len(parts) else None
+    return None
+
+
+def of_scope(scope: Scope, table: Table) -> Flags:
+    """The documents of a scope, neither more nor less: each of its fields has a column."""
+    return reduce(np.logical_and, [table.having(name, [value]) for name, value in scope.fixed])
