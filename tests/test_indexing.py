@@ -408,6 +408,17 @@ class TestBudget:
             keeper.drop(Line("b"))
             assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
 
+    def test_what_one_question_brings_to_hand_is_counted_at_once(self, path: Path) -> None:
+        with recollect.open(path) as memory:
+            memory.remember_all([f"{text} tea" for text in texts(200)])
+            memory.recall("nothing of this")
+            keeper = memory._engine.keeper
+            before = keeper._held_bytes
+            assert len(memory.recall("tea", k=200)) == 200
+            (kept,) = keeper._kept.values()
+            assert kept.at_hand_bytes > 100_000
+            assert keeper._held_bytes == before + kept.at_hand_bytes
+
 
 def test_a_missing_compiler_is_said_and_numpy_serves(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

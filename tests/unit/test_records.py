@@ -631,3 +631,12 @@ def test_the_text_of_a_record_says_what_is_in_it_in_bounded_space() -> None:
     record = make(content="x" * 10_000, metadata={"k": ["v"] * 10_000})
     assert repr(record).startswith("Record(id='r1', content='xxx")
     assert len(repr(record)) < 500
+
+
+def test_a_kind_of_record_of_ones_own_is_loaded_as_that() -> None:
+    class Own(Record):
+        """With nothing of its own but its name."""
+
+    record = Record(id="a", content="tea")
+    assert type(Own.load(record.to_bytes())) is Own
+    assert type(Record.load(record.to_bytes())) is Record

@@ -248,15 +248,15 @@ class TestKernels:
         assert (tallies[0] == tallies[1]).all()
 
     @pytest.mark.parametrize("turns", [False, True])
-    @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40])
+    @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40, 63, 64, 128, 150])
     def test_many_documents_are_settled_alike(self, terms: int, turns: bool) -> None:
         """More documents than a block has, in segment and tail, some of them dead, some standing, terms that share
         marks, and words that stand in for others."""
         draw = Random(terms)
-        words = [f"w{at}" for at in range(60)]
+        words = [f"w{at}" for at in range(150)]
 
         def some(at: int) -> Document:
-            text = draw.choices(words, [1 / (rank + 1) for rank in range(60)], k=draw.choice([1, 5, 30, 90]))
+            text = draw.choices(words, [1 / (rank + 1) for rank in range(150)], k=draw.choice([1, 5, 30, 90]))
             of_session: dict[str, Any] = {"session": f"s{at // 50}", "position": at} if turns and at % 9 else {}
             made = document(f"r{at:05}", " ".join(text), micros=at % 7, **of_session)
             weight = draw.choice([ONE, ONE, ONE, ONE * 3 // 5, ONE * 23 // 20])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.text import answers
+from recollect.text import answers, words
 from recollect.text.answers import Kind, offered
 from recollect.text.english import IRREGULAR, STOP_WORDS
 from recollect.text.folding import folded
@@ -298,3 +298,13 @@ class TestParts:
     )
     def test_n_grams_are_as_long_as_the_script_asks(self, run: str, expected: list[str]) -> None:
         assert ngrams(run) == expected
+
+
+def test_the_words_of_a_long_text_are_not_kept_for_the_next_who_asks() -> None:
+    for text, kept in (("tea and boats " * 10, 1), ("tea and boats " * 1000, 0)):
+        words._kept_runs.cache_clear()
+        words._kept_letters.cache_clear()
+        words.told(text)
+        words.letters(text)
+        assert words._kept_runs.cache_info().currsize == kept
+        assert words._kept_letters.cache_info().currsize == kept

@@ -153,6 +153,8 @@ class Engine:
         def read(moment: View, words: WordView | None) -> Any:
             found = self.read(operation, moment, line, scope, now, words, asking)
             self._note_uses(operation, found, moment, line, now)
+            if words is not None:
+                self.keeper.count_at_hand(line)
             return found
 
         return self._at_a_moment(line, read, needs_index=isinstance(operation, Recall))

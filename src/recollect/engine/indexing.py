@@ -103,8 +103,6 @@ class IndexKeeper:
             if head.seq < kept.seq:
                 return kept, None
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
-                if kept.at_hand_bytes > kept.counted_at_hand + _UNCOUNTED_BYTES:
-                    self._count(line, kept)
                 return kept, kept.view
             try:
                 self._bring_up(kept, moment, line)
@@ -255,6 +253,12 @@ class IndexKeeper:
             self._held_bytes = 0
 
     # What is held
+
+    def count_at_hand(self, line: Line) -> None:
+        """Count what came to hand of a line's records. To be called after a recall."""
+        kept = self._kept.get(line)
+        if kept is not None and kept.at_hand_bytes > kept.counted_at_hand + _UNCOUNTED_BYTES:
+            self._count(line, kept)
 
     def _count(self, line: Line, kept: _Kept) -> None:
         """Count what an index takes now, and let go of others until all are within the budget."""

@@ -24,6 +24,8 @@ def _products(matrix: Any, wanted: Any, out: Any) -> None:
 
 def products(matrix: Any, wanted: Any) -> Ints:
     """`dense.products`."""
+    if matrix.shape[1] != len(wanted):  # a kernel does not look where it steps
+        raise ValueError(f"vectors of {matrix.shape[1]} components and one of {len(wanted)}")
     out: Ints = np.empty(len(matrix), dtype=np.int64)
     _products(matrix, wanted, out)
     return out

@@ -233,7 +233,7 @@ def _by_marks(pairs: Any, terms: Any) -> Any:
     for pair in range(len(pairs)):
         first, second = pairs[pair, 0], pairs[pair, 1]
         both = (1 << first | 1 << second) & _FEW if max(first, second) < _MARKS else 0
-        for marks in range(min(1 << terms, _FEW + 1)):
+        for marks in range(1 << min(terms, 8)):  # of the number itself: 1 << 64 is no number of 64 bits
             if marks & both == both:
                 out[marks] += pairs[pair, 2]
     return out

@@ -85,9 +85,13 @@ def _runs(text: str) -> Sequence[str]:
     return _ascii_runs(text) if text.isascii() else [unspaced or word for unspaced, word in _pattern().findall(text)]
 
 
-@lru_cache(maxsize=8)  # the words of a text are counted, and rules look whether they have any to read it for
-def _ascii_runs(text: str) -> tuple[str, ...]:
+def _ascii_runs(text: str) -> Sequence[str]:
     """The runs of a folded text that is all ASCII."""
+    return _kept_runs(text) if len(text) <= _SHORT else _ASCII_WORD.findall(text)
+
+
+@lru_cache(maxsize=8)  # the words of a text are counted, and rules look whether they have any to read it for
+def _kept_runs(text: str) -> tuple[str, ...]:
     return tuple(_ASCII_WORD.findall(text))
 
 
@@ -187,11 +191,12 @@ def trigrams(word: str) -> frozenset[str]:
     return frozenset(marked[at : at + 3] for at in range(len(marked) - 2))
 
 
+#: What was found in a longer text than this is not kept for the next who asks: it takes many times the text's bytes.
+_SHORT = 8192
 #: Runs of letters in a text that is all ASCII and in lower case.
 _LETTERS = re.compile(r"[a-z]+|[0-9]")
 
 
-@lru_cache(maxsize=8)  # several rules look at one text
 def letters(text: str) -> frozenset[str] | None:
     """The runs of ASCII letters of a text, in lower case, and its digits; None for a text that has other characters.
 
@@ -200,6 +205,10 @@ def letters(text: str) -> frozenset[str] | None:
     >>> sorted(letters("Who's on 1st?")), letters("Où?")
     (['1', 'on', 's', 'st', 'who'], None)
     """
+    return _kept_letters(text) if len(text) <= _SHORT else _letters(text)
+
+
+def _letters(text: str) -> frozenset[str] | None:
     text = text.replace("\u2019", "'")
     if not text.isascii():
         return None
@@ -209,3 +218,6 @@ def letters(text: str) -> frozenset[str] | None:
     # A run that has more than letters is made of them, digits and at most one apostrophe.
     parts = [[run] if run.isalpha() else _LETTERS.findall(run) for run in found]
     return frozenset(chain.from_iterable(parts))
+
+
+_kept_letters = lru_cache(maxsize=8)(_letters)  # several rules look at one text
