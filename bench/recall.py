@@ -23,7 +23,7 @@ from bench.peers import PEERS, K, Peer, PeerMissingError
 WARM_UP = 40
 #: The engine counts as warm when it has answered so many questions in a row by the means that it changed to (or does
 #: not tell its means), and after this time in any case: what it begins with may be what it has until it has compiled.
-SAME_KERNEL, WARM_UP_S = 20, 15.0
+SAME_KERNEL, WARM_UP_S = 20, 60.0
 
 #: Questions that an asker answers before it is the next one's turn.
 BLOCK = 20
