@@ -18,7 +18,7 @@ from recollect.indexes.documents import Table
 def admitted(where: Filter, table: Table) -> Flags | None:
     """The documents among which are all that a filter matches; None where the columns say nothing of it.
 
-    Cost: O(documents) for each condition, some ten thousand of them a microsecond.
+    Cost: O(documents) for each condition: one comparison of a column.
     """
     match where:
         case Is() if where.name in FIELDS:
@@ -36,5 +36,5 @@ def admitted(where: Filter, table: Table) -> Flags | None:
 
 
 def of_scope(scope: Scope, table: Table) -> Flags:
-    """The documents of a scope, neither more nor less: each of its fields has a column."""
+    """The documents of a scope that fixes something, neither more nor less: each of its fields has a column."""
     return reduce(np.logical_and, [table.having(name, [value]) for name, value in scope.fixed])
