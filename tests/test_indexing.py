@@ -475,4 +475,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (3, "9743ed6435e266b0")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (4, "b4836ee3970b73ce")

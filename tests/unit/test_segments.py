@@ -21,7 +21,7 @@ from recollect.indexes.fixed import ONE
 from recollect.indexes.kernels import About, Kernels, Reached
 from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed
-from recollect.indexes.segments import Builder, Segment, form, form_parts, trigram_keys
+from recollect.indexes.segments import LONGEST, Builder, Segment, form, form_parts, trigram_keys
 from recollect.indexes.signals import read
 from recollect.indexes.strings import Pieces, Strings, session_name, session_of
 from recollect.indexes.words import QueryTerm, WordIndex, WordView
@@ -277,6 +277,23 @@ class TestKernels:
                 assert one == other
         compiled = dataclasses.replace(weighs, kernels=COMPILED)
         assert len(compiled.reach_best(About(NONE, ()), 10).numbers) < compiled.reach_best(About(NONE, ()), 10).passed
+
+    @pytest.mark.parametrize("parted", [False, True])
+    def test_documents_about_as_long_as_the_column_of_lengths_can_say_give_the_same_bits(self, *, parted: bool) -> None:
+        sizes = (LONGEST - 1, LONGEST, LONGEST + 1, 2 * LONGEST, 2 * LONGEST + 2, 3, 70)
+        held = [
+            document(f"r{size}x{times}", " ".join(["tea"] * times + ["boat"] * (size - times)))
+            for size in sizes
+            for times in (1, 2, 3)
+        ]
+        index = WordIndex(built(held[:10] if parted else held))
+        index.apply([], held[10:] if parted else [])
+        view = index.view()
+        wanted = [QueryTerm("tea", "tea", ONE), QueryTerm("boat", "boat", ONE)]
+        weighs = weighed(view, wanted, ["tea", "boat"])
+        one, other = (reached_by(kernels, weighs, [], About(NONE, ())) for kernels in (numpy_kernels.KERNELS, COMPILED))
+        assert one == other
+        assert len(one) == len(held)
 
     def test_a_word_of_one_long_session_and_few_others_gives_the_same_bits(self) -> None:
         """Its share of the session is above 2 there: more than 31 bits."""

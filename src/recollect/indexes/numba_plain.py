@@ -127,14 +127,18 @@ def _gather(
     limit = begin + BLOCK << PLACE_BITS
     while at < end and column[np.uintp(at)] < limit:
         number = column[np.uintp(at)] >> PLACE_BITS
-        started = at
-        at = past(column, at, end)
-        if some_dead and not alive[number]:
-            continue
-        size = np.int64(lengths[np.uintp(started)])
-        if size < below and at == started + 1:
+        size = np.int64(lengths[np.uintp(at)])
+        if size < below:  # it is there just once
+            at += 1
+            if some_dead and not alive[number]:
+                continue
             share = np.int64(known[np.uintp(size)])
         else:
+            started = at
+            at = past(column, at, end)
+            if some_dead and not alive[number]:
+                continue
+            size &= LONGEST
             if size == LONGEST:
                 size = np.int64(length[number])
             share = _share(weight, min(at - started, MOST_COUNT), size, whole, by_whole)

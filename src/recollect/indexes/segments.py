@@ -29,7 +29,9 @@ LEAST_LETTERS = 4
 #: A letter of a trigram takes so many bits: there are that many code points.
 _LETTER_BITS = 21
 #: A document of so many tokens or more is looked up for its length.
-LONGEST = (1 << 16) - 1
+LONGEST = (1 << 15) - 1
+#: Above a length: the term occurs once more in this document, or may. So one look tells the many that have it once.
+MORE = LONGEST + 1
 #: A document's count of a term is at most so much.
 MOST_COUNT = (1 << 15) - 1
 _DIGEST_BYTES = 32
@@ -77,7 +79,7 @@ class Segment:
     speakers     by number, with the terms of their names
     values       of the fields of records, by number
     terms        by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`
-    lengths      of the document of each occurrence, at most LONGEST: so that walking occurrences looks nothing up
+    lengths      of the document of each occurrence (`lengths_of`): so that walking occurrences looks nothing up
     frequencies  of each term, how many documents have it
     totals       of each term, how often it occurs, in no document more than MOST_COUNT times
     """
@@ -323,8 +325,13 @@ def made(gathered: Gathered) -> Segment:
 
 
 def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
-    """The length of the document of each occurrence, at most LONGEST."""
-    out: NDArray[np.uint16] = np.minimum(length[occurrences >> PLACE_BITS], LONGEST).astype(np.uint16)
+    """The length of the document of each occurrence, at most LONGEST, and MORE where the next is in the same one.
+
+    Terms are not told apart: MORE may stand at the last occurrence of a term, too.
+    """
+    numbers = occurrences >> PLACE_BITS
+    out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
+    out[np.flatnonzero(numbers[1:] == numbers[:-1])] |= MORE
     return out
 
 
