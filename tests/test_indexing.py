@@ -21,7 +21,7 @@ from recollect.engine.indexing import IndexKeeper
 from recollect.indexes.merging import merged
 from recollect.indexes.segments import Builder
 from recollect.memory import Calls, Memory
-from recollect.stores.base import Line
+from recollect.stores.base import Head, Line
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")
@@ -52,6 +52,11 @@ def anew(memory: Memory) -> list[Any]:
     finally:
         memory._engine.keeper._files = files
         memory._engine.keeper.drop(DEFAULT)
+
+
+def memory_head(memory: Memory) -> Head:
+    with memory._engine.store.read() as moment:
+        return moment.head(DEFAULT)
 
 
 def settled(keeper: IndexKeeper) -> None:
@@ -418,6 +423,70 @@ class TestBudget:
             (kept,) = keeper._kept.values()
             assert kept.at_hand_bytes > 100_000
             assert keeper._held_bytes == before + kept.at_hand_bytes
+
+
+class TestRecent:
+    """What a process wrote last goes into its index without being read back."""
+
+    def test_nothing_is_read_back_of_what_this_process_wrote(
+        self, path: Path, clock: Callable[[], datetime], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def asked(*_: object, **__: object) -> None:
+            raise AssertionError("the store was asked")
+
+        with recollect.open(path, clock=clock) as memory:
+            with monkeypatch.context() as patched:
+                patched.setattr(indexing, "read_back", asked)
+                patched.setattr("recollect.stores.sqlite_view.SqliteView.versions", asked)
+                memory.remember_all(texts(150))
+                first = memory.remember("a calm boat")
+                second = memory.remember("another calm boat")
+                told(memory)
+                memory.update(first.id, content="a storm over the keel")
+                memory.forget(second.id)
+                memory.remember("a gull in the storm")
+                found = told(memory)
+            assert found == anew(memory)
+
+    def test_what_others_wrote_is(self, path: Path, clock: Callable[[], datetime]) -> None:
+        with recollect.open(path, clock=clock) as memory, recollect.open(path, clock=clock) as other:
+            for at in range(30):
+                (memory, other, memory)[at % 3].remember(f"boat {at} in the harbour with tea")
+                if at % 4 == 0:
+                    assert told(memory) == told(other)
+            assert told(memory) == told(other) == anew(memory)
+
+    def test_a_write_that_was_undone_is_in_no_index(self, path: Path) -> None:
+        with recollect.open(path) as memory:
+            memory.remember("tea")
+            with pytest.raises(RuntimeError), memory.batch() as batch:
+                batch.remember("a boat that never was")
+                raise RuntimeError
+            memory.remember("a rope")
+            assert not memory.recall("boat")
+
+    def test_a_batch_too_large_to_keep_is_read_back(
+        self, path: Path, clock: Callable[[], datetime], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("recollect.engine.writing._KEPT_BYTES", 1000)
+        with recollect.open(path, clock=clock) as memory:
+            with memory.batch() as batch:
+                for text in texts(40):
+                    batch.remember(text)
+            assert memory._engine.keeper._recent.since(DEFAULT, 0, memory_head(memory)) is None
+            assert told(memory) == anew(memory)
+
+    def test_records_of_a_class_of_the_callers_are_indexed_as_they_are_kept(self, path: Path) -> None:
+        class Loud(recollect.Record):
+            @property
+            def text(self) -> str:
+                return "a lighthouse"
+
+        with recollect.open(path) as memory:
+            held = memory.remember("tea")
+            memory.update(held.id, lambda record: Loud(id=record.id, content="a boat", time=record.time))
+            assert [hit.record.content for hit in memory.recall("boat")] == ["a boat"]
+            assert not memory.recall("lighthouse")
 
 
 def test_a_missing_compiler_is_said_and_numpy_serves(

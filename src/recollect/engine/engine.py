@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
-from recollect.engine.indexing import IndexKeeper, apply_changed
+from recollect.engine.indexing import IndexKeeper, apply_written, read_back
 from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
@@ -208,6 +208,7 @@ class Engine:
             self._tries.drop(line)
             raise
         if commit is not None:
+            self.keeper.note(commit, writer.written(commit))
             self.feed.wake()
 
     def _at_a_moment(self, line: Line, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
@@ -530,7 +531,7 @@ class Writing:
             # From what is committed, never from this transaction's view: what it stages may yet be given up.
             with self._engine.store.read() as committed:
                 self._index = self._engine.keeper.fork(committed, self._line)
-        apply_changed(self._index, self._transaction, self._line, self.writer.newly_touched())
+        apply_written(self._index, read_back(self._transaction, self._line, self.writer.newly_touched()))
         return self._index.view()
 
 

@@ -12,20 +12,21 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
 from recollect.engine.bulk import uncollected
 from recollect.engine.encoding import document_of, rules
+from recollect.engine.recent import Recent, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.merging import merged
 from recollect.indexes.merkle import EMPTY
 from recollect.indexes.segments import Builder
 from recollect.indexes.words import WordIndex, WordView
 from recollect.records.record import Record
-from recollect.stores.base import Head, Line, Store, View
+from recollect.stores.base import Commit, Head, Line, Store, View
 from recollect.stores.segments import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")
@@ -38,6 +39,8 @@ MERGED_FROM, MERGED_PART = 1000, 8
 _LINE_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: From so many changes on they are bulk work: where no more is held than came, the index is made anew.
 _MANY = 100
+#: What was written last takes at most so much memory until an index has it.
+_RECENT_BYTES = 2**26
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
 _LAG = 20
 
@@ -80,10 +83,16 @@ class IndexKeeper:
         self._budget_bytes = budget_bytes
         self._kept: dict[Line, _Kept] = {}  # the one that was asked for last comes last
         self._held_bytes = 0
+        self._recent = Recent(_RECENT_BYTES)
         self._turn = threading.Lock()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         self._closed = False
+
+    def note(self, commit: Commit, written: Written | None) -> None:
+        """Take note of what a commit of this process did, now that it is durable."""
+        if written is not None:
+            self._recent.note(commit, written)
 
     def view(self, moment: View, line: Line) -> WordView | None:
         """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
@@ -139,11 +148,15 @@ class IndexKeeper:
             since = kept.seq
             # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
             kept.seq, kept.view = 0, None
-            changed = moment.changed(line, since)
+            written = self._recent.since(line, since, head)
+            changed = moment.changed(line, since) if written is None else list(written)
             if len(changed) >= max(_MANY, kept.index.documents.live_count):
                 self._make(kept, moment, line)  # sooner done than adding so many
                 return
-            apply_changed(kept.index, moment, line, changed, digests=self._digests)
+            apply_written(
+                kept.index, read_back(moment, line, changed) if written is None else written, digests=self._digests
+            )
+            self._recent.drop(line, since, head.seq)
         kept.seq, kept.root = head.seq, head.root.hash
         self._merge_where_due(kept, line)
 
@@ -161,16 +174,24 @@ class IndexKeeper:
         self._make(kept, moment, line)
 
     def _make(self, kept: _Kept, moment: View, line: Line) -> None:
-        """From the records. Cost: O(records), a fraction of what `apply_changed` takes for as many."""
+        """From the records. Cost: O(records), a fraction of what `apply_written` takes for as many."""
         head = moment.head(line)
         builder = Builder()
         with uncollected():
-            for _, stored in moment.versions(line):
-                builder.add(document_of(Record.load(stored.payload), digests=self._digests))
+            for record in self._records(moment, line, head):
+                builder.add(document_of(record, digests=self._digests))
             segment = builder.segment()
+        self._recent.drop(line, 0, head.seq)
         kept.index, kept.seq, kept.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
             self._give(line, kept)
+
+    def _records(self, moment: View, line: Line, head: Head) -> Iterator[Record]:
+        """The records that are held at a moment."""
+        written = self._recent.since(line, 0, head)
+        if written is None:
+            return (Record.load(stored.payload) for _, stored in moment.versions(line))
+        return (record for record in written.values() if record is not None)
 
     def _merge_where_due(self, kept: _Kept, line: Line) -> None:
         index = kept.index
@@ -232,7 +253,8 @@ class IndexKeeper:
                 head = moment.head(line)
                 if self._closed or not _goes_on(moment, line, head, seq, root):
                     return
-                apply_changed(successor, moment, line, moment.changed(line, seq), digests=self._digests)
+                came = read_back(moment, line, moment.changed(line, seq))
+                apply_written(successor, came, digests=self._digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _LAG:
                 break
@@ -293,10 +315,20 @@ def _goes_on(moment: View, line: Line, head: Head, seq: int, root: bytes) -> boo
     return (head.root.hash == root) if head.seq == seq else head.seq > seq and moment.root_at(line, seq) == root
 
 
-def apply_changed(index: WordIndex, moment: View, line: Line, changed: Iterable[str], *, digests: bool = True) -> None:
-    """Bring the records of some ids up to the moment: take each out, and put in what it is now."""
+def read_back(moment: View, line: Line, changed: Iterable[str]) -> Written:
+    """What records some ids have at a moment."""
     changed = list(changed)
-    with uncollected() if len(changed) > _MANY else nullcontext():
-        stored = moment.several(line, changed)
-        documents = [document_of(Record.load(each.payload), digests=digests) for each in stored.values()]
-        index.apply(changed, sorted(documents, key=lambda document: (document.place, document.id)))
+    with _resting(len(changed)):
+        held = moment.several(line, changed)
+        return {each: Record.load(held[each].payload) if each in held else None for each in changed}
+
+
+def apply_written(index: WordIndex, written: Written, *, digests: bool = True) -> None:
+    """Bring some ids up to what was written: take the record of each out, and put in what it is now."""
+    with _resting(len(written)):
+        documents = [document_of(record, digests=digests) for record in written.values() if record is not None]
+        index.apply(written, sorted(documents, key=lambda document: (document.place, document.id)))
+
+
+def _resting(changes: int) -> AbstractContextManager[None]:
+    return uncollected() if changes > _MANY else nullcontext()

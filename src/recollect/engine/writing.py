@@ -42,6 +42,8 @@ INTERNAL = "_"
 #: So many records that are due go with a commit, the longest due first: no commit is held up for long.
 SWEPT = 1000
 _ALL = 2**62
+#: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote.
+_KEPT_BYTES = 2**22
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
 
@@ -175,6 +177,8 @@ class Writer:
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
+        self._written: dict[str, Record | None] = {}
+        self._written_bytes = 0
         self._never_known: set[str] = set()  # ids that nobody had held before what is pending
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
@@ -187,6 +191,12 @@ class Writer:
     def touched(self) -> list[str]:
         """The ids that were written so far."""
         return list(self._pending)
+
+    def written(self, commit: Commit) -> dict[str, Record | None] | None:
+        """What a commit of this transaction did to each id that it names; None where that was too much to keep."""
+        if self._written_bytes > _KEPT_BYTES:
+            return None
+        return {change.id: self._written[change.id] for change in commit.changes}
 
     def newly_touched(self) -> list[str]:
         """The ids that were written since this was last asked."""
@@ -433,14 +443,24 @@ class Writer:
         self._tx.put(self._line, record, Stored(version, payload))
         self._pending[record.id] = change
         self._journal.append(record.id)
+        self._keep(record.id, record if type(record) is Record else Record.load(payload), len(payload))
 
     def _drop(self, record_id: str, cause: str) -> None:
         change = Change(record_id, self._before(record_id), None, cause)
         self._tx.drop(self._line, record_id)
         self._pending[record_id] = change
         self._journal.append(record_id)
+        self._keep(record_id, None, 0)
         if self._room is not None:
             self._room.note(record_id, None)
+
+    def _keep(self, record_id: str, record: Record | None, nbytes: int) -> None:
+        """Keep what was written for whoever asks for it after the commit, unless it is too much."""
+        self._written_bytes += nbytes
+        if self._written_bytes <= _KEPT_BYTES:
+            self._written[record_id] = record
+        else:
+            self._written.clear()
 
     def _room_left(self) -> Room | None:
         """What the namespace's quota leaves; None where it has none."""
