@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import filter_trees as own
+from tests.unit import strategies as values
 
 from recollect import filters as f
 from recollect.engine.encoding import document_of
 from recollect.engine.narrowing import admitted, of_scope
 from recollect.engine.scope import Scope
 from recollect.filters import Filter
+from recollect.filters.tree import Time
 from recollect.indexes.columns import FIELDS
 from recollect.indexes.merging import merged
 from recollect.indexes.segments import Builder
@@ -50,6 +53,19 @@ def test_a_condition_on_a_field_with_a_column_admits_just_what_it_matches(
     held: list[Record], name: str, values: list[str], data: st.DataObject
 ) -> None:
     where: Filter = getattr(f, name)(*values)
+    for view in views(held, data.draw(st.integers(0, len(held)))):
+        among = admitted(where, view.table)
+        assert among is not None
+        assert [bool(among[view.table.number(record.id)]) for record in held] == [where.matches(each) for each in held]
+
+
+@given(records, st.sampled_from(["after", "before", "between"]), values.times, values.times, st.data())
+def test_a_condition_on_the_time_admits_just_what_it_matches(
+    held: list[Record], test: str, one: datetime, other: datetime, data: st.DataObject
+) -> None:
+    times = [each.time for each in held if each.time is not None] + [one, other]
+    start, end = sorted(data.draw(st.lists(st.sampled_from(times), min_size=2, max_size=2)))
+    where = Time(test, start=None if test == "before" else start, end=None if test == "after" else end)
     for view in views(held, data.draw(st.integers(0, len(held)))):
         among = admitted(where, view.table)
         assert among is not None

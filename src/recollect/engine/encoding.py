@@ -9,7 +9,7 @@ from functools import lru_cache
 import Stemmer
 
 from recollect.embedding.base import text_digest
-from recollect.indexes.columns import NEVER, Document, civil_of
+from recollect.indexes.columns import NEVER, NO_TIME, Document, civil_of
 from recollect.indexes.fixed import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -74,7 +74,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
     if isinstance(caption, str):
         words.extend(terms(caption, language))
     payload = record.to_bytes()
-    micros = -(2**63) if record.time is None else microseconds(record.time)
+    micros = NO_TIME if record.time is None else microseconds(record.time)
     return Document(
         id=record.id,
         terms=words,

@@ -10,9 +10,10 @@ from functools import reduce
 import numpy as np
 
 from recollect.engine.scope import Scope
-from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Nothing
-from recollect.indexes.columns import FIELDS, Flags
+from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Nothing, Time
+from recollect.indexes.columns import FIELDS, NO_TIME, Flags
 from recollect.indexes.documents import Table
+from recollect.records.codec import microseconds
 
 
 def admitted(where: Filter, table: Table) -> Flags | None:
@@ -23,6 +24,8 @@ def admitted(where: Filter, table: Table) -> Flags | None:
     match where:
         case Is() if where.name in FIELDS:
             return table.having(where.name, where.values)
+        case Time():
+            return _in_time(where, table)
         case Nothing():
             return np.zeros(table.count, dtype=np.bool_)
         case AllOf():
@@ -33,6 +36,21 @@ def admitted(where: Filter, table: Table) -> Flags | None:
             told = [part for part in parts if part is not None]
             return reduce(np.logical_or, told) if len(told) == len(parts) else None
     return None
+
+
+def _in_time(where: Time, table: Table) -> Flags:
+    """The documents whose time is in an interval, neither more nor less."""
+    micros = table.micros[: table.count]
+    out: Flags = micros != NO_TIME
+    if where.test != "before":
+        assert where.start is not None
+        start = microseconds(where.start)
+        out &= micros > start if where.test == "after" else micros >= start
+    if where.test != "after":
+        assert where.end is not None
+        end = microseconds(where.end)
+        out &= micros < end if where.test == "before" else micros <= end
+    return out
 
 
 def of_scope(scope: Scope, table: Table) -> Flags:

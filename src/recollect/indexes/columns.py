@@ -22,6 +22,8 @@ Flags = NDArray[np.bool_]
 Place = tuple[int, int, str]
 Session = tuple[str, str]
 NEVER = 2**63 - 1
+#: The micros of what has no time: earlier than any.
+NO_TIME = -(2**63)
 NONE = -1
 
 
@@ -35,7 +37,7 @@ class Document(NamedTuple):
     session   what context stays within: (conversation, session), or None for a record that is no turn
     place     the order within the session: position, time, id
     asks      whether it ends with a question, which the next turn answers
-    micros, expires   in microseconds of 1970; `expires` NEVER where it does not
+    micros, expires   in microseconds of 1970: NO_TIME where it has none, NEVER where it does not expire
     speaker   who said it: a name, or "" and the role ("\0user"); "" where nobody is named
     names     the terms of the speaker's name
     weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
