@@ -15,10 +15,10 @@ from recollect.indexes import numba_kernels, numpy_kernels
 from recollect.indexes.documents import Documents, Table
 from recollect.indexes.kernels import Kernels
 from recollect.indexes.ranking import ranked
-from recollect.indexes.segments import comparable
+from recollect.indexes.segments import Builder, comparable
 from recollect.indexes.vocabulary import Vocabulary
 from recollect.indexes.words import asked_terms
-from recollect.text.words import terms
+from recollect.text.words import Term, terms
 
 KERNELS = (numpy_kernels.KERNELS, numba_kernels.loaded())
 #: Of few letters, so that many are alike and many share a stem.
@@ -58,6 +58,23 @@ def test_similar_words_are_those_of_a_comparison_with_every_word(
     assert [tuple(each) for each in vocabulary.similar(word, lambda each, _: each in used)] == brute_force(
         known, word, used
     )
+
+
+@given(st.sets(words, max_size=20), st.sets(words, max_size=20), words)
+def test_words_of_a_segment_and_those_that_came_later_are_found_together(
+    first: set[str], later: set[str], word: str
+) -> None:
+    builder = Builder()
+    for each in sorted(first):
+        builder.add(document(each, "")._replace(terms=[Term(each[:2], each)]))
+    segment = builder.segment()
+    vocabulary = Vocabulary(segment)
+    for each in sorted(later):
+        vocabulary.add(each, each[:2])
+    assert [tuple(each) for each in vocabulary.similar(word, lambda *_: True)] == brute_force(
+        first | later, word, first | later
+    )
+    assert {each for each, _, _ in vocabulary._words} == {each for each in later - first if comparable(each)}
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from recollect.indexes.columns import NONE
 from recollect.indexes.fixed import ONE
-from recollect.indexes.segments import Segment, comparable, trigram_keys
+from recollect.indexes.segments import Segment, comparable, form, trigram_keys
 
 #: At most so many stems stand in for an unknown word, and only from this Dice coefficient on (in hundredths).
 MOST_STEMS = 3
@@ -40,6 +41,9 @@ class Vocabulary:
     def add(self, word: str, stem: str) -> None:
         """Add a word with a stem, once: in another language it may have another. Cost: O(length of the word)."""
         if (word, stem) in self._known or not comparable(word):
+            return
+        if self._segment is not None and self._segment.term(form(word, stem)) != NONE:
+            self._known.add((word, stem))  # it is found there
             return
         grams = trigram_keys(word)
         with self._adding:
