@@ -19,7 +19,7 @@ content (their hash) and says where the store put them (their place), so that wr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -44,7 +44,8 @@ EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
     """The 32-byte address of a version: H(salt · payload), the salt an HMAC of the id and the payload under `key`."""
     raw = record_id.encode("utf-8")
-    inner, outer = (begun.copy() for begun in _keyed(key))
+    inner_begun, outer_begun = _keyed(key)
+    inner, outer = inner_begun.copy(), outer_begun.copy()
     inner.update(_SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
     outer.update(inner.digest())
     return hashlib.sha256(_VERSION + outer.digest() + payload).digest()
@@ -108,7 +109,11 @@ class Pages(Protocol):
 
 def encode_page(page: Page) -> bytes:
     """Two bit maps of 16 (slot used; slot is a child), then the used slots: path and hash, or hash and place."""
-    return _LoadedPage(_kept(page)).body()
+    used = children = 0
+    for slot, item in enumerate(page):
+        used |= (item is not None) << slot
+        children |= isinstance(item, Child) << slot
+    return _maps(used, children) + b"".join(_kept(item) for item in page)
 
 
 def decode_page(body: bytes) -> Page:
@@ -124,7 +129,7 @@ def decode_page(body: bytes) -> Page:
 
 def page_hash(page: Page) -> tuple[bytes, Leaf | None]:
     """The hash of what a page holds, and the leaf where it holds just one."""
-    top = _LoadedPage(_kept(page)).top()
+    top = _LoadedPage(encode_page(page)).top()
     if len(top) == _LEAF_BYTES:
         return top[32:], Leaf(top[:32], top[32:])
     return top or EMPTY, None
@@ -135,15 +140,22 @@ def page_hash(page: Page) -> tuple[bytes, Leaf | None]:
 
 #: A path and a hash; a hash and a place.
 _LEAF_BYTES, _CHILD_BYTES = 64, 40
+#: The bytes of a page that has none.
+_NO_ITEMS = bytes(4)
+#: In place of a node that is to be made anew, since something below it was changed.
+_STALE = b"stale"
 
 
-def _kept(page: Page) -> list[tuple[int, bytes]]:
-    """The used slots of a page, each as it is kept."""
-    return [
-        (slot, item.hash + item.place.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash)
-        for slot, item in enumerate(page)
-        if item is not None
-    ]
+def _kept(item: Slot) -> bytes:
+    """What a slot keeps of an item."""
+    if item is None:
+        return b""
+    return item.hash + item.place.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash
+
+
+def _maps(used: int, children: int) -> bytes:
+    """What a page begins with."""
+    return (used << 16 | children).to_bytes(4, "big")
 
 
 def _items(body: bytes) -> list[tuple[int, bytes]]:
@@ -188,7 +200,7 @@ class Trie:
         if not changes:
             return self.root
         if self._top is None:
-            self._top = _LoadedPage(_items(pages.node(self.root.place)) if self.root.place else ())
+            self._top = _LoadedPage(pages.node(self.root.place) if self.root.place else _NO_ITEMS)
         leaves = []
         for record_id, version in changes.items():
             path = path_of(record_id)
@@ -205,22 +217,21 @@ class Trie:
 class _LoadedPage:
     """A page with what its slots make, so that a changed slot costs its own bytes and four hashes, not all of them.
 
-    items   the used slots, each as it is kept
     below   the pages of its children that stay loaded, by slot
     """
 
-    __slots__ = ("_changed", "_children", "_kept", "_nodes", "_used", "below")
+    __slots__ = ("_children", "_kept", "_nodes", "_used", "below")
 
-    def __init__(self, items: Iterable[tuple[int, bytes]]) -> None:
+    def __init__(self, body: bytes) -> None:
         self._kept = [b""] * 16
         # The binary trie of the page: the node `n` has the sides `2n` and `2n + 1`, 16 to 31 are the slots. What stands
         # at a node is nothing, the one leaf below it, or its hash.
-        self._nodes = [b""] * 32
-        self._changed: set[int] = set()  # the nodes that were changed since those above them were made
-        self._used = self._children = 0  # the bit maps
+        self._nodes = [_STALE] * 16 + [b""] * 16
+        self._used, self._children = int.from_bytes(body[:2], "big"), int.from_bytes(body[2:4], "big")
         self.below: dict[int, _LoadedPage] = {}
-        for slot, item in items:
-            self._set(slot, item)
+        for slot, item in _items(body):
+            self._kept[slot] = item
+            self._nodes[16 + slot] = item[:32] if len(item) == _CHILD_BYTES else item
 
     def _set(self, slot: int, item: bytes) -> None:
         bit = 1 << slot
@@ -235,31 +246,32 @@ class _LoadedPage:
                 self._used |= bit
             else:
                 self._used &= ~bit
-        self._nodes[16 + slot] = item
-        self._changed.add(16 + slot)
+        nodes, at = self._nodes, 16 + slot
+        nodes[at] = item
+        while nodes[at := at >> 1] is not _STALE:  # as the unused node 0 always is
+            nodes[at] = _STALE
 
     def body(self) -> bytes:
         """The page's bytes, as `encode_page` gives them."""
-        return (self._used << 16 | self._children).to_bytes(4, "big") + b"".join(self._kept)
+        return _maps(self._used, self._children) + b"".join(self._kept)
 
     def top(self) -> bytes:
         """The node that the whole page makes."""
         # Most of what an update costs is here, so nothing is called but the hash.
-        nodes, above, sha256 = self._nodes, self._changed, hashlib.sha256
-        self._changed = set()
-        while above and 1 not in above:
-            above = {at >> 1 for at in above}
-            for at in above:
-                zero, one = nodes[2 * at], nodes[2 * at + 1]
-                if zero:
-                    if one:  # of a leaf, too, the last 32 bytes are its hash
-                        nodes[at] = sha256(_NODE + zero[-32:] + one[-32:]).digest()
-                    else:
-                        nodes[at] = zero if len(zero) == _LEAF_BYTES else sha256(_NODE + zero + EMPTY).digest()
-                elif one and len(one) != _LEAF_BYTES:
-                    nodes[at] = sha256(_NODE + EMPTY + one).digest()
+        nodes, sha256 = self._nodes, hashlib.sha256
+        for at in range(15, 0, -1):
+            if nodes[at] is not _STALE:
+                continue
+            zero, one = nodes[2 * at], nodes[2 * at + 1]
+            if zero:
+                if one:  # of a leaf, too, the last 32 bytes are its hash
+                    nodes[at] = sha256(_NODE + zero[-32:] + one[-32:]).digest()
                 else:
-                    nodes[at] = one
+                    nodes[at] = zero if len(zero) == _LEAF_BYTES else sha256(_NODE + zero + EMPTY).digest()
+            elif one and len(one) != _LEAF_BYTES:
+                nodes[at] = sha256(_NODE + EMPTY + one).digest()
+            else:
+                nodes[at] = one
         return nodes[1]
 
     def put(self, leaves: Sequence[bytes], depth: int, pages: Pages) -> None:
@@ -277,7 +289,7 @@ class _LoadedPage:
             if len(old) == _CHILD_BYTES:
                 inner = self.below.pop(slot, None)
                 if inner is None:
-                    inner = _LoadedPage(_items(pages.node(int.from_bytes(old[32:], "big"))))
+                    inner = _LoadedPage(pages.node(int.from_bytes(old[32:], "big")))
                 inner.put(wanted, depth + 1, pages)
             else:
                 if old:
@@ -287,7 +299,7 @@ class _LoadedPage:
                 if len(held) <= 1:
                     self._set(slot, held[0] if held else b"")
                     continue
-                inner = _LoadedPage(())
+                inner = _LoadedPage(_NO_ITEMS)
                 inner.put(held, depth + 1, pages)
             self._set(slot, self._below(slot, inner, depth, pages))
 
