@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.engine.limits import Limits
 from recollect.engine.quotas import Fills, Room, quota_of
@@ -31,7 +31,7 @@ from recollect.indexes.merkle import version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, identified, numbered_ids, same_fact, same_text
-from recollect.records.record import FIELD_NAMES, Record
+from recollect.records.record import FIELD_NAMES, Record, checked
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Transaction, expired
 from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
 
@@ -44,6 +44,7 @@ SWEPT = 1000
 _ALL = 2**62
 #: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote.
 _KEPT_BYTES = 2**22
+_NO_MARKS: frozenset[str] = frozenset()
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
 
@@ -60,8 +61,7 @@ class Intake:
     language: str | None = None
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(NamedTuple):
     """A record as it was asked for, checked, under the id that it gets unless another has it.
 
     given   the fields that the caller named; the others are defaults
@@ -73,7 +73,7 @@ class Draft:
     own_id: bool
     expect: str | None
     if_exists: str
-    earned: frozenset[str] = frozenset()
+    earned: frozenset[str]
 
     def against(self, held: Record) -> Record:
         """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
@@ -109,11 +109,11 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
         fields.setdefault("language", intake.language)
     told = fields.get("tags", ())
     fields["tags"] = _marked(operation.content, fields, told)
-    earned = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else frozenset()
+    earned = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else _NO_MARKS
     if operation.id is None:
         record = identified(content=operation.content, **fields)
     else:
-        record = Record(id=operation.id, content=operation.content, **fields)
+        record = checked(id=operation.id, content=operation.content, **fields)
     check_limits(record, intake)
     return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists, earned)
 

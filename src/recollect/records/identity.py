@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import Any
 
 from recollect.records.codec import length_prefixed, varint
-from recollect.records.record import MAX_ID_BYTES, Record, RecordId
+from recollect.records.record import MAX_ID_BYTES, Record, RecordId, checked
 from recollect.unicode import nfc
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "record.recollect")
@@ -46,7 +46,7 @@ def _begun(*parts: str | None) -> bytes:
 
 def identified(**fields: Any) -> Record:
     """A record of these fields under the id that is derived from them. Raises: InvalidRecordError."""
-    record = Record(id="draft", **fields)
+    record = checked(id="draft", **fields)
     # As `Record` itself does with what it has checked: nobody has seen the record yet.
     object.__setattr__(record, "id", derived_id(record))
     return record
