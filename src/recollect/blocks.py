@@ -20,7 +20,12 @@ Steps: TypeAlias = "weakref.ref[GeneratorType[Any, Any, Any]]"
 def watched(steps: Generator[T, None, None]) -> tuple[AbstractContextManager[T], Steps]:
     """The context manager of a generator, and what tells whether its block is over."""
     assert isinstance(steps, GeneratorType)
-    return contextmanager(lambda: steps)(), weakref.ref(steps)
+    return _block(steps), weakref.ref(steps)
+
+
+@contextmanager
+def _block(steps: Generator[T, None, None]) -> Generator[T, None, None]:
+    return steps  # made elsewhere, so that there is something to watch
 
 
 def ended(steps: Steps) -> bool:
