@@ -18,10 +18,11 @@ from tests.unit.conversations import advance, answers, document, made_of
 from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels
 from recollect.indexes.columns import NEVER, NONE, Document
 from recollect.indexes.fixed import ONE
+from recollect.indexes.forms import form, form_parts, trigram_keys
 from recollect.indexes.kernels import About, Kernels, Reached
 from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed
-from recollect.indexes.segments import LONGEST, Builder, Segment, form, form_parts, trigram_keys
+from recollect.indexes.segments import LONGEST, Builder, Segment
 from recollect.indexes.signals import read
 from recollect.indexes.strings import Pieces, Strings, session_name, session_of
 from recollect.indexes.words import QueryTerm, WordIndex, WordView
@@ -148,7 +149,7 @@ class TestStrings:
     @given(st.lists(st.text(max_size=5), unique=True))
     def test_strings_are_found_by_number_and_by_what_they_are(self, texts: list[str]) -> None:
         strings = Strings.of(texts)
-        assert strings.all() == [strings[at] for at in range(len(strings))] == texts
+        assert [strings[at] for at in range(len(strings))] == texts
         assert [strings.find(text) for text in texts] == list(range(len(texts)))
         assert strings.find("none of these") == NONE
 
@@ -164,8 +165,10 @@ class TestStrings:
     def test_the_trigrams_of_many_words_are_those_of_each(self, words: list[str]) -> None:
         held = [document(f"r{at}", word) for at, word in enumerate(words)]
         segment = built(held)
-        forms = [parts[0] for parts in map(form_parts, map(segment.terms.__getitem__, segment.forms.tolist())) if parts]
-        assert segment.form_sizes.tolist() == [len(trigram_keys(word)) for word in forms]
+        forms = [
+            parts[0] for parts in map(form_parts, map(segment.terms.__getitem__, segment.forms.terms.tolist())) if parts
+        ]
+        assert segment.forms.sizes.tolist() == [len(trigram_keys(word)) for word in forms]
         begin = 0
         for key, end in zip(segment.arrays["grams.keys"], segment.arrays["grams.ends"], strict=True):
             have = [at for at, word in enumerate(forms) if int(key) in trigram_keys(word)]

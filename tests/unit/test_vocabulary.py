@@ -13,9 +13,10 @@ from tests.unit.conversations import document, made_of
 
 from recollect.indexes import numba_kernels, numpy_kernels
 from recollect.indexes.documents import Documents, Table
+from recollect.indexes.forms import comparable
 from recollect.indexes.kernels import Kernels
 from recollect.indexes.ranking import ranked
-from recollect.indexes.segments import Builder, comparable
+from recollect.indexes.segments import Builder
 from recollect.indexes.vocabulary import Vocabulary
 from recollect.indexes.words import asked_terms
 from recollect.text.words import Term, terms

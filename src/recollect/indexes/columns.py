@@ -78,6 +78,19 @@ def civil_of(day: date) -> int:
     return day.year << 9 | day.month << 5 | day.day
 
 
+def numbered_anew(kept: Ints, count: int) -> Ints:
+    """What becomes of each of `count` numbers where only `kept`, which rise, are left and get new numbers without gaps.
+
+    NONE becomes of the others; the last place of all is where NONE itself leads, to NONE.
+
+    >>> numbered_anew(np.array([0, 2]), 3).tolist()
+    [0, -1, 1, -1]
+    """
+    out = np.full(count + 1, NONE, dtype=np.int64)
+    out[kept] = np.arange(len(kept))
+    return out
+
+
 #: The columns and how each is kept. `before` and `after` are document numbers, NONE where there is none.
 COLUMNS: dict[str, DTypeLike] = {
     "length": np.int32,

@@ -40,7 +40,7 @@ class Table:
     session_lengths  the number of tokens of each session's live documents, by its number
     languages        how many live documents were read in each language, by its number
     spoken           how many live documents each speaker has, by the speaker's number
-    sessions         gives the sessions by their numbers, later ones too
+    later_sessions   gives the sessions that came after the segment by their numbers, those after this moment too
     """
 
     count: int
@@ -77,7 +77,7 @@ class Table:
     session_lengths: Ints
     languages: Ints
     spoken: Ints
-    sessions: Callable[[], list[Session]]
+    later_sessions: Callable[[], list[Session]]
     _governing: tuple[list[int], int]
     _numbers: dict[str, int]
     _earlier: dict[int, int]
@@ -416,19 +416,18 @@ class Documents:
             session_lengths=self._session_lengths.view(),
             languages=self._languages.view(),
             spoken=self._spoken.view(),
-            sessions=self.session_keys,
+            later_sessions=self.later_sessions,
             _governing=(self._governing, len(self._governing)),
             _numbers=self._numbers,
             _earlier=self._earlier,
             _first=self._first,
         )
 
-    def session_keys(self) -> list[Session]:
-        """The sessions by their numbers."""
+    def later_sessions(self) -> list[Session]:
+        """The sessions that are not in the segment, by their numbers."""
         count = 0 if self._first is None else self._first.session_count
-        keys = [] if self._first is None else [self._first.session_key(number) for number in range(count)]
         # A copy of the dict, as it may grow meanwhile.
-        return keys + [session for session, number in self._session_numbers.copy().items() if number >= count]
+        return [session for session, number in self._session_numbers.copy().items() if number >= count]
 
     def _own(self) -> None:
         """Before a change in the middle: leave the columns that it touches to the views that hold them."""

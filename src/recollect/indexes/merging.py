@@ -1,65 +1,124 @@
 """Merging: a segment and its tail, less what is dead, become one new segment.
 
-It works on a view, so the index goes on meanwhile. Documents keep their order and get new numbers without gaps.
+It works on a view, so the index goes on meanwhile. Documents keep their order and get new numbers without gaps. What
+the segment has goes over array by array: steps in Python, which hold up other threads, are as many as the tail needs.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.columns import COLUMNS, FIELDS, NONE
-from recollect.indexes.segments import PLACE_BITS, Gathered, Segment, made
+from recollect.indexes.columns import COLUMNS, FIELDS, NONE, Ints, numbered_anew
+from recollect.indexes.forms import Forms
+from recollect.indexes.segments import PLACE_BITS, Builder, Gathered, Segment, digests, in_order, made
+from recollect.indexes.strings import Pieces, Strings, session_name
 from recollect.indexes.words import WordView
 
 
 def merged(view: WordView) -> Segment:
-    """The segment of a view's live documents. Cost: one sort of all occurrences."""
-    table = view.table
+    """The segment of a view's live documents. Cost: some passes over all that the segment has, a sort of the tail."""
+    table, rows = view.table, view.table.rows
+    first = Builder().segment() if view.segment is None else view.segment
     kept = np.flatnonzero(table.alive[: table.count])
-    number = np.full(table.count + 1, NONE, dtype=np.int64)  # the last is where NONE leads
-    number[kept] = np.arange(len(kept))
+    number = numbered_anew(kept, table.count)
     columns: dict[str, NDArray[Any]] = {name: getattr(table, name)[kept] for name in COLUMNS}
     for name in ("before", "after"):
         links = columns[name]
         # A turn that came after this view is linked in place: here the session ends before it.
         columns[name] = number[np.where(links < table.count, links, NONE)].astype(np.int32)
-    sessions = _compressed(columns, "session")
-    speakers = _compressed(columns, "speaker")
-    values = _compressed(columns, *FIELDS)
-    session_keys = table.sessions()
-    ids, texts = table.rows.all(table.count)
-    names, terms, occurrences = view.all_occurrences()
-    live = table.alive[occurrences >> PLACE_BITS]
-    occurrences, terms = occurrences[live], terms[live]
-    used = np.unique(terms)
-    place = np.zeros(len(names), dtype=np.int64)
-    place[used] = np.arange(len(used))
+    later_sessions = table.later_sessions()
+    sessions = _compressed(columns, first.session_count + len(later_sessions), "session")
+    speakers = _compressed(columns, len(table.speakers.known), "speaker")
+    values = _compressed(columns, len(table.values), *FIELDS)
+    split = int(kept.searchsorted(first.count))
+    later = kept[split:].tolist()
+    terms = _terms(view, first, number)
     return made(
         Gathered(
             columns,
-            [ids[at] for at in kept.tolist()],
-            [texts[at] for at in kept.tolist()],
-            table.rows.payloads(kept),
-            [session_keys[at] for at in sessions],
-            [table.speakers.known[at] for at in speakers],
-            [table.values[at] for at in values],
-            [names[at] for at in used.tolist()],
-            number[occurrences >> PLACE_BITS],
-            place[terms],
-            occurrences & (1 << PLACE_BITS) - 1,
+            _strings(first.ids, kept, rows.id),
+            np.concatenate([first.digests[kept[:split]], digests([rows.text(at) for at in later])]),
+            Pieces.joined(first.payloads.taken(kept[:split]), Pieces.of([rows.payload(at) for at in later])),
+            _strings(first.sessions, sessions, lambda at: session_name(later_sessions[at - first.session_count])),
+            [table.speakers.known[at] for at in speakers.tolist()],
+            _strings(first.values, values, table.values.__getitem__),
+            *terms,
         )
     )
 
 
-def _compressed(columns: dict[str, NDArray[Any]], *names: str) -> list[int]:
-    """Number what some columns refer to anew, without gaps; what each new number was."""
-    used = np.unique(np.concatenate([np.unique(columns[name]) for name in names]))
-    used = used[used != NONE]
+def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> Ints:
+    """Number what some columns refer to anew, without gaps; what each new number was.
+
+    count   of the numbers that there were, or more
+    """
+    used = np.zeros(count + 1, dtype=np.bool_)
     for name in names:
-        column = columns[name]
-        columns[name] = np.where(column == NONE, NONE, used.searchsorted(column)).astype(np.int32)
-    out: list[int] = used.tolist()
-    return out
+        used[columns[name]] = True
+    kept = np.flatnonzero(used[:count])
+    number = numbered_anew(kept, count).astype(np.int32)
+    for name in names:
+        columns[name] = number[columns[name]]
+    return kept
+
+
+def _strings(first: Strings, kept: Ints, later: Callable[[int], str]) -> Strings:
+    """The strings of some rising numbers: of a segment, and those that came later."""
+    split = int(kept.searchsorted(len(first)))
+    return Strings.joined(first.taken(kept[:split]), Strings.of([later(at) for at in kept[split:].tolist()]))
+
+
+class _Terms(NamedTuple):
+    """The terms and their occurrences, as `Gathered` has them."""
+
+    terms: Strings
+    forms: Forms
+    sizes: Ints
+    occurrences: Ints
+
+
+def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
+    """Those of live documents.
+
+    number   what becomes of the documents' numbers
+    """
+    sizes, occurrences = _living(np.diff(first.offsets), first.occurrences, number)
+    names, tail_sizes, tail_occurrences = view.tail_occurrences()
+    tail_sizes, tail_occurrences = _living(tail_sizes, tail_occurrences, number)
+    tail_terms = Strings.of(names)
+    known = first.terms.numbers_of(tail_terms)
+    used = sizes > 0
+    used[known[(tail_sizes > 0) & (known != NONE)]] = True
+    kept, new = np.flatnonzero(used), np.flatnonzero((tail_sizes > 0) & (known == NONE))
+    terms = Strings.joined(first.terms.taken(kept), tail_terms.taken(new))
+    ranks = terms.ranks()
+    place = np.append(ranks[: len(kept)], NONE)[numbered_anew(kept, len(used))]  # of the segment's terms
+    tail_place = place[known]
+    tail_place[new] = ranks[len(kept) :]
+    # In the segment terms stand in the order of their keys, so they keep their order. To the occurrences of each, those
+    # of the tail, in later documents, come at the end.
+    both = np.zeros(len(terms), dtype=np.int64)
+    both[place[kept]] = sizes[kept]
+    ends = np.cumsum(both)
+    spread = np.repeat(tail_place, tail_sizes)
+    came = np.bincount(spread, minlength=len(terms))
+    return _Terms(
+        terms.by_key(),
+        Forms.joined([(first.forms, place), (Forms.of([names[at] for at in new.tolist()]), ranks[len(kept) :])]),
+        both + came,
+        np.insert(occurrences, np.repeat(ends, came), in_order(spread, tail_occurrences)),
+    )
+
+
+def _living(sizes: Ints, occurrences: Ints, number: Ints) -> tuple[Ints, Ints]:
+    """How many occurrences of each term are in live documents; and those, by the documents' new numbers."""
+    owners = number[occurrences >> PLACE_BITS]
+    live = owners != NONE
+    counted = np.concatenate([[0], np.cumsum(live)])
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    packed = owners[live] << PLACE_BITS | occurrences[live] & (1 << PLACE_BITS) - 1
+    return np.diff(counted[ends]), packed

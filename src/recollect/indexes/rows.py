@@ -10,24 +10,17 @@ from numpy.typing import NDArray
 
 from recollect.indexes.columns import NONE, Ints, Session
 from recollect.indexes.memo import Memo
-from recollect.indexes.strings import Pieces, Strings
+from recollect.indexes.strings import Strings
 from recollect.text.folding import folded
 
 #: So many texts of a segment that were looked up stay at hand.
 _MOST_AT_HAND = 10_000
 
 
-class _All(Protocol):
-    def all(self) -> list[str]: ...
-
-
 class First(Protocol):
     """The documents that a table begins with, which lie in a segment."""
 
     @property
-    def ids(self) -> _All: ...
-    @property
-    def payloads(self) -> Pieces: ...
     @property
     def values(self) -> Strings: ...
 
@@ -95,22 +88,6 @@ class Rows:
         count = self._first.count
         return self._first.id(number) if number < count else self._ids[number - count]
 
-    def all(self, count: int) -> tuple[list[str], list[bytes]]:
-        """The ids and digests of the documents before a number."""
-        first = self._first
-        if first is None:
-            return self._ids[:count], self._texts[:count]
-        rest = count - first.count
-        texts = [first.text(number) for number in range(first.count)]
-        return first.ids.all() + self._ids[:rest], texts + self._texts[:rest]
-
-    def payloads(self, kept: Ints) -> Pieces:
-        """The bytes of the records of some documents, by rising numbers."""
-        first = Pieces.of([]) if self._first is None else self._first.payloads
-        split = int(kept.searchsorted(len(first)))
-        rest = Pieces.of([self._payloads[number - len(first)] for number in kept[split:].tolist()])
-        return Pieces.joined(first.taken(kept[:split]), rest)
-
     def payload(self, number: int) -> bytes:
         """The bytes of a document's record; b"" where only the store has them."""
         if self._first is None:
@@ -149,7 +126,7 @@ class Values:
             return NONE
         number = self.find(text)
         if number == NONE:
-            number = self._count + len(self._later)
+            number = len(self)
             self._later.append(text)
             self._numbers[text] = number
         return number
@@ -162,6 +139,9 @@ class Values:
             if number != NONE and len(self._numbers) < _MOST_AT_HAND:
                 self._numbers[text] = number
         return number
+
+    def __len__(self) -> int:
+        return self._count + len(self._later)
 
     def __getitem__(self, number: int) -> str:
         if number >= self._count or self._first is None:

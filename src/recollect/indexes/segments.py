@@ -15,19 +15,14 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
+from recollect.indexes.forms import Forms, comparable, firsts, form, form_parts
 from recollect.indexes.strings import Pieces, Strings, session_name, session_of
 from recollect.text.languages import CODES
-from recollect.text.words import Term, trigrams
+from recollect.text.words import Term
 
 PLACE_BITS = 16
 #: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
 LAST_PLACE = (1 << PLACE_BITS) - 3
-#: Before a term that is a word as it was written, stem and all: which words a view knows.
-_FORM = "="
-#: Shorter words share too little with others for likeness to mean anything.
-LEAST_LETTERS = 4
-#: A letter of a trigram takes so many bits: there are that many code points.
-_LETTER_BITS = 21
 #: A document of so many tokens or more is looked up for its length.
 LONGEST = (1 << 15) - 1
 #: Above a length: the term occurs once more in this document, or may. So one look tells the many that have it once.
@@ -38,34 +33,6 @@ _DIGEST_BYTES = 32
 #: So many terms that were looked up stay at hand.
 _MOST_AT_HAND = 10_000
 _NO_DIGEST = bytes(_DIGEST_BYTES)
-
-
-def comparable(word: str) -> bool:
-    """Whether a word takes part where unknown words are led to known ones: letters only, and enough of them."""
-    return len(word) >= LEAST_LETTERS and word.isalpha()
-
-
-def form(word: str, stem: str) -> str:
-    """The term under which a word is kept as it was written, with its stem: in another language it may have another."""
-    return f"{_FORM}{word}{_FORM}{stem}"
-
-
-def form_parts(term: str) -> tuple[str, str] | None:
-    """The word and stem of a `form`; None for another term."""
-    if not term.startswith(_FORM):
-        return None
-    word, _, stem = term[1:].partition(_FORM)
-    return word, stem
-
-
-def trigram_keys(word: str) -> list[int]:
-    """The distinct character trigrams of `#word#`, each as a number.
-
-    >>> len(trigram_keys("cat")), len(trigram_keys("aaaa"))
-    (3, 3)
-    """
-    first, second = 2 * _LETTER_BITS, _LETTER_BITS
-    return [ord(gram[0]) << first | ord(gram[1]) << second | ord(gram[2]) for gram in trigrams(word)]
 
 
 class Segment:
@@ -102,12 +69,7 @@ class Segment:
         self.totals: Ints = arrays["totals"]
         self.session_count = len(self.sessions)
         self._asked: dict[str, int] = {}
-        # Where words resemble each other: the forms by trigram, and how many trigrams each has.
-        self.forms: NDArray[np.int32] = arrays["forms"]
-        self.form_sizes: NDArray[np.int32] = arrays["form_sizes"]
-        self._gram_keys, self._gram_ends, self._gram_forms = (
-            arrays[f"grams.{part}"] for part in ("keys", "ends", "forms")
-        )
+        self.forms = Forms.from_arrays(arrays)
 
     @property
     def nbytes(self) -> int:
@@ -123,6 +85,11 @@ class Segment:
     def text(self, number: int) -> bytes:
         digest = self.texts[number].tobytes() if len(self.texts) else _NO_DIGEST
         return b"" if digest == _NO_DIGEST else digest
+
+    @property
+    def digests(self) -> NDArray[np.uint8]:
+        """The digests as rows, all zeros where there is none."""
+        return self.texts if len(self.texts) else np.zeros((self.count, _DIGEST_BYTES), dtype=np.uint8)
 
     def payload(self, number: int) -> bytes:
         return self.payloads[number]
@@ -155,20 +122,11 @@ class Segment:
 
         least   the least Dice coefficient, in hundredths
         """
-        if not len(self.forms):
-            return
-        found = []
-        for gram in grams:
-            at = int(self._gram_keys.searchsorted(np.uint64(gram)))
-            if at < len(self._gram_keys) and int(self._gram_keys[at]) == gram:
-                found.append(self._gram_forms[int(self._gram_ends[at - 1]) if at else 0 : int(self._gram_ends[at])])
-        if not found:
-            return
-        shared = np.bincount(np.concatenate(found), minlength=len(self.forms))
-        for at in np.flatnonzero(200 * shared >= least * (len(grams) + self.form_sizes)).tolist():
-            parts = form_parts(self.terms[int(self.forms[at])])
+        shared, sizes = self.forms.shared(grams), self.forms.sizes
+        for at in np.flatnonzero(200 * shared >= least * (len(grams) + sizes)).tolist():
+            parts = form_parts(self.terms[int(self.forms.terms[at])])
             assert parts is not None
-            yield *parts, int(self.form_sizes[at]), int(shared[at])
+            yield *parts, int(sizes[at]), int(shared[at])
 
 
 #: The arrays beside the columns of the documents, and how each is kept.
@@ -250,6 +208,9 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         column = arrays[name]
         if len(column) and (column[0] < 0 or column[-1] != end or (np.diff(column) < 0).any()):
             raise ValueError(f"its column {name} does not rise to its end")
+    keys, order = arrays["terms.keys"], arrays["terms.order"]
+    if (keys[1:] < keys[:-1]).any() or (order != np.arange(terms)).any():
+        raise ValueError("its terms are not in the order of their keys")
     rising = arrays["occurrences"][1:] >= arrays["occurrences"][:-1]
     begins = arrays["offsets"]
     rising[begins[(begins > 0) & (begins <= len(rising))] - 1] = True  # from one term to the next
@@ -262,66 +223,64 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
 class Gathered(NamedTuple):
     """Documents and their words, as a segment is made of them.
 
-    columns   `documents.COLUMNS`, in any order of the documents
-    numbers, terms, places   of each occurrence: its document, its term and its position
+    texts        a digest each, all zeros where there is none
+    terms        numbered in the order of their keys, so that neighbours among them are neighbours in the column
+    sizes        how often each term occurs
+    occurrences  of all terms, one after the other
     """
 
     columns: dict[str, NDArray[Any]]
-    ids: Sequence[str]
-    texts: Sequence[bytes]
+    ids: Strings
+    texts: NDArray[np.uint8]
     payloads: Pieces
-    sessions: Sequence[Session]
+    sessions: Strings
     speakers: Sequence[tuple[str, tuple[str, ...]]]
-    values: Sequence[str]
-    names: Sequence[str]
-    numbers: Ints
-    terms: Ints
-    places: Ints
+    values: Strings
+    terms: Strings
+    forms: Forms
+    sizes: Ints
+    occurrences: Ints
 
 
 def made(gathered: Gathered) -> Segment:
-    """The segment of what was gathered. Documents keep their numbers, and their links.
-
-    Cost: one sort of the occurrences.
-    """
-    terms = Strings.of(gathered.names)
-    rank = np.empty(len(terms), dtype=np.int64)
-    rank[terms.order] = np.arange(len(terms))
-    # In the order of their keys, so that neighbours in the dictionary are neighbours in the column: any will do.
-    packed = gathered.numbers << PLACE_BITS | gathered.places
-    by_rank = rank[gathered.terms]
-    bits = len(gathered.columns["length"]).bit_length() + PLACE_BITS
-    if bits + len(terms).bit_length() < 63:
-        keys = by_rank << bits | packed
-        keys.sort()
-        packed = keys & (1 << bits) - 1
-    else:
-        packed = packed[np.lexsort((packed, by_rank))]
-    sizes = np.bincount(by_rank, minlength=len(terms))
+    """The segment of what was gathered. Cost: some passes over the occurrences."""
+    packed, sizes, texts = gathered.occurrences, gathered.sizes, gathered.texts
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    names = [gathered.names[number] for number in terms.order.tolist()]
-    first = _firsts(packed >> PLACE_BITS)
+    first = firsts(packed >> PLACE_BITS)
     first[offsets[:-1][sizes > 0]] = True
-    runs = np.flatnonzero(first)
+    runs = np.flatnonzero(first)  # one for each document of a term
     excess = np.maximum(np.diff(runs, append=len(packed)) - MOST_COUNT, 0)
-    of_run = np.searchsorted(offsets, runs, side="right") - 1
+    of_term = runs.searchsorted(offsets)
     arrays: dict[str, NDArray[Any]] = {
         **{name: gathered.columns[name] for name in COLUMNS},
-        **Strings.of(gathered.ids).arrays("ids"),
-        **Strings.of([session_name(session) for session in gathered.sessions]).arrays("sessions"),
-        **Strings.of(gathered.values).arrays("values"),
-        **terms.by_key().arrays("terms"),
-        "texts": _digests(gathered.texts),
+        **gathered.ids.arrays("ids"),
+        **gathered.sessions.arrays("sessions"),
+        **gathered.values.arrays("values"),
+        **gathered.terms.arrays("terms"),
+        "texts": texts if texts.any() else digests(()),
         "payloads.blob": gathered.payloads.blob,
         "payloads.ends": gathered.payloads.ends,
         "offsets": offsets,
         "occurrences": packed,
         "lengths": lengths_of(gathered.columns["length"], packed),
-        "frequencies": np.bincount(of_run, minlength=len(terms)).astype(np.int64),
-        "totals": sizes - np.bincount(of_run, excess, len(terms)).astype(np.int64),
-        **_forms(names),
+        "frequencies": np.diff(of_term),
+        "totals": sizes - np.diff(np.concatenate([[0], np.cumsum(excess)])[of_term]),
+        **gathered.forms.arrays(),
     }
     return Segment(arrays, gathered.speakers)
+
+
+def in_order(terms: Ints, occurrences: Ints) -> Ints:
+    """Occurrences by term, and rising within each.
+
+    terms   of each of them
+    """
+    bits = int(occurrences.max(initial=0)).bit_length()
+    if bits + int(terms.max(initial=0)).bit_length() < 64:
+        keys = terms << bits | occurrences
+        keys.sort()
+        return keys & (1 << bits) - 1
+    return occurrences[np.lexsort((occurrences, terms))]
 
 
 def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
@@ -335,49 +294,10 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
     return out
 
 
-def _digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:
-    if not any(texts):
-        return np.zeros((0, _DIGEST_BYTES), dtype=np.uint8)
-    joined = b"".join(text or _NO_DIGEST for text in texts)
+def digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:
+    """The digests of documents as rows, all zeros where there is none."""
+    joined = b"".join([text or _NO_DIGEST for text in texts])
     return np.frombuffer(joined, dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
-
-
-def _forms(names: Sequence[str]) -> dict[str, NDArray[Any]]:
-    """The forms among the terms, by trigram."""
-    formed = [(number, parts[0]) for number, name in enumerate(names) if (parts := form_parts(name)) is not None]
-    gram, owner = _trigrams_of([word for _, word in formed])
-    order = np.argsort(gram, kind="stable")
-    gram, owner = gram[order], owner[order]
-    once = _firsts(gram) | _firsts(owner)  # a word may have a trigram twice
-    gram, owner = gram[once], owner[once]
-    firsts = np.flatnonzero(_firsts(gram))
-    return {
-        "forms": np.array([number for number, _ in formed], dtype=np.int32),
-        "form_sizes": np.bincount(owner, minlength=len(formed)).astype(np.int32),
-        "grams.keys": gram[firsts],
-        "grams.ends": np.append(firsts[1:], len(gram))[: len(firsts)].astype(np.int64),
-        "grams.forms": owner,
-    }
-
-
-def _firsts(column: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a column has another value than the place before."""
-    out = np.ones(len(column), dtype=np.bool_)
-    out[1:] = column[1:] != column[:-1]
-    return out
-
-
-def _trigrams_of(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The trigrams of words, as `trigram_keys` has them but for their order and those that a word has twice; and of
-    which word each is."""
-    points = np.frombuffer("".join([f"#{word}#" for word in words]).encode("utf-32-le"), dtype=np.uint32)
-    owners = np.repeat(
-        np.arange(len(words), dtype=np.int32), np.array([len(word) + 2 for word in words], dtype=np.int64)
-    )
-    whole = owners[2:] == owners[:-2]  # none reaches into the next word
-    points = points.astype(np.uint64)
-    keys = points[:-2] << np.uint64(2 * _LETTER_BITS) | points[1:-1] << np.uint64(_LETTER_BITS) | points[2:]
-    return keys[whole], owners[:-2][whole]
 
 
 #: So many documents are put into the columns at once.
@@ -462,22 +382,25 @@ class Builder:
         places = np.arange(len(said), dtype=np.int64) - np.repeat(starts, lengths)
         owners = np.repeat(number, lengths)
         formed_in, formed = self._forms(owners, said)
-        said = np.array(self._term, dtype=np.int64)[said]
+        names = list(self._terms)
+        terms = Strings.of(names)
+        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[said], formed])]
+        places = np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(formed), dtype=np.int64)])
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
         return made(
             Gathered(
                 columns,
-                [self._ids[at] for at in order.tolist()],
-                [self._texts[at] for at in order.tolist()],
+                Strings.of([self._ids[at] for at in order.tolist()]),
+                digests([self._texts[at] for at in order.tolist()]),
                 Pieces.of([self._payloads[at] for at in order.tolist()]),
-                list(self._sessions),
-                [(name, terms) for name, (_, terms) in self._speakers.items()],
-                list(self._values),
-                list(self._terms),
-                np.concatenate([owners, formed_in]),
-                np.concatenate([said, formed]),
-                np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(formed), dtype=np.int64)]),
+                Strings.of([session_name(session) for session in self._sessions]),
+                [(name, of_name) for name, (_, of_name) in self._speakers.items()],
+                Strings.of(list(self._values)),
+                terms.by_key(),
+                Forms.of([names[number] for number in terms.order.tolist()]),
+                np.bincount(of_term, minlength=len(names)),
+                in_order(of_term, np.concatenate([owners, formed_in]) << PLACE_BITS | places),
             )
         )
 
@@ -487,7 +410,7 @@ class Builder:
         has_form = forms != NONE
         pairs = owners[has_form] * len(self._terms) + forms[has_form]
         pairs.sort()
-        pairs = pairs[_firsts(pairs)]
+        pairs = pairs[firsts(pairs)]
         return pairs // max(len(self._terms), 1), pairs % max(len(self._terms), 1)
 
 

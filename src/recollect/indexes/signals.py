@@ -18,10 +18,10 @@ from recollect.indexes.columns import NONE, Flags, Ints, Numbers, civil_of
 from recollect.indexes.dense import Dense
 from recollect.indexes.documents import Table
 from recollect.indexes.fixed import SHARE_BITS
+from recollect.indexes.forms import LEAST_LETTERS, comparable
 from recollect.indexes.kernels import About
 from recollect.indexes.recipe import DATE_SHARE
 from recollect.indexes.scores import NOTHING, Scores, weighed
-from recollect.indexes.segments import LEAST_LETTERS, comparable
 from recollect.indexes.words import QueryTerm, WordView, asked_terms
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.columns import NONE, Ints
+from recollect.indexes.columns import NONE, Flags, Ints, Numbers, numbered_anew
 
 Keys = NDArray[np.uint64]
+#: So many pieces are taken at once: what says which bytes are theirs stays in the processor's cache.
+_TAKEN = 4096
 
 
 def key_of(text: str) -> int:
@@ -52,61 +54,90 @@ class Pieces:
         begin = int(self.ends[number - 1]) if number else 0
         return self.blob[begin : int(self.ends[number])].tobytes()
 
+    @property
+    def sizes(self) -> Ints:
+        """How long each is."""
+        return np.diff(self.ends, prepend=0)
+
     def taken(self, kept: Ints) -> Pieces:
-        """Those of some rising numbers. Cost: one copy, in as many steps as there are gaps between them."""
+        """Those of some rising numbers. Cost: one copy, which holds up no other thread."""
         if len(kept) == len(self):
             return self
-        starts = np.concatenate([[0], self.ends])
-        sizes = np.diff(starts)[kept]
-        firsts = np.flatnonzero(np.diff(kept, prepend=NONE - 1) != 1)
-        lasts = np.append(firsts[1:], len(kept))[: len(firsts)] - 1
-        runs = zip(starts[kept[firsts]].tolist(), self.ends[kept[lasts]].tolist(), strict=True)
-        parts = [self.blob[begin:end] for begin, end in runs]
-        return Pieces(np.concatenate(parts) if parts else self.blob[:0], np.cumsum(sizes))
+        sizes = self.sizes
+        stays = np.zeros(len(self), dtype=np.bool_)
+        stays[kept] = True
+        parts = [self.blob[:0]]
+        begin = 0
+        for at in range(0, len(self), _TAKEN):
+            some = slice(at, at + _TAKEN)
+            end = int(self.ends[some][-1])
+            parts.append(self.blob[begin:end][np.repeat(stays[some], sizes[some])])
+            begin = end
+        return Pieces(np.concatenate(parts), np.cumsum(sizes[kept]))
+
+    def picked(self, numbers: Ints | Numbers) -> Pieces:
+        """Those of some numbers, in their order. Cost: one copy, and as much again for each byte's place."""
+        sizes = self.sizes[numbers]
+        ends = np.cumsum(sizes)
+        moved = self.ends[numbers] - ends
+        return Pieces(self.blob[np.arange(sizes.sum()) + np.repeat(moved, sizes)], ends)
+
+    def same(self, numbers: Ints | Numbers, other: Pieces, others: Ints | Numbers) -> Flags:
+        """Whether each of some pieces is the one of another that stands beside it."""
+        out: Flags = self.sizes[numbers] == other.sizes[others]
+        one, two = self.picked(numbers[out]), other.picked(others[out])
+        unlike = one.ends.searchsorted(np.flatnonzero(one.blob != two.blob), side="right")
+        out[np.flatnonzero(out)[unlike]] = False
+        return out
 
 
 class Strings:
     """Strings by number, and their numbers by what they are.
 
-    blob, ends  the UTF-8 of all of them, and where each ends
-    keys        the rising `key_of` of each
-    order       the number of the string that has the key at this place
+    pieces  the UTF-8 of each
+    keys    the rising `key_of` of each
+    order   the number of the string that has the key at this place
     """
 
-    def __init__(self, blob: NDArray[np.uint8], ends: NDArray[np.int64], keys: Keys, order: NDArray[np.int32]) -> None:
-        self.blob, self.ends, self.keys, self.order = blob, ends, keys, order
+    def __init__(self, pieces: Pieces, keys: Keys, order: NDArray[np.int32]) -> None:
+        self.pieces, self.keys, self.order = pieces, keys, order
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Strings:
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         keys = np.frombuffer(b"".join(map(_digest, encoded)), dtype=">u8").astype(np.uint64)
         order = np.argsort(keys, kind="stable").astype(np.int32)
-        ends = np.cumsum(np.fromiter(map(len, encoded), dtype=np.int64, count=len(encoded)))
-        return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), ends, keys[order], order)
+        return cls(Pieces.of(encoded), keys[order], order)
+
+    @classmethod
+    def joined(cls, one: Strings, other: Strings) -> Strings:
+        """Those of one, and then those of the other."""
+        keys = np.concatenate([one.keys, other.keys])
+        order = np.concatenate([one.order, other.order + np.int32(len(one))])
+        by_key = np.argsort(keys, kind="stable")  # which makes one pass over two columns that rise
+        return cls(Pieces.joined(one.pieces, other.pieces), keys[by_key], order[by_key])
+
+    def taken(self, kept: Ints) -> Strings:
+        """Those of some rising numbers, numbered without gaps."""
+        order = numbered_anew(kept, len(self))[self.order].astype(np.int32)
+        stays = order != NONE
+        return Strings(self.pieces.taken(kept), self.keys[stays], order[stays])
 
     def by_key(self) -> Strings:
-        """The same strings, numbered in the order of their keys."""
-        sizes = np.diff(self.ends, prepend=0)
-        starts = (self.ends - sizes)[self.order]
-        sizes = sizes[self.order]
-        ends = np.cumsum(sizes)
-        blob = self.blob[np.arange(len(self.blob)) + np.repeat(starts - (ends - sizes), sizes)]
-        return Strings(blob, ends, self.keys, np.arange(len(self), dtype=np.int32))
+        """The same strings, numbered in the order of their keys: each by its rank."""
+        return Strings(self.pieces.picked(self.order), self.keys, np.arange(len(self), dtype=np.int32))
+
+    def ranks(self) -> Ints:
+        """The place of each in the order of keys."""
+        out = np.empty(len(self), dtype=np.int64)
+        out[self.order] = np.arange(len(self))
+        return out
 
     def __len__(self) -> int:
-        return len(self.ends)
+        return len(self.pieces)
 
     def __getitem__(self, number: int) -> str:
-        begin = int(self.ends[number - 1]) if number else 0
-        return self.blob[begin : int(self.ends[number])].tobytes().decode("utf-8", "surrogatepass")
-
-    def all(self) -> list[str]:
-        """Every string, in the order of their numbers."""
-        blob, begin, out = self.blob.tobytes(), 0, []
-        for end in self.ends.tolist():
-            out.append(blob[begin:end].decode("utf-8", "surrogatepass"))
-            begin = end
-        return out
+        return self.pieces[number].decode("utf-8", "surrogatepass")
 
     def find(self, text: str) -> int:
         """The number of a string, or NONE. Cost: O(log n)."""
@@ -119,14 +150,32 @@ class Strings:
             at += 1
         return NONE
 
+    def numbers_of(self, others: Strings) -> Ints:
+        """The number here of each of others, or NONE. Cost: one search, but for strings that share a key."""
+        out = np.full(len(others), NONE, dtype=np.int64)
+        at = self.keys.searchsorted(others.keys)
+        found = np.flatnonzero(at < len(self))
+        found = found[self.keys[at[found]] == others.keys[found]]
+        here, there = self.order[at[found]], others.order[found]
+        same = self.pieces.same(here, others.pieces, there)
+        out[there[same]] = here[same]
+        for number in there[~same].tolist():
+            out[number] = self.find(others[number])
+        return out
+
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
         """The arrays by the names that they are kept under."""
-        return {f"{name}.{part}": getattr(self, part) for part in ("blob", "ends", "keys", "order")}
+        parts: list[NDArray[Any]] = [self.pieces.blob, self.pieces.ends, self.keys, self.order]
+        return {f"{name}.{part}": array for part, array in zip(_PARTS, parts, strict=True)}
 
     @classmethod
     def from_arrays(cls, name: str, arrays: dict[str, NDArray[Any]]) -> Strings:
         """The strings that `arrays` gave."""
-        return cls(*(arrays[f"{name}.{part}"] for part in ("blob", "ends", "keys", "order")))
+        blob, ends, keys, order = (arrays[f"{name}.{part}"] for part in _PARTS)
+        return cls(Pieces(blob, ends), keys, order)
+
+
+_PARTS = ("blob", "ends", "keys", "order")
 
 
 def session_name(session: tuple[str, str]) -> str:

@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from recollect.indexes.columns import NONE
 from recollect.indexes.fixed import ONE
-from recollect.indexes.segments import Segment, comparable, form, trigram_keys
+from recollect.indexes.forms import comparable, form, trigram_keys
+from recollect.indexes.segments import Segment
 
 #: At most so many stems stand in for an unknown word, and only from this Dice coefficient on (in hundredths).
 MOST_STEMS = 3

@@ -16,9 +16,10 @@ import numpy as np
 from recollect.indexes.columns import NONE, Document, Flags, Ints
 from recollect.indexes.documents import Documents, Table
 from recollect.indexes.fixed import ONE, log_ratio
+from recollect.indexes.forms import comparable, form
 from recollect.indexes.kernels import Postings
 from recollect.indexes.numpy_kernels import live, run_lengths
-from recollect.indexes.segments import LAST_PLACE, PLACE_BITS, Segment, comparable, form, lengths_of
+from recollect.indexes.segments import LAST_PLACE, PLACE_BITS, Segment, lengths_of
 from recollect.indexes.vocabulary import Similar, Vocabulary
 from recollect.text.words import stem
 
@@ -174,24 +175,11 @@ class WordView:
         tail = tails[0] if len(tails) == 1 else np.concatenate(tails)
         return Postings(base, tail, places, lengths, lengths_of(self.table.length, tail)), None
 
-    def all_occurrences(self) -> tuple[list[str], Ints, Ints]:
-        """Every term, and every occurrence (of dead documents too) with the place of its term among them."""
-        names: list[str] = []
-        terms, occurrences = [_NOTHING], [_NOTHING]
-        if self.segment is not None:
-            names = self.segment.terms.all()
-            terms.append(np.repeat(np.arange(len(names), dtype=np.int64), np.diff(self.segment.offsets)))
-            occurrences.append(self.segment.occurrences)
-        place = {name: at for at, name in enumerate(names)}
-        for term in list(self._tails):
-            tail = self._tail(term)
-            if len(tail):
-                if term not in place:
-                    place[term] = len(names)
-                    names.append(term)
-                terms.append(np.full(len(tail), place[term], dtype=np.int64))
-                occurrences.append(tail)
-        return names, np.concatenate(terms), np.concatenate(occurrences)
+    def tail_occurrences(self) -> tuple[list[str], Ints, Ints]:
+        """The terms in the tail, how often each occurs there (in dead documents too), and where, term after term."""
+        tails = {term: tail for term in list(self._tails) if len(tail := self._tail(term))}
+        sizes = np.fromiter(map(len, tails.values()), dtype=np.int64, count=len(tails))
+        return list(tails), sizes, np.concatenate([_NOTHING, *tails.values()])
 
     # Words and names
 
