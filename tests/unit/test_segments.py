@@ -125,8 +125,7 @@ class TestPieces:
         pieces = Pieces.of(held)
         assert [pieces[at] for at in range(len(pieces))] == held
         kept = data.draw(st.lists(st.sampled_from(range(len(held))), unique=True).map(sorted)) if held else []
-        taken = pieces.taken(np.array(kept, dtype=np.int64))
-        both = Pieces.joined(taken, pieces)
+        both = pieces.taken(np.array(kept, dtype=np.int64), pieces)
         assert [both[at] for at in range(len(both))] == [held[at] for at in kept] + held
 
     @given(st.lists(st.binary(max_size=4), min_size=1, max_size=8), st.data())

@@ -42,7 +42,7 @@ def merged(view: WordView) -> Segment:
             columns,
             _strings(first.ids, kept, rows.id),
             np.concatenate([first.digests[kept[:split]], digests([rows.text(at) for at in later])]),
-            Pieces.joined(first.payloads.taken(kept[:split]), Pieces.of([rows.payload(at) for at in later])),
+            first.payloads.taken(kept[:split], Pieces.of([rows.payload(at) for at in later])),
             _strings(first.sessions, sessions, lambda at: session_name(later_sessions[at - first.session_count])),
             [table.speakers.known[at] for at in speakers.tolist()],
             _strings(first.values, values, table.values.__getitem__),
@@ -69,7 +69,7 @@ def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> In
 def _strings(first: Strings, kept: Ints, later: Callable[[int], str]) -> Strings:
     """The strings of some rising numbers: of a segment, and those that came later."""
     split = int(kept.searchsorted(len(first)))
-    return Strings.joined(first.taken(kept[:split]), Strings.of([later(at) for at in kept[split:].tolist()]))
+    return first.taken(kept[:split], Strings.of([later(at) for at in kept[split:].tolist()]))
 
 
 class _Terms(NamedTuple):
@@ -94,7 +94,7 @@ def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
     used = sizes > 0
     used[known[(tail_sizes > 0) & (known != NONE)]] = True
     kept, new = np.flatnonzero(used), np.flatnonzero((tail_sizes > 0) & (known == NONE))
-    terms = Strings.joined(first.terms.taken(kept), tail_terms.taken(new))
+    terms = first.terms.taken(kept, tail_terms.taken(new, Strings.of(())))
     ranks = terms.ranks()
     place = np.append(ranks[: len(kept)], NONE)[numbered_anew(kept, len(used))]  # of the segment's terms
     tail_place = place[known]
@@ -116,9 +116,8 @@ def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
 
 def _living(sizes: Ints, occurrences: Ints, number: Ints) -> tuple[Ints, Ints]:
     """How many occurrences of each term are in live documents; and those, by the documents' new numbers."""
-    owners = number[occurrences >> PLACE_BITS]
-    live = owners != NONE
-    counted = np.concatenate([[0], np.cumsum(live)])
-    ends = np.concatenate([[0], np.cumsum(sizes)])
-    packed = owners[live] << PLACE_BITS | occurrences[live] & (1 << PLACE_BITS) - 1
-    return np.diff(counted[ends]), packed
+    owners = np.minimum(occurrences >> PLACE_BITS, len(number) - 1)  # those that came after the view are not in it
+    packed = number[owners] << PLACE_BITS | occurrences & (1 << PLACE_BITS) - 1
+    dead = np.flatnonzero(packed < 0)  # of NONE
+    ends = np.cumsum(sizes)
+    return np.diff(ends - dead.searchsorted(ends), prepend=0), np.delete(packed, dead)

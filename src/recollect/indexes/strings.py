@@ -42,11 +42,6 @@ class Pieces:
         ends = np.cumsum(np.fromiter(map(len, pieces), dtype=np.int64, count=len(pieces)))
         return cls(np.frombuffer(b"".join(pieces), dtype=np.uint8), ends)
 
-    @classmethod
-    def joined(cls, one: Pieces, other: Pieces) -> Pieces:
-        """Those of one, and then those of the other."""
-        return cls(np.concatenate([one.blob, other.blob]), np.concatenate([one.ends, other.ends + len(one.blob)]))
-
     def __len__(self) -> int:
         return len(self.ends)
 
@@ -59,21 +54,22 @@ class Pieces:
         """How long each is."""
         return np.diff(self.ends, prepend=0)
 
-    def taken(self, kept: Ints) -> Pieces:
-        """Those of some rising numbers. Cost: one copy, which holds up no other thread."""
-        if len(kept) == len(self):
-            return self
+    def taken(self, kept: Ints, more: Pieces) -> Pieces:
+        """Those of some rising numbers, and then all of `more`. Cost: one copy, which holds up no other thread."""
         sizes = self.sizes
         stays = np.zeros(len(self), dtype=np.bool_)
         stays[kept] = True
-        parts = [self.blob[:0]]
-        begin = 0
+        ends = np.cumsum(np.concatenate([sizes[kept], more.sizes]))
+        blob = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
+        begin = filled = 0
         for at in range(0, len(self), _TAKEN):
             some = slice(at, at + _TAKEN)
             end = int(self.ends[some][-1])
-            parts.append(self.blob[begin:end][np.repeat(stays[some], sizes[some])])
-            begin = end
-        return Pieces(np.concatenate(parts), np.cumsum(sizes[kept]))
+            part = self.blob[begin:end][np.repeat(stays[some], sizes[some])]
+            blob[filled : filled + len(part)] = part
+            begin, filled = end, filled + len(part)
+        blob[filled:] = more.blob
+        return Pieces(blob, ends)
 
     def picked(self, numbers: Ints | Numbers) -> Pieces:
         """Those of some numbers, in their order. Cost: one copy, and as much again for each byte's place."""
@@ -109,19 +105,14 @@ class Strings:
         order = np.argsort(keys, kind="stable").astype(np.int32)
         return cls(Pieces.of(encoded), keys[order], order)
 
-    @classmethod
-    def joined(cls, one: Strings, other: Strings) -> Strings:
-        """Those of one, and then those of the other."""
-        keys = np.concatenate([one.keys, other.keys])
-        order = np.concatenate([one.order, other.order + np.int32(len(one))])
-        by_key = np.argsort(keys, kind="stable")  # which makes one pass over two columns that rise
-        return cls(Pieces.joined(one.pieces, other.pieces), keys[by_key], order[by_key])
-
-    def taken(self, kept: Ints) -> Strings:
-        """Those of some rising numbers, numbered without gaps."""
+    def taken(self, kept: Ints, more: Strings) -> Strings:
+        """Those of some rising numbers, and then all of `more`, none of which is among them. Cost: some copies."""
         order = numbered_anew(kept, len(self))[self.order].astype(np.int32)
         stays = order != NONE
-        return Strings(self.pieces.taken(kept), self.keys[stays], order[stays])
+        keys = np.concatenate([self.keys[stays], more.keys])
+        order = np.concatenate([order[stays], more.order + np.int32(len(kept))])
+        by_key = np.argsort(keys, kind="stable")  # which makes one pass over two columns that rise
+        return Strings(self.pieces.taken(kept, more.pieces), keys[by_key], order[by_key])
 
     def by_key(self) -> Strings:
         """The same strings, numbered in the order of their keys: each by its rank."""

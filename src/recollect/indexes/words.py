@@ -59,10 +59,14 @@ class _Tail:
         self.column[self.count] = number << PLACE_BITS | min(position, LAST_PLACE)
         self.count += 1
 
+    def all(self) -> Ints:
+        """The occurrences of this moment."""
+        column = self.column  # before the count: another thread may append meanwhile
+        return column[: self.count]
+
     def until(self, number: int) -> Ints:
         """The occurrences in documents before a number."""
-        column, count = self.column, self.count  # in this order another thread may append meanwhile
-        held = column[: min(count, len(column))]
+        held = self.all()
         if len(held) and held[-1] >> PLACE_BITS >= number:
             held = held[: held.searchsorted(number << PLACE_BITS)]
         return held
@@ -176,10 +180,13 @@ class WordView:
         return Postings(base, tail, places, lengths, lengths_of(self.table.length, tail)), None
 
     def tail_occurrences(self) -> tuple[list[str], Ints, Ints]:
-        """The terms in the tail, how often each occurs there (in dead documents too), and where, term after term."""
-        tails = {term: tail for term in list(self._tails) if len(tail := self._tail(term))}
-        sizes = np.fromiter(map(len, tails.values()), dtype=np.int64, count=len(tails))
-        return list(tails), sizes, np.concatenate([_NOTHING, *tails.values()])
+        """The terms in the tail, how often each occurs there, and where, term after term: in dead documents too, and in
+        those that came after this view.
+        """
+        tails = self._tails.copy()  # as it may grow meanwhile
+        held = [self._tail(term) if term in self._borrowed else tail.all() for term, tail in tails.items()]
+        sizes = np.fromiter(map(len, held), dtype=np.int64, count=len(held))
+        return list(tails), sizes, np.concatenate([_NOTHING, *held])
 
     # Words and names
 
