@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,8 +17,8 @@ from hypothesis import strategies as st
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
-from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels
-from recollect.indexes.columns import NEVER, NONE, Document
+from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels, strings
+from recollect.indexes.columns import FIELDS, NEVER, NONE, Document
 from recollect.indexes.fixed import ONE
 from recollect.indexes.forms import form, form_parts, trigram_keys
 from recollect.indexes.kernels import About, Kernels, Reached
@@ -74,6 +76,62 @@ class TestSegments:
                 index = WordIndex(segment)
             else:
                 index.apply(["later"], [])
+
+    @given(own.collections(), own.histories, st.booleans())
+    def test_a_merged_segment_is_the_one_that_is_made_of_its_records_anew(
+        self, first: list[Document], history: list[Step], digests: bool
+    ) -> None:
+        def still(held: list[Document]) -> list[Document]:
+            """No turns, all of one time and of nobody: a segment leaves them and their numbers in order."""
+            return [
+                each._replace(
+                    session=None,
+                    place=(0, 0, each.id),
+                    micros=0,
+                    speaker="",
+                    text=bytes([len(each.terms) + 1]) * 32 if digests else b"",
+                    payload=each.id.encode() * len(each.terms),
+                )
+                for each in held
+            ]
+
+        index, held = WordIndex(built(still(first))), {each.id: each for each in still(first)}
+        for removed, added in history:
+            advance(index, held, (removed, still(added)))
+            table = index.view().table
+            live = np.flatnonzero(table.alive[: table.count]).tolist()
+            segment = merged(index.view())
+            for name, array in built([held[table.id(number)] for number in live]).arrays.items():
+                assert array.dtype == segment.arrays[name].dtype
+                assert array.tolist() == segment.arrays[name].tolist(), name
+            index = WordIndex(segment)
+
+    @given(st.lists(st.sampled_from(["ana", "bob", None]), min_size=1, max_size=8), st.data())
+    def test_whose_a_record_is_and_who_said_it_goes_through_merging(
+        self, users: list[str | None], data: st.DataObject
+    ) -> None:
+        def said(at: int, user: str | None) -> Document:
+            fields = ("knowledge", None, user, None, None, None, f"source {at}")
+            return document(f"r{at}", "tea", speaker=user or "", session=user)._replace(fields=fields)
+
+        held = [said(at, user) for at, user in enumerate(users)]
+        split = data.draw(st.integers(0, len(held)))
+        index = WordIndex(built(held[:split]))
+        index.apply([], held[split:])
+        gone = data.draw(st.sets(st.sampled_from([each.id for each in held])))
+        index.apply(gone, [])
+        segment = merged(index.view())
+        table = WordIndex(segment).view().table
+        for each in held:
+            number = table.number(each.id)
+            assert (number == NONE) == (each.id in gone)
+            if number != NONE:
+                texts = [int(getattr(table, name)[number]) for name in FIELDS]
+                assert tuple(None if text == NONE else table.values[text] for text in texts) == each.fields
+                speaker, session = int(table.speaker[number]), int(table.session[number])
+                assert (table.speakers.known[speaker][0] if speaker != NONE else "") == each.speaker
+                assert (None if session == NONE else segment.session_key(session)) == each.session
+        assert len(table.speakers.known) == len({each.speaker for each in held if each.id not in gone} - {""})
 
     @given(own.collections(), own.histories, own.histories)
     @settings(max_examples=40)
@@ -144,19 +202,51 @@ class TestPieces:
                     assert view.table.rows.payload(view.table.number(each.id)) == each.payload
 
 
+def few_keys(encoded: bytes) -> bytes:
+    """A digest that many strings have."""
+    return bytes(7) + bytes([len(encoded) % 3])
+
+
 class TestStrings:
+    @given(st.lists(st.text(max_size=5), unique=True), st.data(), st.sampled_from([few_keys, strings._digest]))
+    def test_those_that_are_taken_and_more_are_as_if_they_had_been_alone(
+        self, texts: list[str], data: st.DataObject, digest: Callable[[bytes], bytes]
+    ) -> None:
+        split = data.draw(st.integers(0, len(texts)))
+        kept = [at for at in range(split) if data.draw(st.booleans())]
+        with patch.object(strings, "_digest", digest):
+            taken = Strings.of(texts[:split]).taken(np.array(kept, dtype=np.int64), Strings.of(texts[split:]))
+            anew = Strings.of([texts[at] for at in kept] + texts[split:])
+            for name, array in taken.arrays("a").items():
+                assert array.dtype == anew.arrays("a")[name].dtype
+                assert array.tolist() == anew.arrays("a")[name].tolist()
+
+    @given(
+        st.lists(st.text(max_size=3), unique=True),
+        st.lists(st.text(max_size=3), unique=True),
+        st.sampled_from([few_keys, strings._digest]),
+    )
+    def test_many_are_found_at_once_also_where_others_have_their_keys(
+        self, texts: list[str], wanted: list[str], digest: Callable[[bytes], bytes]
+    ) -> None:
+        wanted = list(dict.fromkeys([*wanted, *texts[::2]]))
+        with patch.object(strings, "_digest", digest):
+            found = Strings.of(texts).numbers_of(Strings.of(wanted)).tolist()
+        assert found == [texts.index(text) if text in texts else NONE for text in wanted]
+
     @given(st.lists(st.text(max_size=5), unique=True))
     def test_strings_are_found_by_number_and_by_what_they_are(self, texts: list[str]) -> None:
-        strings = Strings.of(texts)
-        assert [strings[at] for at in range(len(strings))] == texts
-        assert [strings.find(text) for text in texts] == list(range(len(texts)))
-        assert strings.find("none of these") == NONE
+        held = Strings.of(texts)
+        assert [held[at] for at in range(len(held))] == texts
+        assert [held.find(text) for text in texts] == list(range(len(texts)))
+        assert held.find("none of these") == NONE
 
     @given(st.lists(st.text(max_size=5), unique=True))
     def test_strings_can_be_numbered_by_their_keys(self, texts: list[str]) -> None:
-        strings = Strings.of(texts)
-        again = Strings.of([texts[number] for number in strings.order.tolist()])
-        for name, array in strings.by_key().arrays("a").items():
+        held = Strings.of(texts)
+        again = Strings.of([texts[number] for number in held.order.tolist()])
+        assert held.ranks()[held.order].tolist() == list(range(len(texts)))
+        for name, array in held.by_key().arrays("a").items():
             assert array.dtype == again.arrays("a")[name].dtype
             assert array.tolist() == again.arrays("a")[name].tolist()
 
@@ -436,7 +526,10 @@ class TestFiles:
             ("weight", lambda column: column.astype(np.int64)),
             ("alive", lambda column: ~column),
             ("ids.ends", lambda column: column + 1),
+            ("offsets", lambda column: np.append(1, column[1:])),
             ("terms.order", lambda column: column + 100),
+            ("terms.order", lambda column: column[::-1]),
+            ("terms.keys", lambda column: column[::-1]),
             ("grams.forms", lambda column: column + 100),
         ],
     )

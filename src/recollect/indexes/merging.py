@@ -95,22 +95,23 @@ def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
     used[known[(tail_sizes > 0) & (known != NONE)]] = True
     kept, new = np.flatnonzero(used), np.flatnonzero((tail_sizes > 0) & (known == NONE))
     terms = first.terms.taken(kept, tail_terms.taken(new, Strings.of(())))
+    # Where each comes to stand in the order of keys: of those that were known, the new ones, and all in the tail.
     ranks = terms.ranks()
-    place = np.append(ranks[: len(kept)], NONE)[numbered_anew(kept, len(used))]  # of the segment's terms
-    tail_place = place[known]
-    tail_place[new] = ranks[len(kept) :]
-    # In the segment terms stand in the order of their keys, so they keep their order. To the occurrences of each, those
-    # of the tail, in later documents, come at the end.
-    both = np.zeros(len(terms), dtype=np.int64)
-    both[place[kept]] = sizes[kept]
-    ends = np.cumsum(both)
-    spread = np.repeat(tail_place, tail_sizes)
-    came = np.bincount(spread, minlength=len(terms))
+    rank = np.append(ranks[: len(kept)], NONE)[numbered_anew(kept, len(used))]
+    new_rank = ranks[len(kept) :]
+    tail_rank = rank[known]
+    tail_rank[new] = new_rank
+    # The segment's terms stand in this order already. After the occurrences of each come those of the tail, which are
+    # in later documents.
+    held = np.zeros(len(terms), dtype=np.int64)
+    held[rank[kept]] = sizes[kept]
+    tail_rank = np.repeat(tail_rank, tail_sizes)
+    came = np.bincount(tail_rank, minlength=len(terms))
     return _Terms(
         terms.by_key(),
-        Forms.joined([(first.forms, place), (Forms.of([names[at] for at in new.tolist()]), ranks[len(kept) :])]),
-        both + came,
-        np.insert(occurrences, np.repeat(ends, came), in_order(spread, tail_occurrences)),
+        Forms.joined([(first.forms, rank), (Forms.of([names[at] for at in new.tolist()]), new_rank)]),
+        held + came,
+        np.insert(occurrences, np.repeat(np.cumsum(held), came), in_order(tail_rank, tail_occurrences)),
     )
 
 

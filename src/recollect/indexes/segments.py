@@ -211,6 +211,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
     keys, order = arrays["terms.keys"], arrays["terms.order"]
     if (keys[1:] < keys[:-1]).any() or (order != np.arange(terms)).any():
         raise ValueError("its terms are not in the order of their keys")
+    if arrays["offsets"][0] != 0:
+        raise ValueError("its occurrences do not begin with those of a term")
     rising = arrays["occurrences"][1:] >= arrays["occurrences"][:-1]
     begins = arrays["offsets"]
     rising[begins[(begins > 0) & (begins <= len(rising))] - 1] = True  # from one term to the next
