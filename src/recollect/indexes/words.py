@@ -183,8 +183,9 @@ class WordView:
         """The terms in the tail, how often each occurs there, and where, term after term: in dead documents too, and in
         those that came after this view.
         """
+        borrowed = dict(self._borrowed)  # before the tails: one that is no longer borrowed is already its own there
         tails = self._tails.copy()  # as it may grow meanwhile
-        held = [self._tail(term) if term in self._borrowed else tail.all() for term, tail in tails.items()]
+        held = [tail.until(borrowed[term]) if term in borrowed else tail.all() for term, tail in tails.items()]
         sizes = np.fromiter(map(len, held), dtype=np.int64, count=len(held))
         return list(tails), sizes, np.concatenate([_NOTHING, *held])
 
