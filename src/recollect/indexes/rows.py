@@ -21,7 +21,6 @@ class First(Protocol):
     """The documents that a table begins with, which lie in a segment."""
 
     @property
-    @property
     def values(self) -> Strings: ...
 
     count: int
