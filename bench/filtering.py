@@ -1,4 +1,5 @@
-"""Recall with a filter that selects a thousandth, a hundredth, a tenth and half of the records, beside one without."""
+"""Recall with a filter that selects a thousandth, a hundredth, a tenth and half of the records, by user, and the newest
+hundredth, by time; beside one without."""
 
 from __future__ import annotations
 
@@ -20,11 +21,14 @@ def filters(records: int, count: int = 100) -> dict[str, Any]:
     asked, before = questions(texts, count), questions(texts, 40, seed=5)
     with recollect.open(path, read_only=True) as memory:
 
-        def with_user(user: str) -> Ask:
-            return lambda question: memory.recall(question, where=f.user(user))
+        def admitting(where: f.Filter) -> Ask:
+            return lambda question: memory.recall(question, where=where)
 
+        first_of_newest = memory.find(order="newest", limit=records // 100)[-1].time
+        assert first_of_newest is not None
         askers: dict[str, Ask] = {"unfiltered": memory.recall}
-        askers |= {f"{share / 10:g}%": with_user(user) for user, share in stores.SHARES.items()}
+        askers |= {f"{share / 10:g}%": admitting(f.user(user)) for user, share in stores.SHARES.items()}
+        askers["newest 1%"] = admitting(f.after(first_of_newest))
         warmed(memory, before)
         for ask in askers.values():
             ask(before[0])
