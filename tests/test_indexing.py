@@ -19,6 +19,7 @@ from recollect.engine import indexing
 from recollect.engine.encoding import document_of
 from recollect.engine.indexing import IndexKeeper
 from recollect.indexes.merging import merged
+from recollect.indexes.merkle import EMPTY
 from recollect.indexes.segments import Builder
 from recollect.memory import Calls, Memory
 from recollect.stores.base import Head, Line
@@ -301,6 +302,20 @@ class TestHistories:
             assert sum("another" in hit.record.text for hit in memory.recall("another gull")) == 4
             assert told(memory) == anew(memory)
 
+    def test_what_was_written_before_a_copy_was_put_back_is_not_taken_for_what_came_after(self, tmp_path: Path) -> None:
+        path, copy = tmp_path / "a.db", tmp_path / "copy.db"
+        with recollect.open(path) as memory:
+            memory.remember("a boat")
+            memory.backup(copy)
+            memory.remember("a lost anchor")  # which no index has yet
+            replaced(path, copy)
+            with recollect.open(path) as other:
+                other.remember("a gull")
+                memory.remember("a rope")
+                assert [hit.record.text for hit in memory.recall("lost anchor")] == []
+                assert [hit.record.text for hit in memory.recall("gull")] == ["a gull"]
+                assert told(memory) == told(other) == anew(memory)
+
     def test_a_batch_finds_what_is_held_though_its_index_is_let_go_meanwhile(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -473,7 +488,7 @@ class TestRecent:
             with memory.batch() as batch:
                 for text in texts(40):
                     batch.remember(text)
-            assert memory._engine.keeper._recent.since(DEFAULT, 0, memory_head(memory)) is None
+            assert memory._engine.keeper._recent.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
             assert told(memory) == anew(memory)
 
     def test_records_of_a_class_of_the_callers_are_indexed_as_they_are_kept(self, path: Path) -> None:

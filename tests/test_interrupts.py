@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from recollect.engine.writing import Writer
+from recollect.errors import StoreIOError
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import SqliteStore
 from recollect.stores.turns import Turn
@@ -118,3 +120,24 @@ def test_one_that_waited_and_was_interrupted_in_the_queue_is_passed_over(
     assert not other.is_alive()
     memory.remember("after")
     assert {"held", "other", "after"} <= {record.content for record in memory.find()}
+
+
+def test_a_batch_in_which_an_operation_was_interrupted_is_lost_though_that_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = memory_on(SqliteStore(tmp_path / "cut.db"))
+    memory.remember("a lighthouse", id="x")
+    keep = Writer._keep
+
+    def interrupted_once(*_: object) -> None:
+        monkeypatch.setattr(Writer, "_keep", keep)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Writer, "_keep", interrupted_once)
+    with pytest.raises(StoreIOError, match="interrupted"), memory.batch() as batch:
+        with pytest.raises(KeyboardInterrupt):
+            batch.update("x", content="an anchor")
+        batch.remember("a rope")
+    assert [record.content for record in memory.find()] == ["a lighthouse"]
+    assert [hit.record.content for hit in memory.recall("anchor lighthouse rope")] == ["a lighthouse"]
+    assert memory.check() == []

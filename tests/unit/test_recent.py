@@ -8,8 +8,8 @@ from hypothesis import given
 from tests.unit import strategies as own
 
 from recollect.engine.encoding import document_of
-from recollect.engine.recent import Recent
-from recollect.indexes.merkle import Root
+from recollect.engine.recent import Recent, Written
+from recollect.indexes.merkle import EMPTY, Root
 from recollect.records.record import Record
 from recollect.stores.base import Change, Commit, Head, Line
 
@@ -32,7 +32,7 @@ def commit(seq: int, line: Line = LINE, root: bytes = b"") -> Commit:
 
 
 def root_of(seq: int) -> bytes:
-    return bytes([seq]) * 32
+    return bytes([seq]) * 32 if seq else EMPTY
 
 
 def head(seq: int) -> Head:
@@ -42,53 +42,74 @@ def head(seq: int) -> Head:
 def recent(*written: Mapping[str, Record | None], budget_bytes: int = 2**20) -> Recent:
     out = Recent(budget_bytes)
     for seq, each in enumerate(written, 1):
-        out.note(commit(seq), each)
+        out.note(commit(seq), root_of(seq - 1), each)
     return out
+
+
+def since(kept: Recent, seq: int, upto: Head, line: Line = LINE) -> Written | None:
+    return kept.since(line, seq, root_of(seq), upto)
 
 
 def test_what_came_since_is_what_the_last_commit_left_of_each_id() -> None:
     kept = recent({"ana": ANA}, {"ben": BEN, "ana": None}, {"cy": None})
-    assert kept.since(LINE, 0, head(3)) == {"ana": None, "ben": BEN, "cy": None}
-    assert kept.since(LINE, 2, head(3)) == {"cy": None}
-    assert kept.since(LINE, 0, head(1)) == {"ana": ANA}
+    assert since(kept, 0, head(3)) == {"ana": None, "ben": BEN, "cy": None}
+    assert since(kept, 2, head(3)) == {"cy": None}
+    assert since(kept, 0, head(1)) == {"ana": ANA}
 
 
 def test_where_another_process_wrote_in_between_the_store_must_tell() -> None:
     kept = recent({"ana": ANA})
-    kept.note(commit(3), {"ben": BEN})
-    assert kept.since(LINE, 0, head(3)) is None
-    assert kept.since(LINE, 1, head(3)) is None
-    assert kept.since(LINE, 2, head(3)) == {"ben": BEN}
-    assert kept.since(LINE, 0, head(2)) is None
-    assert kept.since(OTHER, 0, head(1)) is None
+    kept.note(commit(3), root_of(2), {"ben": BEN})
+    assert since(kept, 0, head(3)) is None
+    assert since(kept, 1, head(3)) is None
+    assert since(kept, 2, head(3)) == {"ben": BEN}
+    assert since(kept, 0, head(2)) is None
+    assert since(kept, 0, head(1), OTHER) is None
 
 
 def test_a_history_that_was_given_up_is_not_told() -> None:
-    kept = recent({"ana": ANA}, {"ben": BEN})
-    assert kept.since(LINE, 0, Head(2, Root(b"\7" * 32), 2)) is None
-    kept.note(commit(2, root=b"\7" * 32), {"cy": None})
-    assert kept.since(LINE, 0, Head(2, Root(b"\7" * 32), 2)) == {"ana": ANA, "cy": None}
+    kept = recent({"ana": ANA}, {"ben": BEN}, {"cy": None})
+    other = b"\7" * 32
+    assert since(kept, 0, Head(2, Root(other), 2)) is None
+    # A copy was put back that another process took further: the second commit is theirs, the third follows it.
+    kept.note(commit(3), other, {"cy": None})
+    assert since(kept, 0, head(3)) is None
+    assert since(kept, 1, head(3)) is None
+    assert kept.since(LINE, 2, other, head(3)) == {"cy": None}
+    assert kept.since(LINE, 2, root_of(2), head(3)) is None  # an index that stands in the old history
 
 
 def test_what_an_index_has_is_let_go_and_nothing_else() -> None:
     kept = recent({"ana": ANA}, {"ben": BEN}, {"cy": None})
-    kept.note(commit(1, OTHER), {"ana": ANA})
-    kept.drop(LINE, 0, 2)
-    kept.drop(LINE, 2**40, 2**50)
-    assert kept.since(LINE, 2, head(3)) == {"cy": None}
-    assert kept.since(LINE, 1, head(3)) is None
-    kept.drop(LINE, 0, 2**60)
-    assert kept.since(LINE, 2, head(3)) is None
-    assert kept.since(OTHER, 0, head(1)) == {"ana": ANA}
+    kept.note(commit(1, OTHER), EMPTY, {"ana": ANA})
+    kept.drop(LINE, 2)
+    assert since(kept, 2, head(3)) == {"cy": None}
+    assert since(kept, 1, head(3)) is None
+    kept.drop(LINE, 2**60)
+    assert since(kept, 2, head(3)) is None
+    assert since(kept, 0, head(1), OTHER) == {"ana": ANA}
+    kept.clear()
+    assert since(kept, 0, head(1), OTHER) is None
 
 
-def test_beyond_its_budget_the_oldest_is_let_go() -> None:
+def test_beyond_its_budget_the_line_that_was_written_to_the_longest_ago_is_let_go() -> None:
     large = Record(id="large", content="tea " * 300)
-    kept = recent({"ana": ANA}, {"large": large}, {"large": large}, budget_bytes=6500)
-    assert kept.since(LINE, 0, head(3)) is None
-    assert kept.since(LINE, 1, head(3)) == {"large": large}
-    kept = recent({"large": large}, budget_bytes=1000)
-    assert kept.since(LINE, 0, head(1)) is None
+    kept = recent({"large": large}, budget_bytes=8000)
+    kept.note(commit(1, OTHER), EMPTY, {"large": large})
+    assert since(kept, 0, head(1)) == {"large": large}
+    kept.note(commit(2, OTHER), root_of(1), {"large": large})
+    assert since(kept, 0, head(1)) is None
+    assert since(kept, 0, head(2), OTHER) == {"large": large}
+    kept.note(commit(3, OTHER), root_of(2), {"large": large})
+    assert since(kept, 0, head(3), OTHER) is None
+
+
+def test_what_is_forgotten_and_what_metadata_is_made_of_are_counted() -> None:
+    forgotten = recent({f"r{at}": None for at in range(1000)}, budget_bytes=100_000)
+    assert since(forgotten, 0, head(1)) is None
+    bushy = Record(id="bushy", content="tea", metadata={f"k{at}": {} for at in range(300)})
+    kept = recent({"bushy": bushy}, budget_bytes=20_000)
+    assert since(kept, 0, head(1)) is None
 
 
 @given(own.record_fields())

@@ -26,7 +26,7 @@ from recollect.indexes.merging import merged
 from recollect.indexes.scores import Asked, weighed
 from recollect.indexes.segments import LONGEST, Builder, Segment
 from recollect.indexes.signals import read
-from recollect.indexes.strings import Pieces, Strings, session_name, session_of
+from recollect.indexes.strings import Pieces, Strings, session_name
 from recollect.indexes.words import QueryTerm, WordIndex, WordView
 from recollect.stores.base import Line
 from recollect.stores.segments import Made, SegmentFiles
@@ -130,7 +130,9 @@ class TestSegments:
                 assert tuple(None if text == NONE else table.values[text] for text in texts) == each.fields
                 speaker, session = int(table.speaker[number]), int(table.session[number])
                 assert (table.speakers.known[speaker][0] if speaker != NONE else "") == each.speaker
-                assert (None if session == NONE else segment.session_key(session)) == each.session
+                assert (None if session == NONE else segment.sessions[session]) == (
+                    None if each.session is None else session_name(each.session)
+                )
         assert len(table.speakers.known) == len({each.speaker for each in held if each.id not in gone} - {""})
 
     @given(own.collections(), own.histories, own.histories)
@@ -267,7 +269,6 @@ class TestStrings:
 
     @given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
     def test_a_session_has_a_name_of_its_own(self, one: tuple[str, str], other: tuple[str, str]) -> None:
-        assert session_of(session_name(one)) == one
         assert (session_name(one) == session_name(other)) == (one == other)
 
     def test_a_form_is_a_word_with_its_stem_and_no_other_term_is_one(self) -> None:
@@ -531,6 +532,7 @@ class TestFiles:
             ("terms.order", lambda column: column[::-1]),
             ("terms.keys", lambda column: column[::-1]),
             ("grams.forms", lambda column: column + 100),
+            ("ids.order", lambda column: column * 0),
         ],
     )
     def test_what_is_whole_but_no_segment_is_not_used(
@@ -542,6 +544,13 @@ class TestFiles:
         assert files.write(LINE, segment, MADE)
         assert files.read(LINE, MADE.rules) is None
         assert "made anew" in caplog.text
+
+    def test_forms_that_no_trigram_leads_to_are_not_used(self, files: SegmentFiles, held: list[Document]) -> None:
+        segment = built(held)
+        for name in ("grams.keys", "grams.ends"):
+            segment.arrays[name] = segment.arrays[name][:0]
+        assert files.write(LINE, segment, MADE)
+        assert files.read(LINE, MADE.rules) is None
 
     def test_what_processes_left_that_died_while_writing_is_cleared_away(
         self, files: SegmentFiles, held: list[Document], tmp_path: Path

@@ -33,6 +33,7 @@ from recollect.errors import (
     RecollectError,
     ScopeError,
     StoreError,
+    StoreIOError,
     UnsupportedError,
 )
 from recollect.filters.tree import AllOf, Everything, Is
@@ -208,7 +209,7 @@ class Engine:
             self._tries.drop(line)
             raise
         if commit is not None:
-            self.keeper.note(commit, writer.written(commit))
+            self.keeper.note(commit, writer.before, writer.written(commit))
             self.feed.wake()
 
     def _at_a_moment(self, line: Line, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
@@ -445,8 +446,8 @@ class Writing:
     def execute(self, operation: Operation) -> Any:
         """Do an operation inside the transaction.
 
-        An operation that is refused changes nothing, and the transaction goes on. Where the store itself fails, the
-        transaction is lost, also for a caller who catches that error.
+        An operation that is refused changes nothing, and the transaction goes on. Where the store itself fails, or an
+        interruption cuts an operation off, the transaction is lost, also for a caller who catches that.
         """
         if not self.open:
             raise ClosedError("the batch")
@@ -454,6 +455,12 @@ class Writing:
             return self._execute(operation)
         except StoreError as error:
             self.failure = self.failure or error
+            raise
+        except Exception:
+            raise
+        except BaseException as cut:
+            half_done = StoreIOError(self._engine.store.path, f"an operation of the batch was interrupted by {cut!r}")
+            self.failure = self.failure or half_done
             raise
 
     def _execute(self, operation: Operation) -> Any:

@@ -89,10 +89,10 @@ class IndexKeeper:
         self._worker: threading.Thread | None = None
         self._closed = False
 
-    def note(self, commit: Commit, written: Written | None) -> None:
-        """Take note of what a commit of this process did, now that it is durable."""
+    def note(self, commit: Commit, before: bytes, written: Written | None) -> None:
+        """Take note of what a commit of this process did to the root before, now that it is durable."""
         if written is not None:
-            self._recent.note(commit, written)
+            self._recent.note(commit, before, written)
 
     def view(self, moment: View, line: Line) -> WordView | None:
         """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
@@ -148,7 +148,7 @@ class IndexKeeper:
             since = kept.seq
             # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
             kept.seq, kept.view = 0, None
-            written = self._recent.since(line, since, head)
+            written = self._recent.since(line, since, kept.root, head)
             changed = moment.changed(line, since) if written is None else list(written)
             if len(changed) >= max(_MANY, kept.index.documents.live_count):
                 self._make(kept, moment, line)  # sooner done than adding so many
@@ -156,7 +156,7 @@ class IndexKeeper:
             apply_written(
                 kept.index, read_back(moment, line, changed) if written is None else written, digests=self._digests
             )
-            self._recent.drop(line, since, head.seq)
+            self._recent.drop(line, head.seq)
         kept.seq, kept.root = head.seq, head.root.hash
         self._merge_where_due(kept, line)
 
@@ -181,14 +181,14 @@ class IndexKeeper:
             for record in self._records(moment, line, head):
                 builder.add(document_of(record, digests=self._digests))
             segment = builder.segment()
-        self._recent.drop(line, 0, head.seq)
+        self._recent.drop(line, head.seq)
         kept.index, kept.seq, kept.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
             self._give(line, kept)
 
     def _records(self, moment: View, line: Line, head: Head) -> Iterator[Record]:
         """The records that are held at a moment."""
-        written = self._recent.since(line, 0, head)
+        written = self._recent.since(line, 0, EMPTY, head)
         if written is None:
             return (Record.load(stored.payload) for _, stored in moment.versions(line))
         return (record for record in written.values() if record is not None)
@@ -270,6 +270,7 @@ class IndexKeeper:
         if worker is not None:
             self._tasks.put(None)
             worker.join()
+        self._recent.clear()
         with self._turn:
             self._kept.clear()
             self._held_bytes = 0

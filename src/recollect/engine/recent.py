@@ -1,70 +1,98 @@
 """What this process wrote last, for its own indexes: they need not read back and decode what is at hand.
 
-It is only a short cut. Where a commit is missing (another process wrote it, it was let go, the history is another), the
-store is asked for all that came, as it would be without this.
+It is only a short cut. Where it does not lead from the root that an index stands at to the root of the moment (another
+process wrote in between, something was let go, the history is another), the store is asked for all that came.
 """
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from recollect.records.record import Record
 from recollect.stores.base import Commit, Head, Line
 
-#: A record takes about so much beside its text and its bytes.
-_RECORD_BYTES = 600
+#: About what a commit takes, each id in it, and a record beside its content and its bytes.
+_COMMIT_BYTES, _ID_BYTES, _RECORD_BYTES = 500, 200, 600
+#: Metadata takes about so many bytes for each of its record's: an empty object in it is an object of Python's.
+_METADATA_BYTES = 20
 #: What one write did: each id that it touched, with its record from then on; None where it has none.
 Written = Mapping[str, Record | None]
+
+
+class _Step(NamedTuple):
+    """From a root to the next."""
+
+    before: bytes
+    after: bytes
+    written: Written
+    nbytes: int
 
 
 class Recent:
     """The newest commits of this process, until an index has them.
 
-    budget_bytes  how much memory they may take; the oldest are let go first
+    budget_bytes  how much memory they may take; those of the line that was written to the longest ago are let go first
     """
 
     def __init__(self, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
         self._turn = threading.Lock()
-        # Root, what was written, bytes; by line and seq, in the order of noting.
-        self._commits: OrderedDict[tuple[Line, int], tuple[bytes, Written, int]] = OrderedDict()
+        self._lines: OrderedDict[Line, dict[int, _Step]] = OrderedDict()  # by seq
         self._nbytes = 0
 
-    def note(self, commit: Commit, written: Written) -> None:
-        """Keep what a commit did, which is durable."""
-        nbytes = sum(_RECORD_BYTES + 2 * len(record.to_bytes()) for record in written.values() if record is not None)
+    def note(self, commit: Commit, before: bytes, written: Written) -> None:
+        """Keep what a commit did, which is durable, and the root before it."""
+        line = Line(commit.namespace, commit.branch)
+        step = _Step(before, commit.root.hash, written, _COMMIT_BYTES + sum(map(_bytes_of, written.values())))
         with self._turn:
-            place = Line(commit.namespace, commit.branch), commit.seq
-            self._drop(place)  # of a history that was given up
-            self._commits[place] = commit.root.hash, written, nbytes
-            self._nbytes += nbytes
+            steps = self._lines.setdefault(line, {})
+            self._lines.move_to_end(line)
+            self._nbytes -= steps[commit.seq].nbytes if commit.seq in steps else 0  # of a history that was given up
+            steps[commit.seq] = step
+            self._nbytes += step.nbytes
             while self._nbytes > self._budget_bytes:
-                self._drop(next(iter(self._commits)))
+                _, oldest = self._lines.popitem(last=False)
+                self._nbytes -= sum(each.nbytes for each in oldest.values())
 
-    def since(self, line: Line, seq: int, head: Head) -> Written | None:
-        """What the commits after `seq` did, up to a head; None where not all of them are here."""
+    def since(self, line: Line, seq: int, root: bytes, head: Head) -> Written | None:
+        """What the commits did that lead from a seq and its root to a head; None where not all of them are here."""
         out: dict[str, Record | None] = {}
-        root = b""
         with self._turn:
-            if (line, head.seq) not in self._commits:
+            steps = self._lines.get(line, {})
+            if head.seq not in steps:
                 return None
             for at in range(seq + 1, head.seq + 1):
-                if (line, at) not in self._commits:
+                step = steps.get(at)
+                if step is None or step.before != root:
                     return None
-                root, written, _ = self._commits[line, at]
-                out.update(written)
+                root = step.after
+                out.update(step.written)
         return out if root == head.root.hash else None
 
-    def drop(self, line: Line, after: int, upto: int) -> None:
+    def drop(self, line: Line, upto: int) -> None:
         """Let the commits of a line go that an index has now."""
         with self._turn:
-            places = [(line, seq) for seq in range(after + 1, upto + 1)] if upto - after < len(self._commits) else None
-            for place in list(self._commits) if places is None else places:
-                if place[0] == line and after < place[1] <= upto:
-                    self._drop(place)
+            steps = self._lines.get(line, {})
+            for seq in list(filter(lambda seq: seq <= upto, steps)):
+                self._nbytes -= steps.pop(seq).nbytes
+            if not steps:
+                self._lines.pop(line, None)
 
-    def _drop(self, place: tuple[Line, int]) -> None:
-        gone = self._commits.pop(place, None)
-        self._nbytes -= 0 if gone is None else gone[2]
+    def clear(self) -> None:
+        """Let all go."""
+        with self._turn:
+            self._lines.clear()
+            self._nbytes = 0
+
+
+def _bytes_of(record: Record | None) -> int:
+    """About how much memory an id and its record take."""
+    if record is None:
+        return _ID_BYTES
+    told = len(record.to_bytes())
+    told *= _METADATA_BYTES if record.metadata else 1
+    return _ID_BYTES + _RECORD_BYTES + sys.getsizeof(record.content) + told

@@ -27,7 +27,7 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import AllOf, Filter, Is
-from recollect.indexes.merkle import version_hash
+from recollect.indexes.merkle import EMPTY, version_hash
 from recollect.operations import ABSENT, Remember
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, identified, numbered_ids, same_fact, same_text
@@ -42,8 +42,9 @@ INTERNAL = "_"
 #: So many records that are due go with a commit, the longest due first: no commit is held up for long.
 SWEPT = 1000
 _ALL = 2**62
-#: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote.
-_KEPT_BYTES = 2**22
+#: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote, an id and what keeps
+#: it counted as so many more.
+_KEPT_BYTES, _ID_BYTES = 2**22, 200
 _NO_MARKS: frozenset[str] = frozenset()
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
@@ -177,6 +178,7 @@ class Writer:
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
+        self.before = EMPTY  # the root that the commit followed, once there is one
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
         self._never_known: set[str] = set()  # ids that nobody had held before what is pending
@@ -441,22 +443,23 @@ class Writer:
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
         self._tx.put(self._line, record, Stored(version, payload))
+        # Before it is pending: an interruption leaves no change of which it is not known what it did.
+        self._keep(record.id, record if type(record) is Record else Record.load(payload), len(payload))
         self._pending[record.id] = change
         self._journal.append(record.id)
-        self._keep(record.id, record if type(record) is Record else Record.load(payload), len(payload))
 
     def _drop(self, record_id: str, cause: str) -> None:
         change = Change(record_id, self._before(record_id), None, cause)
         self._tx.drop(self._line, record_id)
+        self._keep(record_id, None, 0)
         self._pending[record_id] = change
         self._journal.append(record_id)
-        self._keep(record_id, None, 0)
         if self._room is not None:
             self._room.note(record_id, None)
 
     def _keep(self, record_id: str, record: Record | None, nbytes: int) -> None:
         """Keep what was written for whoever asks for it after the commit, unless it is too much."""
-        self._written_bytes += nbytes
+        self._written_bytes += _ID_BYTES + nbytes
         if self._written_bytes <= _KEPT_BYTES:
             self._written[record_id] = record
         else:
@@ -496,6 +499,7 @@ class Writer:
         if not changes:
             return None
         head = self._tx.head(self._line)
+        self.before = head.root.hash
         trie = self._tries.take(self._line, head)
         commit = Commit(
             namespace=self._line.namespace,

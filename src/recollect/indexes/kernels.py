@@ -35,7 +35,8 @@ class Postings(NamedTuple):
 
     base, tail  columns of occurrences
     spans       a row for each term: where it begins and ends in `base`, and in `tail`
-    base_lengths, tail_lengths  beside each occurrence, the length of its document (`segments.lengths_of`)
+    base_lengths, tail_lengths  beside each occurrence, the length of its document and whether the term occurs once more
+        in it (`segments.lengths_of`)
     """
 
     base: Ints

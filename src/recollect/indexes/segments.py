@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.forms import Forms, comparable, firsts, form, form_parts
-from recollect.indexes.strings import Pieces, Strings, session_name, session_of
+from recollect.indexes.strings import Pieces, Strings, session_name
 from recollect.text.languages import CODES
 from recollect.text.words import Term
 
@@ -96,9 +96,6 @@ class Segment:
 
     def session(self, session: Session) -> int:
         return self.sessions.find(session_name(session))
-
-    def session_key(self, number: int) -> Session:
-        return session_of(self.sessions[number])
 
     def term(self, term: str) -> int:
         """The number of a term, or NONE. Cost: O(log terms); those that were asked for lately are at hand."""
@@ -206,8 +203,13 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
     ends |= {"payloads.ends": len(arrays["payloads.blob"])}
     for name, end in ends.items():
         column = arrays[name]
-        if len(column) and (column[0] < 0 or column[-1] != end or (np.diff(column) < 0).any()):
+        last = column[-1] if len(column) else 0
+        if last != end or (len(column) and column[0] < 0) or (np.diff(column) < 0).any():
             raise ValueError(f"its column {name} does not rise to its end")
+    for name in ("ids", "sessions", "values"):
+        order = arrays[f"{name}.order"]
+        if (np.bincount(order, minlength=len(order)) != 1).any():
+            raise ValueError(f"its {name} are not all in their order")
     keys, order = arrays["terms.keys"], arrays["terms.order"]
     if (keys[1:] < keys[:-1]).any() or (order != np.arange(terms)).any():
         raise ValueError("its terms are not in the order of their keys")

@@ -173,9 +173,3 @@ def session_name(session: tuple[str, str]) -> str:
     """A session as one string, which no other session gives."""
     conversation, name = session
     return f"{len(conversation)}:{conversation}{name}"
-
-
-def session_of(name: str) -> tuple[str, str]:
-    """The session that `session_name` gave."""
-    size, _, rest = name.partition(":")
-    return rest[: int(size)], rest[int(size) :]
