@@ -2,11 +2,13 @@
 
 Of each ten operations eight remember, one updates and one forgets, in a seeded order; after every hundred comes a
 recall, so that indexes are kept up as they would be. Durability is "normal": what is looked for is work of our own,
-which the disk's sync would hide. Measured, too: how long threads of the store's own (checkpoints) keep it from writers.
+which the disk's sync would hide. Measured, too: how long threads of the store's own (checkpoints) keep it from writers,
+and how long Python's collector looks at all objects, in whichever call it happens to.
 """
 
 from __future__ import annotations
 
+import gc
 import random
 import tempfile
 import threading
@@ -49,6 +51,26 @@ def held_in_background() -> Iterator[list[float]]:
         Turns.take, Turns.release = take, release  # type: ignore[method-assign]
 
 
+@contextmanager
+def looks_at_all_objects() -> Iterator[list[float]]:
+    """How many milliseconds the collector took each time that it looked at all objects."""
+    times: list[float] = []
+    began = 0.0
+
+    def note(phase: str, about: dict[str, int]) -> None:
+        nonlocal began
+        if phase == "start":
+            began = time.perf_counter()
+        elif about["generation"] == 2:
+            times.append((time.perf_counter() - began) * 1000)
+
+    gc.callbacks.append(note)
+    try:
+        yield times
+    finally:
+        gc.callbacks.remove(note)
+
+
 def pauses(operations: int) -> dict[str, Any]:
     """The latencies of so many operations on a store that begins empty."""
     source = corpus()
@@ -59,6 +81,7 @@ def pauses(operations: int) -> dict[str, Any]:
     held: list[str] = []
     with (
         held_in_background() as background,
+        looks_at_all_objects() as looks,
         tempfile.TemporaryDirectory(dir=cache_folder()) as folder,
         recollect.open(Path(folder) / "pauses.db", durability="normal") as memory,
     ):
@@ -93,6 +116,7 @@ def pauses(operations: int) -> dict[str, Any]:
         "worst_ms": max(map(max, filter(None, times.values()))),
         "worst_write_ms": max(writes),
         "background": _spread(background) if background else None,
+        "collector": _spread(looks) if looks else None,
         "p999_ms": percentile([each for some in times.values() for each in some], 0.999),
         **{name: _spread(some) for name, some in times.items() if some},
         **source.to_json(),

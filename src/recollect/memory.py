@@ -17,10 +17,11 @@ from typing import Any, Unpack
 from recollect.arguments import all_named, file_path
 from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
-from recollect.engine.engine import Engine, Writing
+from recollect.engine.engine import Engine
 from recollect.engine.feed import Subscription
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.transactions import Writing
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.filters.tree import Everything, Filter
 from recollect.operations import (

@@ -10,35 +10,34 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import islice
 from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
-from recollect.engine.indexing import IndexKeeper, apply_written, read_back
+from recollect.engine.indexing import IndexKeeper
 from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.transactions import Writing, check_head, drafts_of
 from recollect.engine.tries import TrieKeeper
-from recollect.engine.vectors import IN_BATCH, Asking, Progress, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.writing import Draft, Intake, Writer, draft
+from recollect.engine.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
+from recollect.engine.writing import Intake, Writer, draft
 from recollect.errors import (
     ClosedError,
-    ConflictError,
     InvalidArgumentError,
     InvalidOperationError,
     RecollectError,
     ScopeError,
     StoreError,
-    StoreIOError,
     UnsupportedError,
 )
-from recollect.filters.tree import AllOf, Everything, Is
+from recollect.filters.tree import AllOf, Is
 from recollect.indexes.merkle import Root, root_of, version_hash
-from recollect.indexes.words import WordIndex, WordView
+from recollect.indexes.words import WordView
 from recollect.operations import (
     Batch,
     Changes,
@@ -426,122 +425,6 @@ class Engine:
                 self.vectors.close()
 
 
-class Writing:
-    """A transaction under way: operations on it see what those before them did."""
-
-    def __init__(
-        self, engine: Engine, transaction: Transaction, writer: Writer, line: Line, scope: Scope, now: datetime
-    ) -> None:
-        self._engine = engine
-        self._transaction = transaction
-        self.writer = writer
-        self._line = line
-        self._scope = scope
-        self._now = now
-        self._index: WordIndex | None = None
-        self._told = 0  # how many records were told one by one
-        self.open = True
-        self.failure: RecollectError | None = None
-
-    def execute(self, operation: Operation) -> Any:
-        """Do an operation inside the transaction.
-
-        An operation that is refused changes nothing, and the transaction goes on. Where the store itself fails, or an
-        interruption cuts an operation off, the transaction is lost, also for a caller who catches that.
-        """
-        if not self.open:
-            raise ClosedError("the batch")
-        try:
-            return self._execute(operation)
-        except StoreError as error:
-            self.failure = self.failure or error
-            raise
-        except Exception:
-            raise
-        except BaseException as cut:
-            half_done = StoreIOError(self._engine.store.path, f"an operation of the batch was interrupted by {cut!r}")
-            self.failure = self.failure or half_done
-            raise
-
-    def _execute(self, operation: Operation) -> Any:
-        match operation:
-            case Remember():
-                self._told += 1
-                told_at = self._now + timedelta(microseconds=self._told - 1)
-                return self.remember_draft(draft(operation, self._scope, told_at, self._engine.intake))
-            case RememberAll():
-                return self._remember_all(operation)
-            case Update():
-                return self.writer.update(operation.id, operation.changes, operation.expect)
-            case Forget():
-                return self.writer.forget(operation.id, operation.expect)
-            case ForgetWhere():
-                return self.writer.forget_where(operation.where)
-            case Sweep():
-                if self._scope.fixed:
-                    raise ScopeError("what is due in the namespace", str(self._scope))
-                return self.writer.sweep(operation.limit)
-            case Clear():
-                return self.writer.forget_where(Everything())
-            case Batch():
-                if operation.expect_head is not None:
-                    check_head(self._transaction, self._line, operation.expect_head)
-                return [self.execute(each) for each in operation.operations]
-            case Changes():
-                raise InvalidArgumentError(
-                    "operation", "changes", "is not part of a batch, whose commit is yet to come"
-                )
-            case SetQuota():
-                raise InvalidArgumentError("operation", "set_quota", "is not part of a batch, as it changes no record")
-        now = microseconds(self._now)
-        if isinstance(operation, Grep):
-            staged = [self.writer.live(each) or each for each in self.writer.touched]
-            return self._engine.grep(operation, self._line, self._scope, now, staged)
-        if isinstance(operation, Recall):
-            self._engine.intake.limits.check_question(operation.question)
-        if isinstance(operation, Recall) and operation.reference is None:
-            operation = operation.asked_at(self._now)
-        words = self._words() if isinstance(operation, Recall) else None
-        asking = IN_BATCH if self._engine.vectors is not None else None
-        return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)
-
-    def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
-        """Hold a draft; `held_id` names the turn that it tells again."""
-        return self.writer.remember(wanted) if held_id is None else self.writer.again(wanted, held_id)
-
-    def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
-        """Hold drafts that were given together, so that a conversation told again is known as such."""
-        self.writer.look_up(drafts)
-        told = self.writer.told_again(drafts)
-        return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
-
-    def _remember_all(self, operation: RememberAll) -> Report:
-        drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.intake)
-        self.writer.look_up([wanted for _, wanted in drafts])
-        told = self.writer.told_again([wanted for _, wanted in drafts])
-        results: list[Outcome] = []
-        for at, (place, wanted) in enumerate(drafts):
-            try:
-                results.append(self.remember_draft(wanted, told.get(at)))
-            except StoreError:
-                raise
-            except RecollectError as error:
-                if operation.on_error == "raise":
-                    self.failure = error  # half of it is done: the batch as a whole is given up
-                    raise
-                failed.append(Failed(operation.items[place], place, error))
-        return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
-
-    def _words(self) -> WordView:
-        """The index with what this transaction wrote: a fork of the shared one, brought up to date."""
-        if self._index is None:
-            # From what is committed, never from this transaction's view: what it stages may yet be given up.
-            with self._engine.store.read() as committed:
-                self._index = self._engine.keeper.fork(committed, self._line)
-        apply_written(self._index, read_back(self._transaction, self._line, self.writer.newly_touched()))
-        return self._index.view()
-
-
 #: What runs no code of the caller's when it is looked at.
 _PLAIN = (str, bytes, int, float, bool, type(None), datetime)
 
@@ -560,33 +443,6 @@ def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, 
     for record_id in ids:
         held = moment.get(line, record_id)
         yield record_id, Record.load(held.payload).text if held else None
-
-
-def drafts_of(
-    operation: RememberAll, scope: Scope, now: datetime, intake: Intake
-) -> tuple[list[tuple[int, Draft]], list[Failed]]:
-    """The items that are valid, as drafts with their places, and those that are not.
-
-    Raises: the first item's error where `on_error` is "raise".
-    """
-    drafts: list[tuple[int, Draft]] = []
-    failed: list[Failed] = []
-    for place, item in enumerate(operation.items):
-        try:
-            # Told together, a microsecond apart: what was told later is newer.
-            drafts.append((place, draft(item, scope, now + timedelta(microseconds=place), intake)))
-        except RecollectError as error:
-            if operation.on_error == "raise":
-                raise
-            failed.append(Failed(item, place, error))
-    return drafts, failed
-
-
-def check_head(moment: View, line: Line, expected: int) -> None:
-    """Raises: ConflictError where the newest commit is another."""
-    seq = moment.head(line).seq
-    if seq != expected:
-        raise ConflictError(f"the head of {line.namespace!r}", str(expected), str(seq))
 
 
 def seen_by(scope: Scope, moment: View, commit: Commit) -> Commit | None:

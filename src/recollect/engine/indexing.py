@@ -153,9 +153,9 @@ class IndexKeeper:
             if len(changed) >= max(_MANY, kept.index.documents.live_count):
                 self._make(kept, moment, line)  # sooner done than adding so many
                 return
-            apply_written(
-                kept.index, read_back(moment, line, changed) if written is None else written, digests=self._digests
-            )
+            if written is None:
+                written = read_back(moment, line, changed)
+            apply_written(kept.index, written, digests=self._digests)
             self._recent.drop(line, head.seq)
         kept.seq, kept.root = head.seq, head.root.hash
         self._merge_where_due(kept, line)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,7 +72,7 @@ class Segment:
         self._asked: dict[str, int] = {}
         self.forms = Forms.from_arrays(arrays)
 
-    @property
+    @cached_property
     def nbytes(self) -> int:
         """How much memory its arrays take."""
         return sum(each.nbytes for each in self.arrays.values())
