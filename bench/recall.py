@@ -6,6 +6,7 @@ questions. What it costs to be cold is told apart.
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
 import time
@@ -21,8 +22,8 @@ from bench.measuring import milliseconds, percentiles, told, versions
 from bench.peers import PEERS, K, Peer, PeerMissingError
 
 WARM_UP = 40
-#: The engine counts as warm when it has answered so many questions in a row by the means that it changed to (or does
-#: not tell its means), and after this time in any case: what it begins with may be what it has until it has compiled.
+#: The engine counts as warm when it has answered so many questions by its compiled kernels, and after this time in any
+#: case: a machine may have no compiler.
 SAME_KERNEL, WARM_UP_S = 20, 60.0
 
 #: Questions that an asker answers before it is the next one's turn.
@@ -31,17 +32,18 @@ BLOCK = 20
 Ask = Callable[[str], object]
 
 
-def warmed(memory: recollect.Memory, asked: Sequence[str]) -> str | None:
-    """Ask until the engine has settled; the kernel that it settled on, where it tells."""
+def warmed(memory: recollect.Memory, asked: Sequence[str]) -> str:
+    """Ask until the engine has settled; the kernels that it settled on."""
     began = time.perf_counter()
-    kernels: list[str | None] = []
+    compiled = 0
     for question in cycle(asked):
-        kernels.append(memory.recall(question, K).plan.kernels)
-        steady = len(kernels) >= SAME_KERNEL and len(set(kernels[-SAME_KERNEL:])) == 1
-        settled = steady and (kernels[-1] is None or len(set(kernels)) > 1)
-        if settled or time.perf_counter() - began > WARM_UP_S:
+        kernels = memory.recall(question, K).plan.kernels
+        compiled += kernels == "numba"
+        if compiled >= SAME_KERNEL or os.environ.get("RECOLLECT_KERNELS") == "numpy":
             break
-    return kernels[-1]
+        if time.perf_counter() - began > WARM_UP_S:
+            break
+    return kernels
 
 
 def in_turn(askers: dict[str, Ask], asked: Sequence[str]) -> dict[str, list[float]]:
