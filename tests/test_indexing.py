@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import subprocess
 import sys
@@ -502,40 +501,6 @@ class TestRecent:
             memory.update(held.id, lambda record: Loud(id=record.id, content="a boat", time=record.time))
             assert [hit.record.content for hit in memory.recall("boat")] == ["a boat"]
             assert not memory.recall("lighthouse")
-
-
-def test_a_missing_compiler_is_said_and_numpy_serves(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    from recollect.indexes import kernels, numba_kernels, numpy_kernels
-
-    def broken() -> None:
-        raise ImportError("no compiler here")
-
-    monkeypatch.setenv("RECOLLECT_KERNELS", "numba")
-    monkeypatch.setattr(numba_kernels, "loaded", broken)
-    choice = kernels.choice()
-    with caplog.at_level(logging.WARNING):
-        assert choice.serving(10) is numpy_kernels.KERNELS
-        assert choice.serving(10) is numpy_kernels.KERNELS
-    assert caplog.text.count("cannot be loaded") == 1
-    assert choice.failure
-
-
-def test_the_kernels_are_loaded_when_that_is_repaid(monkeypatch: pytest.MonkeyPatch) -> None:
-    from recollect.indexes import kernels, numpy_kernels
-
-    monkeypatch.setenv("RECOLLECT_KERNELS", "auto")
-    monkeypatch.setattr(kernels, "_REPAID", 100_000)
-    choice = kernels.choice()
-    assert choice.serving(10) is numpy_kernels.KERNELS
-    assert choice._loading is None
-    assert choice.serving(90_000) is numpy_kernels.KERNELS
-    assert choice._loading is not None
-    choice._loading.join()
-    assert choice.serving(10).name == "numba"
-    monkeypatch.setenv("RECOLLECT_KERNELS", "numpy")
-    assert kernels.choice().serving(10**9) is numpy_kernels.KERNELS
 
 
 def test_the_layout_names_what_is_made_of_records() -> None:

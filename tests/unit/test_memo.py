@@ -30,14 +30,16 @@ def taken(value: Any) -> int:
 
 
 class TestMemo:
-    def test_what_was_not_asked_for_the_longest_is_let_go_first(self) -> None:
+    def test_what_was_neither_given_nor_asked_for_lately_is_let_go_first(self) -> None:
         memo: Memo[str] = Memo()
         size = MOST_BYTES // 8
         memo.keep((number, str(number), size) for number in range(8))
-        assert memo.known([0, 9]) == {0: "0"}
-        memo.keep([(9, "9", size)])
-        assert list(memo.known(range(10))) == [0, 2, 3, 4, 5, 6, 7, 9]
         assert memo.nbytes == MOST_BYTES
+        assert memo.known([0, 9]) == {0: "0"}  # there was no room among the young, so the other old ones went first
+        assert list(memo.known(range(10))) == [0, 4, 5, 6, 7]
+        memo.keep((number, str(number), size) for number in range(10, 14))
+        assert len(memo.known(range(10, 14))) == 4
+        assert memo.nbytes <= MOST_BYTES
 
     def test_what_is_kept_again_is_counted_once_and_what_is_large_is_not_kept(self) -> None:
         memo: Memo[str] = Memo()

@@ -156,11 +156,15 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
     found = scores.told([place for place, _ in chosen if place is not None], _word, _WHOLE)
     confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
+    nothing = confidence(0)
     out = []
     for place, record in chosen:
-        shares, parts, words = next(found) if place is not None else ([], [], [])
+        if place is None:
+            out.append(_hit(record, 0.0, nothing, _why({}, ())))
+            continue
+        shares, parts, words = next(found)
         whole = sum(shares)
-        why = _why({name: part for name, part in zip(SHARES, parts, strict=False) if part}, tuple(words))
+        why = _why({name: part for name, part in zip(SHARES, parts, strict=True) if part}, tuple(words))
         out.append(_hit(record, whole / _WHOLE, confidence(whole), why))
     return tuple(out)
 

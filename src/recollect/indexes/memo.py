@@ -6,7 +6,6 @@ Bounded by bytes, as thousands of indexes may be open; what was not asked for th
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
@@ -18,39 +17,61 @@ MOST_BYTES, MOST_OF_ONE = 512 * 1024, 64 * 1024
 class Memo(Generic[V]):
     """Values by document number, as far as there is room. Used by any number of threads.
 
-    nbytes  what they take together, as those who gave them have said
+    What values take is told by those who give them.
     """
 
     def __init__(self) -> None:
-        self.nbytes = 0
-        # The one that was asked for last comes last. (A plain dict finds its first behind all that were taken out.)
-        self._values: OrderedDict[int, tuple[V, int]] = OrderedDict()
+        self._young, self._old = _Half[V](), _Half[V]()
         self._turn = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._young.values) + len(self._old.values)
+
+    @property
+    def nbytes(self) -> int:
+        """What they take together."""
+        return self._young.nbytes + self._old.nbytes
 
     def known(self, numbers: Iterable[int]) -> dict[int, V]:
         """Those of some numbers that are at hand."""
-        values, out = self._values, {}
+        out = {}
         with self._turn:
             for number in numbers:
-                if number in values:
-                    values.move_to_end(number)
-                    out[number] = values[number][0]
+                held = self._young.values.get(number)
+                if held is None and (held := self._old.take(number)) is not None:
+                    self._put(number, held)
+                if held is not None:
+                    out[number] = held[0]
         return out
 
     def keep(self, came: Iterable[tuple[int, V, int]]) -> None:
         """Have values at hand: each with its number, and the bytes that it takes."""
         with self._turn:
             for number, value, nbytes in came:
-                if nbytes > MOST_OF_ONE:
-                    continue
-                _, before = self._values.pop(number, (None, 0))
-                self._values[number] = value, nbytes
-                self.nbytes += nbytes - before
-            while self.nbytes > MOST_BYTES and self._values:
-                _, (_, nbytes) = self._values.popitem(last=False)
-                self.nbytes -= nbytes
-            if not self._values:
-                self.nbytes = 0  # whatever an interruption between two steps has left
+                if nbytes <= MOST_OF_ONE:
+                    self._young.take(number)
+                    self._old.take(number)
+                    self._put(number, (value, nbytes))
+
+    def _put(self, number: int, held: tuple[V, int]) -> None:
+        if self._young.nbytes + held[1] > MOST_BYTES // 2:
+            self._young, self._old = _Half[V](), self._young
+        self._young.values[number] = held
+        self._young.nbytes += held[1]
+
+
+class _Half(Generic[V]):
+    """Values with the bytes that each takes, and those that all take."""
+
+    __slots__ = ("nbytes", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, tuple[V, int]] = {}
+        self.nbytes = 0
+
+    def take(self, number: int) -> tuple[V, int] | None:
+        """Take a value out."""
+        held = self.values.pop(number, None)
+        if held is not None:
+            self.nbytes -= held[1]
+        return held

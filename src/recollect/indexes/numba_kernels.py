@@ -16,7 +16,7 @@ from recollect.indexes import numba_ranking as ranking
 from recollect.indexes import numba_walking as walking
 from recollect.indexes.columns import NONE, Ints, Numbers
 from recollect.indexes.documents import Documents, Table
-from recollect.indexes.kernels import About, Matched, Postings, Reached, Weights
+from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import FROM_BEFORE
 
 _STEPS = len(FROM_BEFORE)
@@ -184,9 +184,12 @@ def loaded() -> NumbaKernels:
     kernels.matched(postings, table, weights, nothing, nothing)
     kernels.best(nothing, nothing, table, 1)
     for each in (table, replace(table, has_turns=True)):
-        reached = kernels.reach(postings, each, weights, nobody)
         about = About(NONE, ())
-        kernels.weigh(reached, nothing, table, about)
-        kernels.best_of(reached, nothing, table, about, 1)
+        reached = kernels.reach(postings, each, weights, nobody)
+        # Shares are mostly the filled part of a larger array, which numba takes for another type than a whole one.
+        part = np.zeros((len(RAW), 2), dtype=reached.shares.dtype)[:, :1]
+        for some in (reached, reached._replace(shares=part)):
+            kernels.weigh(some, nothing, table, about)
+            kernels.best_of(some, nothing, table, about, 1)
         kernels.reach_best(postings, each, weights, about, 1)
     return kernels

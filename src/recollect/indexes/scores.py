@@ -155,8 +155,10 @@ class Scores:
 
     def totals_at(self, places: Ints) -> Ints:
         """The scores of the documents at these places."""
-        out: Ints = self._shares(places)[0].sum(axis=0)
-        return out
+        some = Reached(self.numbers[places], self.reached.shares.take(places, axis=1), len(places))
+        dates = self.dates[places] if len(self.dates) else NOTHING
+        totals = self.asked.kernels.weigh(some, dates, self.asked.view.table, self.about)
+        return totals + self.dense[places] if len(self.dense) else totals
 
     def ranked(self, first: int, among: Flags | None = None) -> Iterator[tuple[int, int]]:
         """The places and scores above 0, best first (`ranking.ranked`).
@@ -224,22 +226,20 @@ class Scores:
         if not asked.mass:
             return out
         found = asked.kernels.matched(asked.postings, asked.view.table, asked.weights, numbers, factors)
+        words = [(each.word, each.like, each.term) for each in asked.terms]
+        rank = np.empty(len(words), dtype=np.int64)
+        rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+        # All of them in one order: by document, then by falling share, then as words do.
+        places, terms = found.reached.nonzero()
+        shares, own = found.shares[places, terms], found.own[places, terms]
+        order = np.lexsort((rank[terms], -shares, places))
+        places, terms, shares, own = places[order], terms[order], shares[order], own[order]
         some_lent = found.lent.any()
-        words = [(each.word, each.like, term) for term, each in enumerate(asked.terms)]
-        rows = zip(found.reached.tolist(), found.shares.tolist(), found.own.tolist(), strict=True)
-        for at, (reached, shares, own) in enumerate(rows):
-            # As plain tuples, which sort as they stand: by falling share, then as words do.
-            matched = [
-                (-share, *word, its_own)
-                for word, has, share, its_own in zip(words, reached, shares, own, strict=True)
-                if has
-            ]
-            if len(matched) > 1:
-                matched.sort()
-            for lost, word, like, term, its_own in matched:
-                lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
-                parts = (-lost, its_own) if whole == 1 else (-lost / whole, its_own / whole)
-                out[at].append(make((word, like, *parts, lent_by)))
+        parts = (shares.tolist(), own.tolist()) if whole == 1 else ((shares / whole).tolist(), (own / whole).tolist())
+        for at, term, share, its_own in zip(places.tolist(), terms.tolist(), *parts, strict=True):
+            lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
+            word, like, _ = words[term]
+            out[at].append(make((word, like, share, its_own, lent_by)))
         return out
 
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:
