@@ -514,7 +514,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
         ("Ana's cats don't like the ferries; we met on 3 May 2021, didn't we?", {"speaker": "Ana Smith"}),
         ("Wo ist der Schlüssel und wer hat ihn?", {"role": "assistant"}),
         ("我喜欢猫 and the two lighthouses", {"tags": ("standing:instruction",)}),
-        ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat"}}),
+        ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat", "n": 1, "x": [0.5]}}),
     ]
     builder = Builder()
     for at, (text, fields) in enumerate(said):
@@ -524,4 +524,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (4, "b4836ee3970b73ce")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (5, "0b8a6dce8edb7504")

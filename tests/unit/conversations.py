@@ -47,6 +47,7 @@ def document(
     micros: int = 0,
     expires: int = NEVER,
     speaker: str = "",
+    marks: tuple[str, ...] = (),
 ) -> Document:
     return Document(
         id=record_id,
@@ -58,6 +59,8 @@ def document(
         expires=expires,
         speaker=speaker,
         names=tuple(term.term for term in terms(speaker)),
+        importance=micros / 4,
+        marks=marks,
     )
 
 
@@ -72,6 +75,7 @@ def documents(draw: st.DrawFn, record_id: str | None = None, *, expiring: bool =
         micros=draw(st.integers(0, 3)),
         expires=draw(st.sampled_from([NEVER, 10, 20, 30])) if expiring else NEVER,
         speaker=draw(st.sampled_from(["", "", "", "Ana"])),
+        marks=draw(st.sampled_from([(), (), ("\0tx",), ("\0k", "\0tx")])),
     )
 
 

@@ -10,6 +10,7 @@ from tests.unit import strategies as own
 
 from recollect import filters as f
 from recollect.filters import Filter
+from recollect.filters.tree import TEXT_FIELDS
 from recollect.records.record import Record
 
 NAMES = [
@@ -119,3 +120,34 @@ def records(draw: st.DrawFn) -> Record:
     if isinstance(content, bytes):
         fields["media_type"] = "a/b"
     return Record(content=content, **fields)
+
+
+def true_of(record: Record) -> list[Filter]:
+    """Conditions that a record meets, of each kind that it can meet."""
+    fields = [name for name in TEXT_FIELDS if getattr(record, name) is not None]
+    out: list[Filter] = [getattr(f, name)(getattr(record, name)) for name in fields if getattr(record, name)]
+    out += [f.tag(tag) for tag in record.tags]
+    for key, value in record.metadata.items():
+        out += [f.meta(key), f.meta(key, value)]
+    if record.importance is not None:
+        out.append(f.importance_at_least(record.importance))
+    if record.time is not None:
+        out.append(f.between(record.time, record.time))
+    if isinstance(record.content, str):
+        out.append(f.contains(record.content[1:3]))
+    assert all(where.matches(record) for where in out)
+    return out
+
+
+@st.composite
+def trees_about(draw: st.DrawFn, held: list[Record]) -> Filter:
+    """Conditions that some of these records meet, of each kind as often, alone or in trees."""
+    met: dict[str, list[Filter]] = {}
+    for where in (where for record in held for where in true_of(record)):
+        met.setdefault(" ".join(sorted(where.to_json())), []).append(where)
+    if not met:
+        return draw(trees)
+    some = st.sampled_from(sorted(met)).flatmap(lambda kind: st.sampled_from(met[kind]))
+    where = draw(some)
+    shape = draw(st.sampled_from(("alone", "not", "tree")))
+    return where if shape == "alone" else ~where if shape == "not" else draw(combined(some | conditions))

@@ -1,11 +1,10 @@
-"""What the columns of an index say of a filter: never too little, and of a scope just what it is."""
+"""What an index says of a filter: between its bounds, and of a scope just what it is."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Any
 
-import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import filter_trees as own
@@ -13,11 +12,11 @@ from tests.unit import strategies as values
 
 from recollect import filters as f
 from recollect.engine.encoding import document_of
-from recollect.engine.narrowing import admitted, of_scope
+from recollect.engine.narrowing import bounds, of_scope
 from recollect.engine.scope import Scope
 from recollect.filters import Filter
-from recollect.filters.tree import Time
-from recollect.indexes.columns import FIELDS
+from recollect.filters.tree import TEXT_FIELDS, Time
+from recollect.indexes.columns import Flags
 from recollect.indexes.merging import merged
 from recollect.indexes.segments import Builder
 from recollect.indexes.words import WordIndex, WordView
@@ -37,26 +36,65 @@ def views(held: list[Record], split: int) -> list[WordView]:
     return [index.view(), index.fork().view(), WordIndex(merged(index.view())).view()]
 
 
-@given(records, own.trees, st.data())
-def test_all_that_a_filter_matches_are_among_those_that_the_columns_admit(
-    held: list[Record], where: Filter, data: st.DataObject
-) -> None:
-    for view in views(held, data.draw(st.integers(0, len(held)))):
-        among = admitted(where, view.table)
-        if among is not None:
-            assert len(among) == view.table.count
-            assert all(among[view.table.number(record.id)] for record in held if where.matches(record))
+def flags_of(told: Flags | None, view: WordView, held: list[Record]) -> list[bool]:
+    assert told is not None
+    assert len(told) == view.table.count
+    return [bool(told[view.table.number(record.id)]) for record in held]
 
 
-@given(records, st.sampled_from(FIELDS), st.lists(own.names, min_size=1, max_size=3), st.data())
-def test_a_condition_on_a_field_with_a_column_admits_just_what_it_matches(
-    held: list[Record], name: str, values: list[str], data: st.DataObject
+@given(records, st.data())
+def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
+    held: list[Record], data: st.DataObject
 ) -> None:
-    where: Filter = getattr(f, name)(*values)
+    where = data.draw(own.trees_about(held))
+    matching = [where.matches(record) for record in held]
     for view in views(held, data.draw(st.integers(0, len(held)))):
-        among = admitted(where, view.table)
-        assert among is not None
-        assert [bool(among[view.table.number(record.id)]) for record in held] == [where.matches(each) for each in held]
+        told = bounds(where, view)
+        if told.upper is not None:
+            upper = flags_of(told.upper, view, held)
+            assert all(admitted for admitted, matches in zip(upper, matching, strict=True) if matches)
+        if told.lower is not None:
+            lower = flags_of(told.lower, view, held)
+            assert not any(sure for sure, matches in zip(lower, matching, strict=True) if not matches)
+        if told.exact:
+            assert flags_of(told.upper, view, held) == matching
+
+
+def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> None:
+    view = WordIndex(Builder().segment()).view()
+    told: list[Filter] = [
+        *(getattr(f, name)("x") for name in TEXT_FIELDS),
+        f.tag("x"),
+        f.meta("x"),
+        f.importance_at_least(0.5),
+        f.everything(),
+        f.nothing(),
+    ]
+    for where in (*told, ~told[0], told[0] & ~told[3], told[1] | told[2]):
+        assert bounds(where, view).exact
+    open_: list[Filter] = [
+        f.meta("x", 1),
+        f.meta("x", contains="y"),
+        f.contains("x"),
+        f.matches("x"),
+        f.speaker("\0user"),
+    ]
+    for where in (*open_, ~open_[0], told[0] & open_[0], told[0] | open_[2], f.custom(lambda record: True)):
+        assert not bounds(where, view).exact
+    # Neither says more than it can.
+    assert bounds(f.contains("x"), view) == bounds(~f.contains("x"), view) == (None, None)
+    assert bounds(f.contains("x") | f.user("ana"), view).upper is None
+    assert bounds(f.contains("x") & f.user("ana"), view).lower is None
+    assert bounds(~f.meta("x", 1), view).upper is None
+
+
+@given(records, st.data())
+def test_a_condition_that_the_index_tells_admits_just_what_it_matches(held: list[Record], data: st.DataObject) -> None:
+    for where in [*(each for record in held for each in own.true_of(record)), data.draw(own.conditions)]:
+        for view in views(held, data.draw(st.integers(0, len(held)))):
+            told = bounds(where, view)
+            if told.exact:
+                assert flags_of(told.upper, view, held) == [where.matches(record) for record in held]
 
 
 @given(records, st.sampled_from(["after", "before", "between"]), values.times, values.times, st.data())
@@ -67,9 +105,9 @@ def test_a_condition_on_the_time_admits_just_what_it_matches(
     start, end = sorted(data.draw(st.lists(st.sampled_from(times), min_size=2, max_size=2)))
     where = Time(test, start=None if test == "before" else start, end=None if test == "after" else end)
     for view in views(held, data.draw(st.integers(0, len(held)))):
-        among = admitted(where, view.table)
-        assert among is not None
-        assert [bool(among[view.table.number(record.id)]) for record in held] == [where.matches(each) for each in held]
+        told = bounds(where, view)
+        assert told.exact
+        assert flags_of(told.upper, view, held) == [where.matches(each) for each in held]
 
 
 @given(records, st.dictionaries(st.sampled_from(["user", "agent", "conversation"]), own.names, min_size=1), st.data())
@@ -78,13 +116,3 @@ def test_a_scope_is_just_what_it_admits(held: list[Record], fixed: dict[str, Any
     for view in views(held, data.draw(st.integers(0, len(held)))):
         inside = of_scope(scope, view.table)
         assert [bool(inside[view.table.number(record.id)]) for record in held] == [scope.admits(each) for each in held]
-
-
-def test_what_the_columns_do_not_know_they_say_nothing_of() -> None:
-    table = WordIndex(Builder().segment()).view().table
-    for where in (f.tag("tea"), ~f.user("ana"), f.user("ana") | f.tag("tea"), f.everything()):
-        assert admitted(where, table) is None
-    for where in (f.user("ana"), f.user("ana") & f.tag("tea"), f.user("ana") | f.agent("x")):
-        among = admitted(where, table)
-        assert among is not None
-        assert not np.any(among)

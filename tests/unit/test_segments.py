@@ -18,7 +18,7 @@ from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
 from recollect.indexes import numba_compiling, numba_kernels, numpy_kernels, strings
-from recollect.indexes.columns import FIELDS, NEVER, NONE, Document
+from recollect.indexes.columns import FIELDS, NEVER, NONE, Document, Flags
 from recollect.indexes.fixed import ONE
 from recollect.indexes.forms import form, form_parts, trigram_keys
 from recollect.indexes.kernels import About, Kernels, Reached
@@ -304,12 +304,22 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
 
 
 def agreed_on_the_best(kernels: Kernels, asked: Asked, whole: Reached, about: About) -> None:
-    """That reaching for the best finds the best of all that is reached, and what stands, with the same shares."""
+    """That reaching for the best finds the best of all that is reached, and what stands, with the same shares; and so
+    of those only that count."""
+    table = asked.view.table
+    agreed_on_the_best_of(kernels, asked, whole, about, None)
+    for step in (1, 2, 7):
+        among = np.arange(table.count) % step == 0
+        agreed_on_the_best_of(kernels, asked, whole.within(among), about, among)
+
+
+def agreed_on_the_best_of(kernels: Kernels, asked: Asked, whole: Reached, about: About, among: Flags | None) -> None:
+    """The same of some documents, of which these are all that is reached."""
     table, none = asked.view.table, np.zeros(0, dtype=np.int64)
     shares = dict(zip(whole.numbers.tolist(), whole.shares.T.tolist(), strict=True))
     standing = {number for number in shares if table.standing[number]}
     for wanted in (1, 2, 1000):
-        found = asked.reach_best(about, wanted)
+        found = asked.reach_best(about, wanted, among)
         assert found.passed == whole.passed == len(shares)
         assert {*found.numbers.tolist()} >= standing
         for number, row in zip(found.numbers.tolist(), found.shares.T.tolist(), strict=True):

@@ -9,7 +9,8 @@ from functools import lru_cache
 import Stemmer
 
 from recollect.embedding.base import text_digest
-from recollect.indexes.columns import NEVER, NO_TIME, Document, civil_of
+from recollect.engine.marks import marks_of
+from recollect.indexes.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
 from recollect.indexes.fixed import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -20,7 +21,7 @@ from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/test_indexing.py notices where it was forgotten.
-_LAYOUT = 4
+_LAYOUT = 5
 #: A record of at most so many bytes stands in the index whole.
 _MOST_BYTES = 2048
 
@@ -100,5 +101,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
             record.entity,
             record.source,
         ),
+        importance=NO_IMPORTANCE if record.importance is None else record.importance,
+        marks=marks_of(record),
         payload=payload if len(payload) <= _MOST_BYTES else b"",
     )

@@ -1,45 +1,144 @@
-"""Which documents a filter may admit, told by the columns of the index: nobody need read a record for that.
+"""Which documents a filter may admit, and which it surely does, told by the index: nobody need read a record for that.
 
-What the columns say is no more than a first choice, and never too narrow: a filter's own predicate has the last word.
+Each filter has two bounds, as it has for stores with columns (`stores.sql_filters`): an upper one that holds every
+document which matches (and perhaps more), and a lower one that holds only documents which match (and perhaps not all).
+So `~` turns one into the other, and what the index cannot tell only makes them wider.
 """
 
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from recollect.engine.marks import of_key, of_session, of_tag, of_value
 from recollect.engine.scope import Scope
-from recollect.filters.tree import AllOf, AnyOf, Filter, Is, Nothing, Time
-from recollect.indexes.columns import FIELDS, NO_TIME, Flags
+from recollect.filters.tree import (
+    AllOf,
+    AnyOf,
+    Everything,
+    Filter,
+    ImportanceAtLeast,
+    Is,
+    Meta,
+    Not,
+    Nothing,
+    Tag,
+    Time,
+)
+from recollect.indexes.columns import FIELDS, NO_TIME, NONE, Flags
 from recollect.indexes.documents import Table
+from recollect.indexes.words import WordView
 from recollect.records.codec import microseconds
 
 
-def admitted(where: Filter, table: Table) -> Flags | None:
-    """The documents among which are all that a filter matches; None where the columns say nothing of it.
+class Bounds(NamedTuple):
+    """The bounds of a filter among the documents of a view, its dead ones too.
 
-    Cost: O(documents) for each condition: one comparison of a column.
+    upper  None where the index says nothing of it: it may admit any document
+    lower  None where the index is sure of none
+    """
+
+    upper: Flags | None
+    lower: Flags | None
+
+    @property
+    def exact(self) -> bool:
+        """Whether the index says just what the filter says."""
+        return self.upper is not None and self.upper is self.lower
+
+
+#: Of what the index says nothing.
+NOT_TOLD = Bounds(None, None)
+
+
+def bounds(where: Filter, view: WordView) -> Bounds:
+    """What the index says of a filter.
+
+    Cost: O(documents) bytes for each condition: one comparison of a column, or the postings of a mark.
     """
     match where:
+        case Everything():
+            return _exactly(np.ones(view.table.count, dtype=np.bool_))
+        case Nothing():
+            return _exactly(np.zeros(view.table.count, dtype=np.bool_))
+        case AllOf():
+            parts = [bounds(part, view) for part in where.parts]
+            return _joined(
+                np.logical_and, parts, _some([part.upper for part in parts]), _all([part.lower for part in parts])
+            )
+        case AnyOf():
+            parts = [bounds(part, view) for part in where.parts]
+            return _joined(
+                np.logical_or, parts, _all([part.upper for part in parts]), _some([part.lower for part in parts])
+            )
+        case Not():
+            return _negated(bounds(where.part, view))
+        case Meta() if where.test != "has":
+            mark = of_value(where.key, where.value) if where.test == "equals" else None
+            return Bounds(view.having(mark or of_key(where.key)), None)
+    told = _told(where, view)
+    return NOT_TOLD if told is None else _exactly(told)
+
+
+def _exactly(flags: Flags | None) -> Bounds:
+    return Bounds(flags, flags)
+
+
+def _negated(part: Bounds) -> Bounds:
+    upper = None if part.lower is None else ~part.lower
+    lower = upper if part.exact else None if part.upper is None else ~part.upper
+    return Bounds(upper, lower)
+
+
+def _joined(join: Any, parts: list[Bounds], uppers: list[Flags], lowers: list[Flags]) -> Bounds:
+    """Bounds joined from those of the parts that are told."""
+    upper = reduce(join, uppers) if uppers else None
+    if all(part.exact for part in parts):
+        return _exactly(upper)
+    return Bounds(upper, reduce(join, lowers) if lowers else None)
+
+
+def _some(told: list[Flags | None]) -> list[Flags]:
+    """Those that are told."""
+    return [each for each in told if each is not None]
+
+
+def _all(told: list[Flags | None]) -> list[Flags]:
+    """The same where all are, else nothing."""
+    some = _some(told)
+    return some if len(some) == len(told) else []
+
+
+def _told(where: Filter, view: WordView) -> Flags | None:
+    """The documents that a condition admits, neither more nor less; None where the index cannot tell."""
+    table = view.table
+    match where:
+        case Is("id"):
+            return table.mask(where.values)
+        case Is("session"):
+            return reduce(np.logical_or, [view.having(of_session(value)) for value in where.values])
+        case Is("speaker") if not any(value.startswith("\0") for value in where.values):
+            # (What begins so is the role of those whom nobody names.)
+            numbers = [table.speakers.number.get(value, NONE) for value in where.values]
+            return np.isin(table.speaker[: table.count], [number for number in numbers if number != NONE])
         case Is() if where.name in FIELDS:
             return table.having(where.name, where.values)
+        case Tag():
+            return view.having(of_tag(where.tag))
+        case Meta():
+            return view.having(of_key(where.key))
+        case ImportanceAtLeast():
+            out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # those with none are below
+            return out
         case Time():
             return _in_time(where, table)
-        case Nothing():
-            return np.zeros(table.count, dtype=np.bool_)
-        case AllOf():
-            told = [part for each in where.parts if (part := admitted(each, table)) is not None]
-            return reduce(np.logical_and, told) if told else None
-        case AnyOf():
-            parts = [admitted(each, table) for each in where.parts]
-            told = [part for part in parts if part is not None]
-            return reduce(np.logical_or, told) if len(told) == len(parts) else None
     return None
 
 
 def _in_time(where: Time, table: Table) -> Flags:
-    """The documents whose time is in an interval, neither more nor less."""
+    """The documents whose time is in an interval."""
     micros = table.micros[: table.count]
     out: Flags = micros != NO_TIME
     if where.test != "before":

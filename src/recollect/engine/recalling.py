@@ -6,14 +6,13 @@ every document an integer share; the score is their sum. A filter decides which 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 
 from recollect.engine.fetching import Records
-from recollect.engine.narrowing import admitted, of_scope
+from recollect.engine.narrowing import NOT_TOLD, bounds, of_scope
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
@@ -74,19 +73,16 @@ def recall(
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
     )
-    # A filter may turn away any of the best, so all are wanted then. (The scope's own turns nobody away here.)
+    # (The scope's own filter turns nobody away here.)
     filtered = not isinstance(operation.where, Everything)
-    scores = score(question, words, dense, None if filtered else operation.k)
-    among, most = None, 0
-    if filtered:
-        among = admitted(operation.where, words.table)
-        if among is None:
-            most = _worth_preselecting(words.table.live_count, operation.k)
-            narrowed = moment.narrowed(line, operation.where, most)
-            among = None if narrowed is None else words.table.mask(narrowed)
+    told = bounds(operation.where, words) if filtered else NOT_TOLD
+    # Where the index does not tell all of the filter, that may turn away any of the best, so all are wanted.
+    best = operation.k if told.exact or not filtered else None
+    scores = score(question, words, dense, best, told.upper)
+    among = told.upper
     records = Records(moment, line, words.table)
     chosen: list[tuple[int | None, Record]] = []
-    for place, total, record in records.of(scores.numbers, scores.ranked(operation.k, among), operation.k):
+    for place, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
             if operation.min_confidence and _confidence(total, scores) < operation.min_confidence:
                 break  # all that follow score less
@@ -104,7 +100,6 @@ def recall(
         scores.mass * 2 / 5 / ONE,
         scores.reached.passed,
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
-        most,
         (note,) if note else (),
         None if asking is None or scope.fixed else asking.reached(moment, line),
         scores.asked.kernels.name,
@@ -122,8 +117,7 @@ def _standing(
     if not len(marked):
         return []
     totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
-    stands = table.standing[scores.numbers] != 0
-    reached = (stands if among is None else stands & among[scores.numbers]).nonzero()[0]
+    reached = table.standing[scores.numbers].nonzero()[0]
     place_of: dict[int, int] = {}
     if len(reached):
         places = marked.searchsorted(scores.numbers[reached])
@@ -141,15 +135,6 @@ def _standing(
             if len(chosen) == STANDING:
                 break
     return chosen
-
-
-def _worth_preselecting(records: int, k: int) -> int:
-    """Up to how many records that a filter may pass it is cheaper to find them first than to ask hit after hit.
-
-    To find a share s of n records first costs s n look-ups in the index. To go down the ranking until k pass costs the
-    reading of about k / s records, each some seven times as much. Both cost the same where (s n)^2 = 7 n k.
-    """
-    return math.isqrt(7 * records * k)
 
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:

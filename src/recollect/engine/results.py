@@ -133,11 +133,9 @@ class Plan:
 
     terms     what was asked for, stand-ins for unknown words included
     weight    what the question weighs: the sum of its terms' IDF, each as often as it was asked
-    passed    how many records the question reaches, before the filter
-    narrowed  how many records were preselected for the filter, by columns of the index or by an index of the store;
-              None where hits are asked one by one, because neither helps or it was estimated to be cheaper
-    narrowed_up_to  up to how many records that estimate prefers to have the store preselect them; 0 where it is not
-              asked
+    passed    how many records the question reaches, of those that the index admits for the filter
+    narrowed  how many records those are, before scoring; None where there is no filter, or the index says nothing of it
+              and hits are asked one by one
     notes     what kept a signal from acting, in words
     vectors   the seq up to which every text has a vector; None where no embedder answered
     kernels   what walked the postings, "numpy" or "numba"; they give the same bits
@@ -149,7 +147,6 @@ class Plan:
     weight: float
     passed: int
     narrowed: int | None
-    narrowed_up_to: int
     notes: tuple[str, ...] = ()
     vectors: int | None = None
     kernels: str = "numpy"

@@ -25,6 +25,7 @@ NEVER = 2**63 - 1
 #: The micros of what has no time: earlier than any.
 NO_TIME = -(2**63)
 NONE = -1
+NO_IMPORTANCE = -1.0
 
 
 #: The fields of records that filters ask for and whose texts many share: each has a column of numbers of texts.
@@ -47,6 +48,8 @@ class Document(NamedTuple):
     standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
     text      the digest that its text's vectors are kept under; b"" where there is no text
     fields    what it has in the fields of FIELDS, in their order
+    importance  0 to 1; NO_IMPORTANCE where it has none
+    marks     terms that are no words, each once: what filters ask for that no column holds (`engine.marks`)
     payload   the bytes of its record, so that a hit need not be read from the store; b"" where they stay there
     """
 
@@ -66,6 +69,8 @@ class Document(NamedTuple):
     standing: int = 0
     text: bytes = b""
     fields: tuple[str | None, ...] = (None,) * len(FIELDS)
+    importance: float = NO_IMPORTANCE
+    marks: tuple[str, ...] = ()
     payload: bytes = b""
 
 
@@ -108,6 +113,7 @@ COLUMNS: dict[str, DTypeLike] = {
     "alive": np.bool_,
     "before": np.int32,
     "after": np.int32,
+    "importance": np.float64,
     **dict.fromkeys(FIELDS, np.int32),
 }
 
@@ -133,5 +139,6 @@ def values_of(document: Document, session: int, speaker: int, fields: Iterable[i
         True,
         NONE,
         NONE,
+        document.importance,
         *fields,
     )

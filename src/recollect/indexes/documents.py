@@ -63,6 +63,7 @@ class Table:
     alive: Flags
     before: Numbers
     after: Numbers
+    importance: NDArray[np.float64]
     kind: Numbers
     role: Numbers
     user: Numbers

@@ -69,12 +69,17 @@ class Reached(NamedTuple):
     """Documents that a question reaches, in no particular order, and their shares before any factor.
 
     shares  a row for each signal of `RAW`, a column for each document
-    passed  how many are reached, where only the best of them are here too
+    passed  how many are reached of those that count, where only the best of them are here too
     """
 
     numbers: Ints
     shares: Ints
     passed: int
+
+    def within(self, among: Flags) -> Reached:
+        """Those that are among some documents, where all that are reached are here."""
+        places = np.flatnonzero(among[self.numbers])
+        return Reached(self.numbers[places], self.shares.take(places, axis=1), len(places))
 
 
 class About(NamedTuple):
@@ -116,9 +121,20 @@ class Kernels(Protocol):
         """The documents that have a share of a term, and those of `forced` (distinct), each once."""
         ...
 
-    def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
+    def reach_best(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        about: About,
+        wanted: int,
+        among: Flags | None = None,
+    ) -> Reached:
         """Of what `reach` gives, where nothing is forced, at least the best `wanted` and all that tie with the last,
-        by what `weigh` gives them without dates; and all that stand (`Table.standing`)."""
+        by what `weigh` gives them without dates; and all that stand (`Table.standing`).
+
+        among  the documents that count, with the shares that they have among all; None for all
+        """
         ...
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:

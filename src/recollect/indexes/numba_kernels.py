@@ -14,7 +14,7 @@ import numpy as np
 from recollect.indexes import numba_plain as plain
 from recollect.indexes import numba_ranking as ranking
 from recollect.indexes import numba_walking as walking
-from recollect.indexes.columns import NONE, Ints, Numbers
+from recollect.indexes.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents import Documents, Table
 from recollect.indexes.kernels import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.recipe import FROM_BEFORE
@@ -84,16 +84,25 @@ class NumbaKernels:
         self._blocks[:] = [block]  # not after an exception: it may be half used then
         return Reached(found[0], found[1], len(found[0]))
 
-    def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
+    def reach_best(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        about: About,
+        wanted: int,
+        among: Flags | None = None,
+    ) -> Reached:
         factors = *_factors(table, about), table.heaviest, table.governing, wanted
         if table.has_turns:
             scratch = self._take(table)
             of_table = _turns(postings, table, weights)
-            found = walking.reach_best(*of_table, *factors, *scratch.columns[:-1])
+            counting = table.alive if among is None else among
+            found = walking.reach_best(*of_table, *factors, counting, *scratch.columns[:-1])
             self._give_back(scratch)
         else:
             block = self._take_block(len(postings.spans))
-            found = plain.reach_best(*_plain(postings, table, weights), *factors, *block)
+            found = plain.reach_best(*_plain(postings, table, weights, among), *factors, *block)
             self._blocks[:] = [block]
         return Reached(*found)
 
@@ -158,11 +167,15 @@ def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...
     )
 
 
-def _plain(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...]:
-    """What the kernels for documents that are no turns read."""
-    some_dead = table.live_count != table.count
+def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | None = None) -> tuple[Any, ...]:
+    """What the kernels for documents that are no turns read.
+
+    among  the documents that count: as nobody lends anything to others here, the rest may as well be dead
+    """
+    some_dead = among is not None or table.live_count != table.count
+    alive = table.alive if among is None else among & table.alive[: table.count]
     of_question = weights.terms, weights.like, weights.whole, weights.pairs
-    return (*postings, table.count, some_dead, table.alive, table.length, *of_question)
+    return (*postings, table.count, some_dead, alive, table.length, *of_question)
 
 
 def _factors(table: Table, about: About) -> tuple[Any, ...]:

@@ -385,6 +385,7 @@ def reach_best(
     heaviest: int,
     standing: Any,
     wanted: int,
+    counting: Any,
     words: Any,
     trigram: Any,
     context: Any,
@@ -401,6 +402,7 @@ def reach_best(
     Only for them it is looked up which pairs of terms stand near each other in them.
 
     standing  the documents that stand
+    counting  which documents count
     """
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
@@ -414,7 +416,7 @@ def reach_best(
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
     numbers = np.empty(ROOM, np.int64)
     shares = np.empty((_RAW, ROOM), np.int64)
-    kept = 0
+    kept = passed = 0
     for step in range(-len(standing), used):  # first those that stand, which then have nothing left
         number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
         which = session[number] if turns else NONE
@@ -425,7 +427,10 @@ def reach_best(
         context[number] = 0
         own_share = by_words + by_trigram + by_context
         raw = own_share + by_all
-        if own_share == 0 or (step >= 0 and (raw + of_pairs) * most >> BITS < heap[0]):
+        if own_share == 0 or not counting[number]:
+            continue
+        passed += 1
+        if step >= 0 and (raw + of_pairs) * most >> BITS < heap[0]:
             continue
         factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
         if step >= 0 and (raw + of_pairs) * factor >> BITS < heap[0]:
@@ -455,7 +460,7 @@ def reach_best(
             replace_least(heap, total)
     for place in range(seen):
         sums[met[place]] = 0
-    return numbers[:kept], shares[:, :kept], used
+    return numbers[:kept], shares[:, :kept], passed
 
 
 @compiled

@@ -68,8 +68,17 @@ class NumpyKernels:
         shares[3, turns] = session_sums[session[turns]]
         return Reached(reached, shares, len(reached))
 
-    def reach_best(self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int) -> Reached:
-        return self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
+    def reach_best(
+        self,
+        postings: Postings,
+        table: Table,
+        weights: Weights,
+        about: About,
+        wanted: int,
+        among: Flags | None = None,
+    ) -> Reached:
+        reached = self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
+        return reached if among is None else reached.within(among)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
         factor = factor_of(reached.numbers, table, about)

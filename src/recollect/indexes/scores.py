@@ -70,11 +70,14 @@ class Asked:
             return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64), len(numbers))
         return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
 
-    def reach_best(self, about: About, wanted: int) -> Reached:
-        """Of what the question reaches, at least the best `wanted`, and all that stand."""
+    def reach_best(self, about: About, wanted: int, among: Flags | None = None) -> Reached:
+        """Of what the question reaches, at least the best `wanted`, and all that stand.
+
+        among  the documents that count, with the shares that they have among all; None for all
+        """
         if not self.mass:
             return self.reach(np.zeros(0, dtype=np.int32))
-        return self.kernels.reach_best(self.postings, self.view.table, self.weights, about, wanted)
+        return self.kernels.reach_best(self.postings, self.view.table, self.weights, about, wanted, among)
 
 
 def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True) -> Asked:
@@ -126,7 +129,7 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
 class Scores:
     """What a question gives to each document that it reaches.
 
-    reached  the documents, and their shares before any factor; not all, where only the best are wanted
+    reached  the documents that count, and their shares before any factor; not all, where only the best are wanted
     dates, dense  what those signals give to each, where they give anything; no factor is due to the dense one
     about    what the question is about beside its words, which makes the factors
     """
@@ -160,23 +163,18 @@ class Scores:
         totals = self.asked.kernels.weigh(some, dates, self.asked.view.table, self.about)
         return totals + self.dense[places] if len(self.dense) else totals
 
-    def ranked(self, first: int, among: Flags | None = None) -> Iterator[tuple[int, int]]:
+    def ranked(self, first: int) -> Iterator[tuple[int, int]]:
         """The places and scores above 0, best first (`ranking.ranked`).
 
         first  how many are probably asked for
-        among  which documents count; None for all
         """
         kernels, table = self.asked.kernels, self.asked.view.table
-        if among is None and not len(self.dense):
 
-            def best(wanted: int) -> tuple[Ints, Ints]:
+        def best(wanted: int) -> tuple[Ints, Ints]:
+            if not len(self.dense):
                 return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
-        else:
-            totals = self.totals if among is None else self.totals * among[self.numbers]
-
-            def best(wanted: int) -> tuple[Ints, Ints]:
-                places = kernels.best(totals, self.numbers, table, wanted)
-                return places, totals[places]
+            places = kernels.best(self.totals, self.numbers, table, wanted)
+            return places, self.totals[places]
 
         return ranked(best, self.numbers, table, first)
 

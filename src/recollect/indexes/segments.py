@@ -324,6 +324,10 @@ class Builder:
         self._known: dict[Term, int] = {}
         self._term, self._form = array("i"), array("i")  # of each known word; no form: NONE
         self._said = array("i")  # the words of all documents, one after the other
+        self._marked, self._marks = (
+            array("i"),
+            array("i"),
+        )  # documents, in the order of coming, and marks that they have
         self._rows: list[tuple[Any, ...]] = []  # of the last documents, which are not in the columns yet
         self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
 
@@ -347,6 +351,9 @@ class Builder:
         self._rows.append(values_of(document, session, speaker, fields))
         if len(self._rows) == _ROWS:
             self._unroll()
+        for mark in document.marks:
+            self._marked.append(len(self._ids) - 1)
+            self._marks.append(self._number(mark))
         known = self._known
         try:
             found = [known[term] for term in document.terms]
@@ -387,10 +394,11 @@ class Builder:
         places = np.arange(len(said), dtype=np.int64) - np.repeat(starts, lengths)
         owners = np.repeat(number, lengths)
         formed_in, formed = self._forms(owners, said)
+        marked_in, marks = number[np.array(self._marked, dtype=np.int64)], np.array(self._marks, dtype=np.int64)
         names = list(self._terms)
         terms = Strings.of(names)
-        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[said], formed])]
-        places = np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(formed), dtype=np.int64)])
+        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[said], formed, marks])]
+        places = np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(formed) + len(marks), dtype=np.int64)])
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
         return made(
@@ -405,7 +413,7 @@ class Builder:
                 terms.by_key(),
                 Forms.of([names[number] for number in terms.order.tolist()]),
                 np.bincount(of_term, minlength=len(names)),
-                in_order(of_term, np.concatenate([owners, formed_in]) << PLACE_BITS | places),
+                in_order(of_term, np.concatenate([owners, formed_in, marked_in]) << PLACE_BITS | places),
             )
         )
 
@@ -420,8 +428,8 @@ class Builder:
 
 
 #: How an `array` holds what a column holds.
-_CODES = {"i": "i", "l": "q", "q": "q", "b": "b", "?": "b"}
-_KEPT = {"i": np.int32, "l": np.int64, "q": np.int64, "b": np.int8, "?": np.int8}
+_CODES = {"i": "i", "l": "q", "q": "q", "b": "b", "?": "b", "d": "d"}
+_KEPT = {"i": np.int32, "l": np.int64, "q": np.int64, "b": np.int8, "?": np.int8, "d": np.float64}
 
 
 def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[np.int64]:

@@ -178,7 +178,9 @@ def _date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
     return out
 
 
-def score(question: Question, view: WordView, dense: Dense | None = None, best: int | None = None) -> Scores:
+def score(
+    question: Question, view: WordView, dense: Dense | None = None, best: int | None = None, among: Flags | None = None
+) -> Scores:
     """The shares of every document that a question reaches, from all signals.
 
     A document is reached by a word, by its very day, or by its vector: one that has none of these is no hit, whatever
@@ -186,13 +188,14 @@ def score(question: Question, view: WordView, dense: Dense | None = None, best: 
 
     dense  the signal of the vectors, where there are any
     best   no more than so many are wanted, beside those that stand; None: all
+    among  the documents that count, with the shares that they have among all; None for all
     """
     asked = weighed(view, question.asked, question.sequence)
     table, dates = view.table, question.dates
     about = About(question.speaker, tuple(map(int, question.wanted)))
     named_time = bool(dates.days or dates.spans or dates.months or dates.years)
     if best is not None and dense is None and not named_time:
-        return Scores(asked, asked.reach_best(about, max(1, min(best, table.live_count))), about=about)
+        return Scores(asked, asked.reach_best(about, max(1, min(best, table.live_count)), among), about=about)
     forced = np.zeros(0, dtype=np.int32)
     if dates.days or dates.spans:
         forced = _numbers(_of_days(dates, table.civil[: table.count]) & table.alive[: table.count])
@@ -202,6 +205,8 @@ def score(question: Question, view: WordView, dense: Dense | None = None, best: 
     if not len(reached.numbers) and named_time:
         everyone = _numbers(table.alive[: table.count])
         reached = asked.reach(everyone[_date_shares(dates, table, everyone) > 0])
+    if among is not None:
+        reached = reached.within(among)
     dated = _date_shares(dates, table, reached.numbers) if named_time else NOTHING
     # A cosine has seen the whole text, its manner too: no factor is due to it.
     nearness = NOTHING if dense is None else dense.shares[reached.numbers]

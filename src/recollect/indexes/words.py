@@ -179,6 +179,13 @@ class WordView:
         tail = tails[0] if len(tails) == 1 else np.concatenate(tails)
         return Postings(base, tail, places, lengths, lengths_of(self.table.length, tail)), None
 
+    def having(self, term: str) -> Flags:
+        """Which documents have a term, dead ones too. Cost: O(documents) bytes, O(occurrences)."""
+        out: Flags = np.zeros(self.table.count, dtype=np.bool_)
+        for part in self._parts(term):
+            out[part >> PLACE_BITS] = True
+        return out
+
     def tail_occurrences(self) -> tuple[list[str], Ints, Ints]:
         """The terms in the tail, how often each occurs there, and where, term after term: in dead documents too, and in
         those that came after this view.
@@ -254,8 +261,11 @@ class WordIndex:
         for document in added:
             number = self.documents.add(document)
             self.tail_bytes += _DOCUMENT_BYTES + len(document.payload) + _TERM_BYTES * len(document.terms)
+            self.tail_bytes += _TERM_BYTES * len(document.marks)
             for position, (term, _) in enumerate(document.terms):
                 self._tail(term, number).append(number, position)
+            for mark in document.marks:
+                self._tail(mark, number).append(number, 0)
             for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
                 self._tail(form(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)

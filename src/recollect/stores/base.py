@@ -196,13 +196,6 @@ class View(Protocol):
         """The canonical bytes of a version that was ever held; None where it never was, or is erased."""
         ...
 
-    def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
-        """The ids of a set, found through an index, that includes every live record that matches.
-
-        None where no index finds it, or it would have more than `most`.
-        """
-        ...
-
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
         """Every live id with its version, in no particular order."""
         ...

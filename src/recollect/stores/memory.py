@@ -192,9 +192,6 @@ class _MemoryView:
     def payload(self, line: Line, version: bytes) -> bytes | None:
         return self._ledger(line).versions.get(version)
 
-    def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
-        return None
-
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
         for stored, record in self._live(line):
             yield record.id, stored

@@ -113,5 +113,3 @@ CREATE TABLE nodes (
 
 #: The columns of `heads` that copy a field as it is.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")
-#: The text columns of `heads` that have an index.
-INDEXED = ("kind", "user", "conversation", "entity", "id")

@@ -34,7 +34,7 @@ _MAGIC = b"RclSeg1\n"
 #: Arrays begin at multiples of this, for the processor's sake.
 _ALIGNED = 64
 _DIGEST_BYTES = 32
-_TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8")}
+_TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8", "f8")}
 
 
 class Made(NamedTuple):

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
-from recollect.stores.schema import INDEXED
 
 #: Beyond so many values in one condition SQL is not asked: statements have a limit, and an index no use.
 _MOST_VALUES = 200
@@ -52,17 +51,6 @@ def bounds(where: Filter) -> Bounds:
         return Bounds(_negated(inner.lower), _negated(inner.upper))
     exact = _exact(where)
     return Bounds(exact, exact) if exact else Bounds(TRUE, FALSE)
-
-
-def selective(where: Filter) -> bool:
-    """Whether an index can find what the filter may match: a field that has one is pinned."""
-    if isinstance(where, AllOf | AnyOf) and len(where.parts) > _MOST_VALUES:
-        return False
-    if isinstance(where, AllOf):
-        return any(selective(part) for part in where.parts)
-    if isinstance(where, AnyOf):
-        return all(selective(part) for part in where.parts)
-    return isinstance(where, Nothing | Time) or (isinstance(where, Is) and where.name in INDEXED)
 
 
 def _exact(where: Filter) -> Sql | None:

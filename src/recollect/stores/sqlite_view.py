@@ -17,7 +17,7 @@ from recollect.indexes.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
 from recollect.stores import schema
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
-from recollect.stores.sql_filters import bounds, selective
+from recollect.stores.sql_filters import bounds
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
 
 _ORDER_BY = {
@@ -238,14 +238,6 @@ class SqliteView:
             (line.namespace, version),
         )
         return None if found is None else self._stored(version, found).payload
-
-    def narrowed(self, line: Line, where: Filter, most: int) -> list[str] | None:
-        if not selective(where):
-            return None
-        upper = bounds(where).upper
-        sql = f"SELECT h.id FROM heads h WHERE h.branch = ? AND {upper.text} LIMIT ?"
-        ids = [row[0] for row in self._sql(sql, (self._branch(line), *upper.parameters, most + 1))]
-        return ids if len(ids) <= most else None
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
         rows = self._sql(

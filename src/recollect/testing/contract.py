@@ -286,11 +286,6 @@ class StoreContract:
             assert list(view.select(LINE, where, order="id", now=NOW)) == in_order(wanted, "id")
             assert view.count(LINE, where, now=NOW) == len(wanted)
             assert view.tally(LINE, where, now=NOW) == tally_of(wanted)
-            narrowed = view.narrowed(LINE, where, 1000)
-            assert narrowed is None or {record.id for record in wanted} <= set(narrowed)
-            if narrowed is not None:
-                assert view.narrowed(LINE, where, len(narrowed)) == narrowed
-                assert not narrowed or view.narrowed(LINE, where, len(narrowed) - 1) is None
             ids = [record.id for record in held]
             assert view.several(LINE, [*ids, "nobody"]) == {each: view.get(LINE, each) for each in ids}
 

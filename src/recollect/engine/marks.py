@@ -1,0 +1,64 @@
+"""Marks: what filters ask of a record and no column of the index holds: its tags, its session, its metadata.
+
+Each is a term of the index, found like a word, so that a filter on it costs what asking for a word does. Marks begin
+with a character that no word has, and no question asks for one.
+"""
+
+from __future__ import annotations
+
+import struct
+from zlib import crc32
+
+from recollect.records.record import Record
+
+#: Values of a key share so many marks: where each record has another value, each would be a term of its own. It is a
+#: prime, so that whole numbers at equal distances are spread over all.
+_VALUES = 4093
+
+
+def of_tag(tag: str) -> str:
+    """The mark of the records that carry a tag."""
+    return f"\0t{tag}"
+
+
+def of_session(session: str) -> str:
+    """The mark of the records of a session, in whatever conversation."""
+    return f"\0s{session}"
+
+
+def of_key(key: str) -> str:
+    """The mark of the records whose metadata has a key."""
+    return f"\0k{key}"
+
+
+def of_value(key: str, value: object) -> str | None:
+    """The mark of all records that have a value under a key, and of a few others; None of a list or an object.
+
+    What is equal to Python has the same mark.
+
+    >>> of_value("n", 1) == of_value("n", 1.0) == of_value("n", True)
+    True
+    """
+    if isinstance(value, str):
+        number = crc32(value.encode("utf-8"))
+    elif value is None:
+        number = 1
+    elif isinstance(value, float) and not value.is_integer():
+        number = crc32(struct.pack(">d", value))
+    elif isinstance(value, (int, float)):
+        number = int(value)
+    else:
+        return None
+    return f"\0v{number % _VALUES:03x}{key}"
+
+
+def marks_of(record: Record) -> tuple[str, ...]:
+    """The marks of a record, each once and in their order: not in that of keys, which a record does not keep."""
+    marks = [of_tag(tag) for tag in record.tags]
+    if record.session is not None:
+        marks.append(of_session(record.session))
+    for key, value in record.metadata.items():
+        marks.append(of_key(key))
+        if (mark := of_value(key, value)) is not None:
+            marks.append(mark)
+    return tuple(sorted(set(marks)))

@@ -1,0 +1,97 @@
+"""A filtered recall is exact: the ranking without the filter, less what the filter turns away."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit import filter_trees as own
+
+import recollect
+from recollect import filters as f
+from recollect.engine.results import Hit
+from recollect.filters import Filter
+from recollect.indexes import numba_kernels, numpy_kernels, scores
+from recollect.records.record import Record
+from recollect.stores.memory import MemoryStore
+from recollect.testing import TickingClock, memory_on
+
+KERNELS = {"numpy": numpy_kernels.KERNELS, "numba": numba_kernels.loaded()}
+QUESTIONS = (
+    "java",
+    "java JavaScript it's",
+    "what did ana say about new java lines?",
+    "Straße on 2 January 2026",
+    "100%",
+)
+
+
+def told(hits: Any) -> list[Any]:
+    return [(hit.record, hit.score, hit.confidence, dict(hit.why.shares), hit.why.words) for hit in hits]
+
+
+def matching(hits: Any, where: Filter) -> list[Hit]:
+    return [hit for hit in hits if where.matches(hit.record)]
+
+
+def holding(held: list[Record], forgotten: int) -> recollect.Memory:
+    memory = memory_on(MemoryStore(), clock=TickingClock())
+    held = [record.changed(tags=(*record.tags, *["standing:instruction"][at % 3 :])) for at, record in enumerate(held)]
+    # A word that all have, so that a question reaches most.
+    held = [record.changed(content=f"{record.text} java") if record.text else record for record in held]
+    memory.remember_all(held[: len(held) // 2])
+    memory.recall("java")  # so that the rest comes into a tail
+    memory.remember_all(held[len(held) // 2 :])
+    for record in held[:forgotten]:
+        memory.forget(record.id)
+    return memory
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@settings(max_examples=150)
+@given(
+    held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
+    data=st.data(),
+    question=st.sampled_from(QUESTIONS),
+    k=st.integers(1, 5),
+    forgotten=st.integers(0, 2),
+    user=st.none() | own.names,
+)
+def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
+    kernels: str, held: list[Record], data: st.DataObject, question: str, k: int, forgotten: int, user: str | None
+) -> None:
+    where = data.draw(own.trees_about(held))
+    with patch.object(scores, "serving", lambda occurrences: KERNELS[kernels]), holding(held, forgotten) as whole:
+        memory = whole.scoped(user=user) if user else whole
+        ranking = memory.recall(question, k=1000)
+        found = memory.recall(question, k=k, where=where)
+        assert told(found) == told(matching(ranking, where)[:k])
+        assert {hit.record.id for hit in found.standing} == {hit.record.id for hit in matching(ranking.standing, where)}
+        assert found.plan.passed <= ranking.plan.passed
+        if found.plan.narrowed is not None:
+            assert len(found) <= found.plan.narrowed <= len(held)
+
+
+def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None:
+    held = [
+        {"content": f"tea {at}", "tags": ("red",) if at % 2 else (), "metadata": {"n": at, "title": f"Cup {at}"}}
+        for at in range(40)
+    ]
+    with recollect.open(":memory:") as memory:
+        memory.remember_all(held)
+        for where, narrowed in (
+            (f.everything(), None),
+            (f.contains("tea 1"), None),
+            (f.tag("red"), 20),
+            (~f.tag("red"), 20),
+            (f.tag("blue"), 0),
+            (f.tag("red") & f.contains("tea 1"), 20),
+            (f.tag("red") & f.meta("n"), 20),
+            (f.meta("title", contains="cup"), 40),
+            (f.meta("title", "Cup 7"), 1),
+        ):
+            plan = memory.recall("tea", where=where).plan
+            assert (plan.narrowed, plan.passed) == (narrowed, 40 if narrowed is None else narrowed)
