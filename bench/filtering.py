@@ -1,5 +1,7 @@
-"""Recall with a filter that selects a thousandth, a hundredth, a tenth and half of the records, by user, and the newest
-hundredth, by time; beside one without."""
+"""Recall with a filter that selects a thousandth, a hundredth, a tenth and half of the records, by user; a hundredth by
+tag, by metadata, by importance and by time; all but a hundredth; and by a text that one in some thousand contains,
+which no index tells; beside one without. Finding and counting by tag are measured in the same run.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +31,13 @@ def filters(records: int, count: int = 100) -> dict[str, Any]:
         askers: dict[str, Ask] = {"unfiltered": memory.recall}
         askers |= {f"{share / 10:g}%": admitting(f.user(user)) for user, share in stores.SHARES.items()}
         askers["newest 1%"] = admitting(f.after(first_of_newest))
+        askers["tag 1%"] = admitting(f.tag("ten"))
+        askers["metadata 1%"] = admitting(f.meta("from", "ten"))
+        askers["importance 1%"] = admitting(f.importance_at_least(0.99))
+        askers["all but a tag's 1%"] = admitting(~f.tag("ten"))
+        askers["contains"] = admitting(f.contains("library"))
+        askers["find by tag"] = lambda _: memory.find(where=f.tag("one"), limit=10)
+        askers["count by tag"] = lambda _: memory.count(f.tag("half"))
         warmed(memory, before)
         for ask in askers.values():
             ask(before[0])

@@ -82,18 +82,25 @@ def user_of(place: int) -> str:
 
 
 def with_users(corpus: Corpus, records: int) -> Path:
-    """A store of the same texts, whose records have users."""
+    """A store of the same texts, whose records have users, also as tags and in the metadata, and importance."""
 
     def fill(memory: recollect.Memory) -> None:
         texts = corpus.texts(records)
         for at in range(0, records, BATCH):
             batch: list[dict[str, Any]] = [
-                {"content": text, "user": user_of(place)} for place, text in enumerate(texts[at : at + BATCH], at)
+                {
+                    "content": text,
+                    "user": (user := user_of(place)),
+                    "tags": (user,),
+                    "metadata": {"from": user, "place": place},
+                    "importance": place % 100 / 100,
+                }
+                for place, text in enumerate(texts[at : at + BATCH], at)
             ]
             memory.remember_all(batch)
         memory.recall(texts[0])
 
-    return kept(f"users-{records}", corpus.identity, fill)
+    return kept(f"filters-{records}", corpus.identity, fill)
 
 
 def namespace_texts(texts: list[str], number: int) -> list[str]:

@@ -244,6 +244,7 @@ INDEXED: dict[str, tuple[Filter, str]] = {
     "user": (f.user("ana"), "heads_by_user"),
     "conversation": (f.conversation("c"), "heads_by_conversation"),
     "entity": (f.entity("e"), "heads_by_entity"),
+    "id": (f.id("a", "b"), "sqlite_autoindex_heads_1"),
     "time": (f.after(datetime(2026, 1, 1, tzinfo=UTC)), "heads_by_time"),
     "kind and more": (f.kind("user_fact") & ~f.tag("x") & f.custom(bool), "heads_by_kind"),
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
@@ -14,9 +16,14 @@ import recollect
 from recollect import filters as f
 from recollect.engine.results import Hit
 from recollect.filters import Filter
+from recollect.filters.tree import AllOf, Is
 from recollect.indexes import numba_kernels, numpy_kernels, scores
+from recollect.operations import ORDERS
 from recollect.records.record import Record
+from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite_view import SqliteView
 from recollect.testing import TickingClock, memory_on
 
 KERNELS = {"numpy": numpy_kernels.KERNELS, "numba": numba_kernels.loaded()}
@@ -37,8 +44,8 @@ def matching(hits: Any, where: Filter) -> list[Hit]:
     return [hit for hit in hits if where.matches(hit.record)]
 
 
-def holding(held: list[Record], forgotten: int) -> recollect.Memory:
-    memory = memory_on(MemoryStore(), clock=TickingClock())
+def holding(held: list[Record], forgotten: int, store: Store | None = None) -> recollect.Memory:
+    memory = memory_on(store or MemoryStore(), clock=TickingClock())
     held = [record.changed(tags=(*record.tags, *["standing:instruction"][at % 3 :])) for at, record in enumerate(held)]
     # A word that all have, so that a question reaches most.
     held = [record.changed(content=f"{record.text} java") if record.text else record for record in held]
@@ -73,6 +80,51 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
         assert found.plan.passed <= ranking.plan.passed
         if found.plan.narrowed is not None:
             assert len(found) <= found.plan.narrowed <= len(held)
+
+
+@pytest.mark.parametrize("store", [MemoryStore, lambda: SqliteStore(":memory:")])
+@settings(max_examples=60)
+@given(
+    held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
+    data=st.data(),
+    order=st.sampled_from(ORDERS),
+    limit=st.none() | st.integers(1, 3),
+    user=st.none() | own.names,
+)
+def test_what_is_found_and_counted_is_the_same_with_an_index_at_hand_and_without(
+    store: Callable[[], Store], held: list[Record], data: st.DataObject, order: str, limit: int | None, user: str | None
+) -> None:
+    where = data.draw(own.trees_about(held))
+    marked = where & (f.tag("never") | ~f.tag("never"))  # true of all, and such as the index is asked for
+    with holding(held, 1, store()) as whole:
+        memory = whole.scoped(user=user) if user else whole
+        assert whole._engine.keeper.at_hand(whole._line)
+        wanted = memory.find(where=f.custom(where.matches), order=order, limit=limit)
+        assert memory.find(where=marked, order=order, limit=limit) == wanted
+        assert memory.count(marked) == memory.count(f.custom(where.matches))
+
+
+def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all([{"content": f"tea {at}", "tags": ("red",) if at % 50 == 0 else ()} for at in range(300)])
+        asked: list[Filter] = []
+        read = SqliteView.select
+
+        def noting(view: SqliteView, line: Line, where: Filter, **more: Any) -> Any:
+            asked.append(where)
+            return read(view, line, where, **more)
+
+        with patch.object(SqliteView, "select", noting):
+            first, count = memory.find(where=f.tag("red")), memory.count(f.tag("red"))
+            assert asked == [AllOf((f.everything(), f.tag("red")))] * 2
+            memory.recall("tea")
+            asked.clear()
+            assert (memory.find(where=f.tag("red")), memory.count(f.tag("red"))) == (first, count)
+            (where,) = asked
+            assert isinstance(where, AllOf)
+            named = where.parts[0]
+            assert isinstance(named, Is)
+            assert sorted(named.values) == sorted(record.id for record in first)
 
 
 def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None:

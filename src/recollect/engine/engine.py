@@ -18,6 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper
+from recollect.engine.narrowing import counted, marked, picked
 from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
@@ -157,7 +158,9 @@ class Engine:
                 self.keeper.count_at_hand(line)
             return found
 
-        return self._at_a_moment(line, read, needs_index=isinstance(operation, Recall))
+        # What a store would read every record for is asked of the index, where that is at hand.
+        helps = isinstance(operation, (Find, Count)) and marked(operation.where) and self.keeper.at_hand(line)
+        return self._at_a_moment(line, read, needs_index=helps or isinstance(operation, Recall))
 
     def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, now: int) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
@@ -236,16 +239,23 @@ class Engine:
         words: WordView | None,
         asking: Asking | None = None,
     ) -> Any:
-        """Do a reading operation at a moment; `words` is the index there, which recall needs."""
+        """Do a reading operation at a moment.
+
+        words  the index there: recall needs it, and to find and count it is of use
+        """
         match operation:
             case Get():
                 where = AllOf.of(scope.filter, Is("id", (operation.id,)))
                 return next(iter(moment.select(line, where, order="id", limit=1, now=now)), None)
             case Find():
                 where = AllOf.of(scope.filter, operation.where)
+                if words is not None:
+                    where = picked(where, words.at(now))
                 return list(moment.select(line, where, order=operation.order, limit=operation.limit, now=now))
             case Count():
-                return moment.count(line, AllOf.of(scope.filter, operation.where), now=now)
+                where = AllOf.of(scope.filter, operation.where)
+                known = None if words is None else counted(where, words.at(now))
+                return moment.count(line, where, now=now) if known is None else known
             case Recall():
                 assert words is not None
                 return recall(operation, moment, line, words, scope, now, self.intake.language, asking)

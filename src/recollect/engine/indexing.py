@@ -102,6 +102,11 @@ class IndexKeeper:
         """
         return self._viewed(moment, line)[1]
 
+    def at_hand(self, line: Line) -> bool:
+        """Whether the index of a line is there already, perhaps some commits behind."""
+        kept = self._kept.get(line)
+        return kept is not None and kept.view is not None
+
     def _viewed(self, moment: View, line: Line) -> tuple[_Kept, WordView | None]:
         head = moment.head(line)
         if not head.seq:  # there is nothing, and perhaps never will be: a name that somebody asked for

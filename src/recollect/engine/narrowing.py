@@ -17,6 +17,7 @@ from recollect.engine.scope import Scope
 from recollect.filters.tree import (
     AllOf,
     AnyOf,
+    Custom,
     Everything,
     Filter,
     ImportanceAtLeast,
@@ -49,6 +50,8 @@ class Bounds(NamedTuple):
         return self.upper is not None and self.upper is self.lower
 
 
+#: So many records a store is asked for by their ids.
+_FEW = 200
 #: Of what the index says nothing.
 NOT_TOLD = Bounds(None, None)
 
@@ -80,6 +83,41 @@ def bounds(where: Filter, view: WordView) -> Bounds:
             return Bounds(view.having(mark or of_key(where.key)), None)
     told = _told(where, view)
     return NOT_TOLD if told is None else _exactly(told)
+
+
+def marked(where: Filter) -> bool:
+    """Whether a filter asks for what stores have no column for, but the index has marks."""
+    match where:
+        case AllOf() | AnyOf():
+            return any(map(marked, where.parts))
+        case Not():
+            return marked(where.part)
+    return isinstance(where, (Tag, Meta))
+
+
+def counted(where: Filter, view: WordView) -> int | None:
+    """How many live documents a filter matches; None where the index does not tell all of it."""
+    told = bounds(where, view)
+    return int(np.count_nonzero(_live(told.upper, view))) if told.exact and told.upper is not None else None
+
+
+def picked(where: Filter, view: WordView) -> Filter:
+    """A filter that matches the same live records and names them, for stores to find; the same where they are many."""
+    upper = bounds(where, view).upper
+    if upper is None:
+        return where
+    numbers = np.flatnonzero(_live(upper, view))
+    if not len(numbers):
+        return Nothing()
+    if len(numbers) > _FEW:
+        return where
+    # Of the filter only the meaning stays, so that a store has the ids to go by and nothing else.
+    return AllOf.of(Is("id", tuple(map(view.table.id, numbers.tolist()))), Custom(where.matches))
+
+
+def _live(flags: Flags, view: WordView) -> Flags:
+    out: Flags = flags & view.table.alive[: view.table.count]
+    return out
 
 
 def _exactly(flags: Flags | None) -> Bounds:

@@ -191,9 +191,9 @@ class SqliteView:
         """The statement behind `select`, for EXPLAIN."""
         live, parameters = self._live(line, where, now)
         order_by = _ORDER_BY[order]
-        if 'h."conversation"' in live:
-            # The index of conversations is by position. Without the plus SQLite would rather walk all of the
-            # namespace in order of time than sort one conversation.
+        if 'h."conversation"' in live or 'h."id"' in live:
+            # The index of conversations is by position, that of ids by id. Without the plus SQLite would rather walk
+            # all of the namespace in order of time than sort one conversation, or a few records.
             order_by = order_by.replace("h.time", "+h.time")
         sql = (
             "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
