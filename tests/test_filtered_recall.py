@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -82,7 +83,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
             assert len(found) <= found.plan.narrowed <= len(held)
 
 
-@pytest.mark.parametrize("store", [MemoryStore, lambda: SqliteStore(":memory:")])
+@pytest.mark.parametrize("kind", ["memory", "file"])
 @settings(max_examples=60)
 @given(
     held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
@@ -92,16 +93,49 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
     user=st.none() | own.names,
 )
 def test_what_is_found_and_counted_is_the_same_with_an_index_at_hand_and_without(
-    store: Callable[[], Store], held: list[Record], data: st.DataObject, order: str, limit: int | None, user: str | None
+    kind: str, held: list[Record], data: st.DataObject, order: str, limit: int | None, user: str | None
 ) -> None:
     where = data.draw(own.trees_about(held))
     marked = where & (f.tag("never") | ~f.tag("never"))  # true of all, and such as the index is asked for
-    with holding(held, 1, store()) as whole:
+    with ExitStack() as stack:
+        folder = stack.enter_context(TemporaryDirectory())
+        store = MemoryStore() if kind == "memory" else SqliteStore(Path(folder) / "a.db")
+        whole = stack.enter_context(holding(held, 1, store))
         memory = whole.scoped(user=user) if user else whole
-        assert whole._engine.keeper.at_hand(whole._line)
+        assert at_hand(whole)
         wanted = memory.find(where=f.custom(where.matches), order=order, limit=limit)
         assert memory.find(where=marked, order=order, limit=limit) == wanted
         assert memory.count(marked) == memory.count(f.custom(where.matches))
+
+
+def at_hand(memory: recollect.Memory) -> bool:
+    with memory._engine.store.read() as moment:
+        return memory._engine.keeper.at_hand(moment, memory._line) is not None
+
+
+def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        assert not at_hand(memory)
+        memory.remember_all([f"tea {at}" for at in range(3000)])
+        assert not at_hand(memory)
+        memory.recall("tea")
+        assert at_hand(memory)
+        memory.remember_all([f"more tea {at}" for at in range(1000)])
+        assert at_hand(memory)
+        keeper, line = memory._engine.keeper, memory._line
+        keeper._merge_now(line, keeper._kept[line])
+        assert keeper._kept[line].view is None  # nobody has asked since
+        assert at_hand(memory)
+        memory.remember_all([f"most tea {at}" for at in range(1001)])
+        assert not at_hand(memory)
+        memory.recall("tea")
+        assert at_hand(memory)
+        with memory._engine.store.read() as moment:
+            head = moment.head(line)  # from here on it sees nothing new
+            memory.remember("tea in between")
+            memory.recall("tea")
+            assert keeper._kept[line].seq == head.seq + 1
+            assert keeper.at_hand(moment, line) is None
 
 
 def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_path: Path) -> None:
@@ -120,11 +154,19 @@ def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_pa
             memory.recall("tea")
             asked.clear()
             assert (memory.find(where=f.tag("red")), memory.count(f.tag("red"))) == (first, count)
-            (where,) = asked
-            assert isinstance(where, AllOf)
-            named = where.parts[0]
-            assert isinstance(named, Is)
-            assert sorted(named.values) == sorted(record.id for record in first)
+            assert memory.count(f.tag("red") & f.contains("tea")) == count
+            assert memory.count(f.tag("blue") & f.contains("tea")) == 0
+            assert len(asked) == 2  # where none is left, SQL counts none by itself
+            for where in asked:
+                assert isinstance(where, AllOf)
+                named = where.parts[0]
+                assert isinstance(named, Is)
+                assert sorted(named.values) == sorted(record.id for record in first)
+            # What names its records itself is no question for an index.
+            asked.clear()
+            wanted = f.id(first[0].id) & f.tag("red")
+            assert memory.find(where=wanted) == [first[0]]
+            assert asked == [AllOf.of(f.everything(), wanted)]
 
 
 def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None:

@@ -60,6 +60,20 @@ def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
             assert flags_of(told.upper, view, held) == matching
 
 
+def test_long_tags_sessions_and_keys_are_told_like_short_ones() -> None:
+    longs = ["x" * size for size in (63, 64, 65, 66, 300)]
+    held = [
+        Record(id=str(at), content="tea", tags=(text,), session=text, metadata={text: text})
+        for at, text in enumerate(longs)
+    ]
+    for text in longs:
+        for where in (f.tag(text), f.session(text), f.meta(text), f.meta(text, text)):
+            for view in views(held, 3):
+                told = bounds(where, view)
+                assert told.exact == (where != f.meta(text, text))
+                assert flags_of(told.upper, view, held) == [where.matches(record) for record in held]
+
+
 def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> None:
     view = WordIndex(Builder().segment()).view()
     told: list[Filter] = [

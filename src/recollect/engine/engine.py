@@ -18,7 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper
-from recollect.engine.narrowing import counted, marked, picked
+from recollect.engine.narrowing import bounds, counted, marked, picked
 from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
@@ -151,16 +151,19 @@ class Engine:
                 pass
             asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
 
+        # What a store would read every record for is asked of the index, where that is at hand.
+        helps = isinstance(operation, (Find, Count)) and marked(operation.where)
+
         def read(moment: View, words: WordView | None) -> Any:
+            if helps:
+                words = self.keeper.at_hand(moment, line)
             found = self.read(operation, moment, line, scope, now, words, asking)
             self._note_uses(operation, found, moment, line, now)
             if words is not None:
                 self.keeper.count_at_hand(line)
             return found
 
-        # What a store would read every record for is asked of the index, where that is at hand.
-        helps = isinstance(operation, (Find, Count)) and marked(operation.where) and self.keeper.at_hand(line)
-        return self._at_a_moment(line, read, needs_index=helps or isinstance(operation, Recall))
+        return self._at_a_moment(line, read, needs_index=isinstance(operation, Recall))
 
     def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, now: int) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
@@ -250,12 +253,18 @@ class Engine:
             case Find():
                 where = AllOf.of(scope.filter, operation.where)
                 if words is not None:
-                    where = picked(where, words.at(now))
+                    view = words.at(now)
+                    where = picked(where, bounds(where, view), view)
                 return list(moment.select(line, where, order=operation.order, limit=operation.limit, now=now))
             case Count():
                 where = AllOf.of(scope.filter, operation.where)
-                known = None if words is None else counted(where, words.at(now))
-                return moment.count(line, where, now=now) if known is None else known
+                if words is not None:
+                    view = words.at(now)
+                    limits = bounds(where, view)
+                    if (known := counted(limits, view)) is not None:
+                        return known
+                    where = picked(where, limits, view)
+                return moment.count(line, where, now=now)
             case Recall():
                 assert words is not None
                 return recall(operation, moment, line, words, scope, now, self.intake.language, asking)

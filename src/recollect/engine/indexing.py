@@ -43,6 +43,8 @@ _MANY = 100
 _RECENT_BYTES = 2**26
 #: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
 _LAG = 20
+#: An index that is so many records behind, at most, is brought up for who could do without it.
+_NEAR = 1000
 
 
 @dataclass
@@ -102,10 +104,15 @@ class IndexKeeper:
         """
         return self._viewed(moment, line)[1]
 
-    def at_hand(self, line: Line) -> bool:
-        """Whether the index of a line is there already, perhaps some commits behind."""
+    def at_hand(self, moment: View, line: Line) -> WordView | None:
+        """The index at a moment of the store, where it is there already or but a few records behind; else None."""
         kept = self._kept.get(line)
-        return kept is not None and kept.view is not None
+        behind = 0 if kept is None else moment.head(line).seq - kept.seq
+        if kept is None or not kept.seq or not 0 <= behind <= _NEAR:
+            return None
+        if behind and len(moment.changed(line, kept.seq)) > _NEAR:
+            return None
+        return self.view(moment, line)
 
     def _viewed(self, moment: View, line: Line) -> tuple[_Kept, WordView | None]:
         head = moment.head(line)

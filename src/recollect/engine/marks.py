@@ -7,6 +7,7 @@ with a character that no word has, and no question asks for one.
 from __future__ import annotations
 
 import struct
+from hashlib import blake2b
 from zlib import crc32
 
 from recollect.records.record import Record
@@ -14,21 +15,23 @@ from recollect.records.record import Record
 #: Values of a key share so many marks: where each record has another value, each would be a term of its own. It is a
 #: prime, so that whole numbers at equal distances are spread over all.
 _VALUES = 4093
+#: A longer text, in characters, is there as its digest.
+_LONGEST = 64
 
 
 def of_tag(tag: str) -> str:
     """The mark of the records that carry a tag."""
-    return f"\0t{tag}"
+    return _mark("t", tag)
 
 
 def of_session(session: str) -> str:
     """The mark of the records of a session, in whatever conversation."""
-    return f"\0s{session}"
+    return _mark("s", session)
 
 
 def of_key(key: str) -> str:
     """The mark of the records whose metadata has a key."""
-    return f"\0k{key}"
+    return _mark("k", key)
 
 
 def of_value(key: str, value: object) -> str | None:
@@ -49,7 +52,14 @@ def of_value(key: str, value: object) -> str | None:
         number = int(value)
     else:
         return None
-    return f"\0v{number % _VALUES:03x}{key}"
+    return _mark("v", f"{number % _VALUES:03x}{key}")
+
+
+def _mark(kind: str, text: str) -> str:
+    """A mark; of a long text by its digest, with another letter, so that the index need not hold it twice."""
+    if len(text) <= _LONGEST:
+        return f"\0{kind}{text}"
+    return f"\0{kind.upper()}{blake2b(text.encode('utf-8'), digest_size=16).hexdigest()}"
 
 
 def marks_of(record: Record) -> tuple[str, ...]:

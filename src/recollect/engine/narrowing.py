@@ -66,47 +66,40 @@ def bounds(where: Filter, view: WordView) -> Bounds:
             return _exactly(np.ones(view.table.count, dtype=np.bool_))
         case Nothing():
             return _exactly(np.zeros(view.table.count, dtype=np.bool_))
-        case AllOf():
-            parts = [bounds(part, view) for part in where.parts]
-            return _joined(
-                np.logical_and, parts, _some([part.upper for part in parts]), _all([part.lower for part in parts])
-            )
-        case AnyOf():
-            parts = [bounds(part, view) for part in where.parts]
-            return _joined(
-                np.logical_or, parts, _all([part.upper for part in parts]), _some([part.lower for part in parts])
-            )
+        case AllOf() | AnyOf():
+            return _joined(where, view)
         case Not():
             return _negated(bounds(where.part, view))
         case Meta() if where.test != "has":
             mark = of_value(where.key, where.value) if where.test == "equals" else None
-            return Bounds(view.having(mark or of_key(where.key)), None)
+            return Bounds(view.having([mark or of_key(where.key)]), None)
     told = _told(where, view)
     return NOT_TOLD if told is None else _exactly(told)
 
 
 def marked(where: Filter) -> bool:
-    """Whether a filter asks for what stores have no column for, but the index has marks."""
+    """Whether a filter asks for what stores have no column for, but the index has marks; and not for a few ids."""
     match where:
-        case AllOf() | AnyOf():
+        case AllOf():
+            named = any(isinstance(part, Is) and part.name == "id" for part in where.parts)
+            return not named and any(map(marked, where.parts))
+        case AnyOf():
             return any(map(marked, where.parts))
         case Not():
             return marked(where.part)
     return isinstance(where, (Tag, Meta))
 
 
-def counted(where: Filter, view: WordView) -> int | None:
+def counted(told: Bounds, view: WordView) -> int | None:
     """How many live documents a filter matches; None where the index does not tell all of it."""
-    told = bounds(where, view)
     return int(np.count_nonzero(_live(told.upper, view))) if told.exact and told.upper is not None else None
 
 
-def picked(where: Filter, view: WordView) -> Filter:
+def picked(where: Filter, told: Bounds, view: WordView) -> Filter:
     """A filter that matches the same live records and names them, for stores to find; the same where they are many."""
-    upper = bounds(where, view).upper
-    if upper is None:
+    if told.upper is None:
         return where
-    numbers = np.flatnonzero(_live(upper, view))
+    numbers = np.flatnonzero(_live(told.upper, view))
     if not len(numbers):
         return Nothing()
     if len(numbers) > _FEW:
@@ -130,23 +123,44 @@ def _negated(part: Bounds) -> Bounds:
     return Bounds(upper, lower)
 
 
-def _joined(join: Any, parts: list[Bounds], uppers: list[Flags], lowers: list[Flags]) -> Bounds:
-    """Bounds joined from those of the parts that are told."""
-    upper = reduce(join, uppers) if uppers else None
-    if all(part.exact for part in parts):
-        return _exactly(upper)
-    return Bounds(upper, reduce(join, lowers) if lowers else None)
+def _joined(where: AllOf | AnyOf, view: WordView) -> Bounds:
+    """The bounds of several conditions: one after the other, as there may be thousands."""
+    upper = lower = _Joined(np.logical_and if isinstance(where, AllOf) else np.logical_or)
+    for part in where.parts:
+        told = bounds(part, view)
+        if lower is upper and not told.exact:  # the same until now
+            lower = upper.copy()
+        if lower is not upper:
+            lower.add(told.lower)
+        upper.add(told.upper)
+    if lower is upper:
+        return _exactly(upper.flags)
+    # One condition that is told bounds a conjunction from above, and a disjunction from below.
+    if isinstance(where, AllOf):
+        return Bounds(upper.flags, lower.flags if lower.all_told else None)
+    return Bounds(upper.flags if upper.all_told else None, lower.flags)
 
 
-def _some(told: list[Flags | None]) -> list[Flags]:
-    """Those that are told."""
-    return [each for each in told if each is not None]
+class _Joined:
+    """Flags joined with others; those that are not told leave it as it is."""
 
+    def __init__(self, join: Any) -> None:
+        self.flags: Flags | None = None
+        self.all_told = True
+        self._join = join
 
-def _all(told: list[Flags | None]) -> list[Flags]:
-    """The same where all are, else nothing."""
-    some = _some(told)
-    return some if len(some) == len(told) else []
+    def copy(self) -> _Joined:
+        copy = _Joined(self._join)
+        copy.flags, copy.all_told = None if self.flags is None else self.flags.copy(), self.all_told
+        return copy
+
+    def add(self, flags: Flags | None) -> None:
+        if flags is None:
+            self.all_told = False
+        elif self.flags is None:
+            self.flags = flags.copy()  # what it was taken from may be both bounds of a part
+        else:
+            self._join(self.flags, flags, out=self.flags)
 
 
 def _told(where: Filter, view: WordView) -> Flags | None:
@@ -156,7 +170,7 @@ def _told(where: Filter, view: WordView) -> Flags | None:
         case Is("id"):
             return table.mask(where.values)
         case Is("session"):
-            return reduce(np.logical_or, [view.having(of_session(value)) for value in where.values])
+            return view.having(map(of_session, where.values))
         case Is("speaker") if not any(value.startswith("\0") for value in where.values):
             # (What begins so is the role of those whom nobody names.)
             numbers = [table.speakers.number.get(value, NONE) for value in where.values]
@@ -164,9 +178,9 @@ def _told(where: Filter, view: WordView) -> Flags | None:
         case Is() if where.name in FIELDS:
             return table.having(where.name, where.values)
         case Tag():
-            return view.having(of_tag(where.tag))
+            return view.having([of_tag(where.tag)])
         case Meta():
-            return view.having(of_key(where.key))
+            return view.having([of_key(where.key)])
         case ImportanceAtLeast():
             out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # those with none are below
             return out

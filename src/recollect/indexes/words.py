@@ -179,11 +179,12 @@ class WordView:
         tail = tails[0] if len(tails) == 1 else np.concatenate(tails)
         return Postings(base, tail, places, lengths, lengths_of(self.table.length, tail)), None
 
-    def having(self, term: str) -> Flags:
-        """Which documents have a term, dead ones too. Cost: O(documents) bytes, O(occurrences)."""
+    def having(self, terms: Iterable[str]) -> Flags:
+        """Which documents have one of some terms, dead ones too. Cost: O(documents) bytes, O(occurrences)."""
         out: Flags = np.zeros(self.table.count, dtype=np.bool_)
-        for part in self._parts(term):
-            out[part >> PLACE_BITS] = True
+        for term in terms:
+            for part in self._parts(term):
+                out[part >> PLACE_BITS] = True
         return out
 
     def tail_occurrences(self) -> tuple[list[str], Ints, Ints]:
@@ -275,7 +276,7 @@ class WordIndex:
         tail = self._tails.get(term)
         if tail is None:
             tail = self._tails[term] = _Tail()
-            self.tail_bytes += _NEW_TERM_BYTES
+            self.tail_bytes += _NEW_TERM_BYTES + len(term)
         elif term in self._borrowed:
             # What the other index appended since the fork is not ours.
             tail = self._tails[term] = _Tail(tail.until(self._borrowed[term]).copy())
