@@ -1,6 +1,6 @@
 """Recall with a filter that selects a thousandth, a hundredth, a tenth and half of the records, by user; a hundredth by
-tag, by metadata, by importance and by time; all but a hundredth; and by a text that one in some thousand contains,
-which no index tells; beside one without. Finding and counting by tag are measured in the same run.
+tag, by metadata, by importance and by time; all but a hundredth; and by a text that few contain, which no index tells;
+beside one without. Finding and counting by tag are measured in the same run.
 """
 
 from __future__ import annotations

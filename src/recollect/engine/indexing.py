@@ -105,7 +105,10 @@ class IndexKeeper:
         return self._viewed(moment, line)[1]
 
     def at_hand(self, moment: View, line: Line) -> WordView | None:
-        """The index at a moment of the store, where it is there already or but a few records behind; else None."""
+        """The index at a moment of the store, where it is there already or but a few records behind; else None.
+
+        Cost: in proportion to those records, at most _NEAR.
+        """
         kept = self._kept.get(line)
         behind = 0 if kept is None else moment.head(line).seq - kept.seq
         if kept is None or not kept.seq or not 0 <= behind <= _NEAR:

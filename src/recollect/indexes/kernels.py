@@ -122,13 +122,7 @@ class Kernels(Protocol):
         ...
 
     def reach_best(
-        self,
-        postings: Postings,
-        table: Table,
-        weights: Weights,
-        about: About,
-        wanted: int,
-        among: Flags | None = None,
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
     ) -> Reached:
         """Of what `reach` gives, where nothing is forced, at least the best `wanted` and all that tie with the last,
         by what `weigh` gives them without dates; and all that stand (`Table.standing`).

@@ -1,6 +1,8 @@
 """What was lately read of documents: it stays at hand, so that it need not be read again.
 
-Bounded by bytes, as thousands of indexes may be open; what was not asked for the longest is let go first.
+Bounded by bytes, as thousands of indexes may be open. What came or was asked for last makes the young half; where that
+is full it becomes the old one, and what the old one held is let go: about the least recently used first, with no order
+to keep for it.
 """
 
 from __future__ import annotations

@@ -85,13 +85,7 @@ class NumbaKernels:
         return Reached(found[0], found[1], len(found[0]))
 
     def reach_best(
-        self,
-        postings: Postings,
-        table: Table,
-        weights: Weights,
-        about: About,
-        wanted: int,
-        among: Flags | None = None,
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
     ) -> Reached:
         factors = *_factors(table, about), table.heaviest, table.governing, wanted
         if table.has_turns:

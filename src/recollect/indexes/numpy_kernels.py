@@ -69,13 +69,7 @@ class NumpyKernels:
         return Reached(reached, shares, len(reached))
 
     def reach_best(
-        self,
-        postings: Postings,
-        table: Table,
-        weights: Weights,
-        about: About,
-        wanted: int,
-        among: Flags | None = None,
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
     ) -> Reached:
         reached = self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
         return reached if among is None else reached.within(among)

@@ -324,10 +324,8 @@ class Builder:
         self._known: dict[Term, int] = {}
         self._term, self._form = array("i"), array("i")  # of each known word; no form: NONE
         self._said = array("i")  # the words of all documents, one after the other
-        self._marked, self._marks = (
-            array("i"),
-            array("i"),
-        )  # documents, in the order of coming, and marks that they have
+        # Documents, in the order of coming, and beside each a mark that it has.
+        self._marked, self._marks = array("i"), array("i")
         self._rows: list[tuple[Any, ...]] = []  # of the last documents, which are not in the columns yet
         self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
 
