@@ -69,6 +69,14 @@ def test_a_record_takes_no_more_than_it_is_counted_as(fields: dict[str, Any]) ->
     assert taken(record) <= held_bytes(record)
 
 
+@pytest.mark.parametrize("text", ["x", "é", "木", "\U0001f600"])
+def test_a_record_of_many_short_texts_takes_no_more_than_it_is_counted_as(text: str) -> None:
+    """A text of one letter that is not ASCII takes some 75 bytes more than it has."""
+    fields: dict[str, Any] = dict.fromkeys((*own.NAME_FIELDS, "kind", "media_type", "parent"), text)
+    record = Record.load(Record(id=text, content=text.encode(), **fields).to_bytes())
+    assert taken(record) <= held_bytes(record)
+
+
 @pytest.mark.parametrize("text", ["x" * 5000, "\U0001f600" + "x" * 5000, "é" * 3000])
 def test_a_long_record_takes_no_more_than_it_is_counted_as(text: str) -> None:
     record = Record.load(Record(id="a", content=text, tags=tuple("t" * at for at in range(1, 90))).to_bytes())

@@ -5,9 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from recollect.errors import DamagedStoreError
+from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.columns import Ints
 from recollect.indexes.documents import Table
 from recollect.indexes.memo import Memo
@@ -15,10 +17,11 @@ from recollect.records.record import Record
 from recollect.stores.base import Line, View
 
 _MOST_AT_A_TIME = 1000
-#: What a record takes in memory beside its bytes, and a text in one of its lists.
-_RECORD_BYTES, _TEXT_BYTES = 900, 80
+#: What a record takes in memory beside its bytes, and each of its texts beside what it says.
+_RECORD_BYTES, _TEXT_BYTES = 600, 80
 #: A byte of a record is there as it was read, and in a text whose characters may take four bytes each.
 _FOLD = 5
+_texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 
 
 class Records:
@@ -65,8 +68,10 @@ class Records:
 
 def held_bytes(record: Record) -> int:
     """What a record takes in memory, at the most: counted in a moment, for those that stay at hand."""
+    texts = _texts(record)
+    fields = len(texts) - texts.count(None)
     listed = len(record.tags) + len(record.supersedes) + len(record.derived_from) + 3 * len(record.unknown)
-    nbytes = _RECORD_BYTES + _FOLD * len(record.to_bytes()) + _TEXT_BYTES * listed
+    nbytes = _RECORD_BYTES + _FOLD * len(record.to_bytes()) + _TEXT_BYTES * (fields + listed)
     return nbytes + _json_bytes(record.metadata) if record.metadata else nbytes
 
 
