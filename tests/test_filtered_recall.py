@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -16,6 +18,7 @@ from tests.unit import filter_trees as own
 import recollect
 from recollect import filters as f
 from recollect.engine.results import Hit
+from recollect.engine.writing import SWEPT
 from recollect.filters import Filter
 from recollect.filters.tree import AllOf, Is
 from recollect.indexes import numba_kernels, numpy_kernels, scores
@@ -92,7 +95,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
     limit=st.none() | st.integers(1, 3),
     user=st.none() | own.names,
 )
-def test_what_is_found_and_counted_is_the_same_with_an_index_at_hand_and_without(
+def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_and_without(
     kind: str, held: list[Record], data: st.DataObject, order: str, limit: int | None, user: str | None
 ) -> None:
     where = data.draw(own.trees_about(held))
@@ -105,7 +108,11 @@ def test_what_is_found_and_counted_is_the_same_with_an_index_at_hand_and_without
         assert at_hand(whole)
         wanted = memory.find(where=f.custom(where.matches), order=order, limit=limit)
         assert memory.find(where=marked, order=order, limit=limit) == wanted
-        assert memory.count(marked) == memory.count(f.custom(where.matches))
+        count = memory.count(f.custom(where.matches))
+        assert memory.count(marked) == count
+        kept = whole.find(where=f.custom(lambda record: not (where.matches(record) and user in (None, record.user))))
+        assert memory.forget_where(marked) == count
+        assert whole.find() == kept
 
 
 def at_hand(memory: recollect.Memory) -> bool:
@@ -138,6 +145,68 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
             assert keeper.at_hand(moment, line) is None
 
 
+def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:
+    path, copy = tmp_path / "a.db", tmp_path / "copy.db"
+
+    def opened_with_it() -> bool:
+        with recollect.open(path) as memory:
+            return at_hand(memory)
+
+    with recollect.open(path) as memory:
+        memory.remember_all([f"tea {at}" for at in range(1500)])
+        memory.recall("tea")
+        memory.backup(copy)
+    assert opened_with_it()
+    (kept,) = (tmp_path / "a.db.index").glob("*.seg")
+    whole = kept.read_bytes()
+    for damaged in (b"", whole[:20], whole[:100], b"x" + whole[1:], whole[:8] + b"\xff" * 8 + whole[16:]):
+        kept.write_bytes(damaged)
+        assert not opened_with_it()
+    kept.write_bytes(whole)
+    with recollect.open(path) as memory:
+        memory.remember_all([f"more tea {at}" for at in range(900)])
+    assert opened_with_it()
+    with recollect.open(path) as memory:
+        memory.remember_all([f"most tea {at}" for at in range(101)])
+    assert not opened_with_it()
+    # The store is put back to what it was before the index, and something else comes.
+    with recollect.open(path) as memory:
+        memory.recall("tea")
+        keeper, line = memory._engine.keeper, memory._line
+        keeper._merge_now(line, keeper._kept[line])
+        seq = memory.seq
+    assert opened_with_it()
+    copy.replace(path)
+    assert not opened_with_it()
+    with recollect.open(path) as memory:
+        while memory.seq < seq:
+            memory.remember(f"the tea of another history, {memory.seq}")
+        assert not at_hand(memory)
+
+
+def test_what_a_batch_wrote_is_forgotten_by_tag_too(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all([{"content": f"tea {at}", "tags": ("red",)} for at in range(3)])
+        memory.recall("tea")
+        with memory.batch() as batch:
+            batch.remember("red wine", tags=("red",))
+            batch.update(memory.find(limit=1)[0].id, tags=("blue",))
+            assert batch.forget_where(f.tag("red")) == 3
+        assert [record.tags for record in memory.find()] == [("blue",)]
+
+
+def test_those_that_are_due_go_with_those_that_are_forgotten_by_tag() -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    memory = memory_on(MemoryStore(), clock=lambda: now[0])
+    due = 2 * SWEPT  # more than any commit takes with it
+    memory.remember_all([{"content": f"tea {at}", "tags": ("red",), "ttl": 60} for at in range(due)])
+    memory.remember_all([{"content": f"more tea {at}", "tags": ("red",), "ttl": 120} for at in range(3)])
+    memory.recall("tea")
+    now[0] += timedelta(seconds=90)
+    assert memory.forget_where(f.tag("red")) == 3
+    assert Counter(change.cause for change in memory.changes()[-1].changes) == {"expired": due, "forgotten": 3}
+
+
 def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember_all([{"content": f"tea {at}", "tags": ("red",) if at % 50 == 0 else ()} for at in range(300)])
@@ -167,6 +236,11 @@ def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_pa
             wanted = f.id(first[0].id) & f.tag("red")
             assert memory.find(where=wanted) == [first[0]]
             assert asked == [AllOf.of(f.everything(), wanted)]
+            asked.clear()
+            assert memory.forget_where(f.tag("red")) == count
+            (where,) = asked
+            assert isinstance(where, AllOf)
+            assert isinstance(where.parts[1], Is)
 
 
 def test_the_plan_tells_how_many_records_the_index_admits_for_a_filter() -> None:

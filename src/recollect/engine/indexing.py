@@ -105,15 +105,21 @@ class IndexKeeper:
         return self._viewed(moment, line)[1]
 
     def at_hand(self, moment: View, line: Line) -> WordView | None:
-        """The index at a moment of the store, where it is there already or but a few records behind; else None.
+        """The index at a moment of the store, where it is there or in a file, or but a few records behind; else None.
 
-        Cost: in proportion to those records, at most _NEAR.
+        Cost: in proportion to those records, at most _NEAR; at first, what reading the file takes.
         """
         kept = self._kept.get(line)
-        behind = 0 if kept is None else moment.head(line).seq - kept.seq
-        if kept is None or not kept.seq or not 0 <= behind <= _NEAR:
+        seq = kept.seq if kept is not None else 0
+        if not seq and self._files is not None:
+            made = self._files.made(line, self._rules)
+            # One of another history would be made anew, which takes longer than anybody can be helped by it.
+            then = None if made is None else moment.root_at(line, made.seq)
+            seq = made.seq if made is not None and then is not None and then.hex() == made.root else 0
+        behind = moment.head(line).seq - seq
+        if not seq or not 0 <= behind <= _NEAR:
             return None
-        if behind and len(moment.changed(line, kept.seq)) > _NEAR:
+        if behind and len(moment.changed(line, seq)) > _NEAR:
             return None
         return self.view(moment, line)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import compress
 
 import numpy as np
 
@@ -147,10 +148,9 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
         if place is None:
             out.append(_hit(record, 0.0, nothing, _why({}, ())))
             continue
-        shares, parts, words = next(found)
-        whole = sum(shares)
-        why = _why({name: part for name, part in zip(SHARES, parts, strict=True) if part}, tuple(words))
-        out.append(_hit(record, whole / _WHOLE, confidence(whole), why))
+        total, shares, words = next(found)
+        why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words))
+        out.append(_hit(record, total / _WHOLE, confidence(total), why))
     return tuple(out)
 
 

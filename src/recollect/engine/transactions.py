@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from recollect.engine.indexing import apply_written, read_back
+from recollect.engine.narrowing import bounds, marked, picked
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import IN_BATCH
@@ -19,7 +20,7 @@ from recollect.errors import (
     StoreError,
     StoreIOError,
 )
-from recollect.filters.tree import Everything
+from recollect.filters.tree import Everything, Filter
 from recollect.indexes.words import WordIndex, WordView
 from recollect.operations import (
     Batch,
@@ -56,7 +57,7 @@ class Writing:
         self._scope = scope
         self._now = now
         self._index: WordIndex | None = None
-        self._told = 0  # how many records were told one by one
+        self._count = 0  # how many records were told one by one
         self.open = True
         self.failure: RecollectError | None = None
 
@@ -83,8 +84,8 @@ class Writing:
     def _execute(self, operation: Operation) -> Any:
         match operation:
             case Remember():
-                self._told += 1
-                told_at = self._now + timedelta(microseconds=self._told - 1)
+                self._count += 1
+                told_at = self._now + timedelta(microseconds=self._count - 1)
                 return self.remember_draft(draft(operation, self._scope, told_at, self._engine.intake))
             case RememberAll():
                 return self._remember_all(operation)
@@ -93,7 +94,7 @@ class Writing:
             case Forget():
                 return self.writer.forget(operation.id, operation.expect)
             case ForgetWhere():
-                return self.writer.forget_where(operation.where)
+                return self.writer.forget_where(operation.where, self._told(operation.where))
             case Sweep():
                 if self._scope.fixed:
                     raise ScopeError("what is due in the namespace", str(self._scope))
@@ -121,6 +122,17 @@ class Writing:
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._engine.vectors is not None else None
         return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)
+
+    def _told(self, where: Filter) -> Filter:
+        """A filter that the same live records match, named by the index where that is of use and at hand."""
+        if self.writer.touched or not marked(where):  # what this transaction wrote is in no index yet
+            return where
+        with self._engine.store.read() as committed:  # nobody else can commit meanwhile
+            words = self._engine.keeper.at_hand(committed, self._line)
+        if words is None:
+            return where
+        view = words.at(microseconds(self._now))
+        return picked(where, bounds(where, view), view)
 
     def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
         """Hold a draft; `held_id` names the turn that it tells again."""

@@ -406,10 +406,14 @@ class Writer:
         self._drop(held.id, "forgotten")
         return Outcome(held, "forgotten")
 
-    def forget_where(self, where: Filter) -> int:
-        """Forget every record in the scope that matches; how many. Those that are due go too, uncounted."""
+    def forget_where(self, where: Filter, told: Filter | None = None) -> int:
+        """Forget every record in the scope that matches; how many. Those that are due go too, uncounted.
+
+        told  a filter that the same live records match, where there is one by which they are found sooner
+        """
+        live = AllOf.of(self._scope.filter, where if told is None else told)
         where = AllOf.of(self._scope.filter, where)
-        found = list(self._tx.select(self._line, where, order="id", now=self._micros))
+        found = list(self._tx.select(self._line, live, order="id", now=self._micros))
         for record in found:
             self._drop(record.id, "forgotten")
         for record_id in self._tx.due(self._line, self._micros, _ALL):

@@ -183,12 +183,12 @@ class Scores:
 
         Shares are in the order of `kernels.SHARES` and add up to the total, exactly; words by falling share.
         """
-        return [(shares, matches) for shares, _, matches in self.told(places, Match._make, 1)]
+        return [([int(share) for share in shares], matches) for _, shares, matches in self.told(places, Match._make, 1)]
 
     def told(
         self, places: Sequence[int], make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M], whole: int
-    ) -> Iterator[tuple[list[int], list[float], list[M]]]:
-        """The same for whoever tells it on: shares, the same as parts of `whole`, and what is made of each word.
+    ) -> Iterator[tuple[int, list[float], list[M]]]:
+        """The same for whoever tells it on: the total, shares as parts of `whole`, and what is made of each word.
 
         make    makes something of the fields of a `Match`, whose share and own are parts of `whole`; of whole numbers
                 where that is 1
@@ -197,7 +197,7 @@ class Scores:
             at = np.array(places[begin : begin + _AT_A_TIME], dtype=np.int64)
             shares, factors = self._shares(at)
             matches = self._matches(self.numbers[at], factors, make, whole)
-            yield from zip(shares.T.tolist(), (shares.T / whole).tolist(), matches, strict=True)
+            yield from zip(shares.sum(axis=0).tolist(), (shares.T / whole).tolist(), matches, strict=True)
 
     def _shares(self, places: Ints) -> tuple[Ints, Ints]:
         """The shares of the documents at these places, a column each, and the factors in them."""

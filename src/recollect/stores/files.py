@@ -25,9 +25,9 @@ def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
             file.write(part)
 
 
-def read(path: str) -> NDArray[np.uint8]:
-    """The bytes of a file."""
-    return np.fromfile(path, dtype=np.uint8)
+def read(path: str, most: int = -1) -> NDArray[np.uint8]:
+    """The bytes of a file; no more than the first so many, where that is not -1."""
+    return np.fromfile(path, dtype=np.uint8, count=most)
 
 
 def replace(path: str, by: str) -> None:

@@ -34,6 +34,12 @@ _MAGIC = b"RclSeg1\n"
 #: Arrays begin at multiples of this, for the processor's sake.
 _ALIGNED = 64
 _DIGEST_BYTES = 32
+#: What stands before the header: magic, its size in eight bytes, its digest.
+_HEADER_AT = len(_MAGIC) + 8 + _DIGEST_BYTES
+#: A header of more bytes is not read by itself.
+_LONGEST_HEADER = 2**24
+#: What reading bytes raises that nobody of ours wrote.
+_DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8", "f8")}
 
 
@@ -64,6 +70,19 @@ class SegmentFiles:
         name = hashlib.sha256(json.dumps([self._uuid, *line]).encode()).hexdigest()[:32]
         return os.path.join(self._folder, f"words-{name}.seg")
 
+    def made(self, line: Line, rules: str) -> Made | None:
+        """What the segment of a line says that it was made of; None where there is none that could be used.
+
+        Cost: its header is read, and nothing else: that it is whole is for `read` to see.
+        """
+        path = self._path(line)
+        try:
+            end = min(_header_end(files.read(path, _HEADER_AT)), _LONGEST_HEADER)
+            made = self._made(_header(files.read(path, end)), line, rules)
+        except (OSError, *_DAMAGED):
+            return None
+        return made if isinstance(made, Made) else None
+
     def read(self, line: Line, rules: str) -> tuple[Segment, Made] | None:
         """The segment of a line and what it was made of; None where there is none that can be used."""
         path = self._path(line)
@@ -76,18 +95,25 @@ class SegmentFiles:
             return self._unusable(path, str(error))
         try:
             header, arrays = _decoded(data)
-            about = header["about"]
-            if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != line:
-                return self._unusable(path, "it belongs to another store")
-            if about["rules"] != rules:
-                return self._unusable(path, "it was made by another release")
-            seq = about["seq"]
-            if not isinstance(seq, int) or not 0 < seq < 1 << 63:
-                raise ValueError(f"it claims to be of commit {seq!r}")
+            made = self._made(header, line, rules)
+            if not isinstance(made, Made):
+                return self._unusable(path, made)
             check_arrays(arrays, header["speakers"])
-            return Segment(arrays, header["speakers"]), Made(rules, seq, str(about["root"]))
-        except (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+            return Segment(arrays, header["speakers"]), made
+        except _DAMAGED as error:
             return self._unusable(path, f"it is damaged: {error}")
+
+    def _made(self, header: dict[str, Any], line: Line, rules: str) -> Made | str:
+        """What a segment was made of, or why it is none of this line. Raises: ValueError and its like."""
+        about = header["about"]
+        if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != line:
+            return "it belongs to another store"
+        if about["rules"] != rules:
+            return "it was made by another release"
+        seq = about["seq"]
+        if not isinstance(seq, int) or not 0 < seq < 1 << 63:
+            raise ValueError(f"it claims to be of commit {seq!r}")
+        return Made(rules, seq, str(about["root"]))
 
     @staticmethod
     def _unusable(path: str, reason: str) -> None:
@@ -151,25 +177,36 @@ def _encoded(segment: Segment, about: dict[str, Any]) -> Iterator[bytes | memory
     header = json.dumps(
         {"about": about, "speakers": segment.speakers, "arrays": places, "bytes": at, "sha256": digest.hexdigest()}
     ).encode("ascii")
-    header += b" " * (-(len(_MAGIC) + 8 + _DIGEST_BYTES + len(header)) % _ALIGNED)
+    header += b" " * (-(_HEADER_AT + len(header)) % _ALIGNED)
     yield _MAGIC + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest() + header
     for array, filled in pieces:
         yield array.reshape(-1).view(np.uint8).data
         yield bytes(filled)
 
 
-def _decoded(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and arrays of `_encoded`'s bytes. Raises: ValueError and its like where they are not just those."""
-    begin = len(_MAGIC) + 8 + _DIGEST_BYTES
-    head = data[:begin].tobytes()
+def _header_end(data: NDArray[np.uint8]) -> int:
+    """Where the header ends in what begins so. Raises: ValueError."""
+    head = data[:_HEADER_AT].tobytes()
     if head[: len(_MAGIC)] != _MAGIC:
         raise ValueError("it does not begin as a segment does")
-    size = int.from_bytes(head[len(_MAGIC) : len(_MAGIC) + 8], "little")
-    raw = data[begin : begin + size].tobytes()
-    if len(raw) != size or hashlib.sha256(raw).digest() != head[-_DIGEST_BYTES:]:
+    return _HEADER_AT + int.from_bytes(head[len(_MAGIC) : len(_MAGIC) + 8], "little")
+
+
+def _header(data: NDArray[np.uint8]) -> dict[str, Any]:
+    """The header in bytes that end with it. Raises: ValueError and its like where they are not just those."""
+    raw = data[_HEADER_AT:].tobytes()
+    digest = data[_HEADER_AT - _DIGEST_BYTES : _HEADER_AT].tobytes()
+    if len(data) != _header_end(data) or hashlib.sha256(raw).digest() != digest:
         raise ValueError("its header is not what it was")
-    header = json.loads(raw)
-    body = data[begin + size :]
+    header: dict[str, Any] = json.loads(raw)
+    return header
+
+
+def _decoded(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The header and arrays of `_encoded`'s bytes. Raises: ValueError and its like where they are not just those."""
+    end = _header_end(data)
+    header = _header(data[:end])
+    body = data[end:]
     if len(body) != header["bytes"]:
         raise ValueError("it is cut or too long")
     if hashlib.sha256(body.data).hexdigest() != header["sha256"]:

@@ -272,9 +272,9 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
 
         real["write"](path, told())
 
-    def read(path: str) -> NDArray[np.uint8]:
+    def read(path: str, most: int = -1) -> NDArray[np.uint8]:
         inside("read", path)
-        data: NDArray[np.uint8] = real["read"](path)
+        data: NDArray[np.uint8] = real["read"](path, most)
         return data
 
     def replace(path: str, by: str) -> None:
