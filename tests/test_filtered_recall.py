@@ -108,6 +108,7 @@ def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_a
         assert at_hand(whole)
         wanted = memory.find(where=f.custom(where.matches), order=order, limit=limit)
         assert memory.find(where=marked, order=order, limit=limit) == wanted
+        assert memory.find(where=where, order=order, limit=limit) == wanted
         count = memory.count(f.custom(where.matches))
         assert memory.count(marked) == count
         kept = whole.find(where=f.custom(lambda record: not (where.matches(record) and user in (None, record.user))))
@@ -205,6 +206,31 @@ def test_those_that_are_due_go_with_those_that_are_forgotten_by_tag() -> None:
     now[0] += timedelta(seconds=90)
     assert memory.forget_where(f.tag("red")) == 3
     assert Counter(change.cause for change in memory.changes()[-1].changes) == {"expired": due, "forgotten": 3}
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, 7, 300])
+def test_the_most_important_are_found_by_the_index_as_the_store_finds_them(limit: int, tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        for at in range(30):
+            memory.remember(f"tea {at}", id=f"{at * 7 % 30:02}", importance=(None, 0.5, 0.5, 0.9, 0.5)[at % 5])
+        wanted = memory.find(order="importance", limit=limit)
+        memory.recall("tea")
+        assert at_hand(memory)
+        assert memory.find(order="importance", limit=limit) == wanted
+        assert wanted == sorted(memory.find(), key=lambda each: (-(each.importance or -1.0), each.id))[:limit]
+
+
+def test_some_that_are_the_most_important_are_named_to_the_store(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        for at in range(300):
+            memory.remember(f"tea {at}", id=f"{at:03}", importance=at % 100 / 100)
+        memory.recall("tea")
+        with patch.object(SqliteView, "select", autospec=True, side_effect=SqliteView.select) as select:
+            assert [record.id for record in memory.find(order="importance", limit=4)] == ["099", "199", "299", "098"]
+        (where,) = [call.args[2] for call in select.call_args_list]
+        assert isinstance(where, AllOf)
+        assert isinstance(where.parts[0], Is)
+        assert sorted(where.parts[0].values) == ["098", "099", "198", "199", "298", "299"]
 
 
 def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_path: Path) -> None:

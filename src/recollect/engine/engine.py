@@ -18,7 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper
-from recollect.engine.narrowing import bounds, counted, marked, picked
+from recollect.engine.narrowing import bounds, counted, foremost, marked, picked
 from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
@@ -152,7 +152,7 @@ class Engine:
             asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
 
         # What a store would read every record for is asked of the index, where that is at hand.
-        helps = isinstance(operation, (Find, Count)) and marked(operation.where)
+        helps = isinstance(operation, (Find, Count)) and (marked(operation.where) or _most_important(operation))
 
         def read(moment: View, words: WordView | None) -> Any:
             if helps:
@@ -254,7 +254,10 @@ class Engine:
                 where = AllOf.of(scope.filter, operation.where)
                 if words is not None:
                     view = words.at(now)
-                    where = picked(where, bounds(where, view), view)
+                    limits = bounds(where, view)
+                    if wanted := _most_important(operation):
+                        limits = foremost(limits, view, wanted)
+                    where = picked(where, limits, view)
                 return list(moment.select(line, where, order=operation.order, limit=operation.limit, now=now))
             case Count():
                 where = AllOf.of(scope.filter, operation.where)
@@ -455,6 +458,11 @@ def _is_short(operation: Operation) -> bool:
         and not callable(operation.changes)
         and all(type(value) in _PLAIN for value in operation.changes.values())
     )
+
+
+def _most_important(operation: Find | Count) -> int | None:
+    """How many of the most important records an operation is for, if it is: no store has them in that order."""
+    return operation.limit if isinstance(operation, Find) and operation.order == "importance" else None
 
 
 def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:

@@ -90,6 +90,21 @@ def marked(where: Filter) -> bool:
     return isinstance(where, (Tag, Meta))
 
 
+def foremost(told: Bounds, view: WordView, wanted: int) -> Bounds:
+    """Of what a filter admits, if the index tells just that, the most important: so many live documents, and all that
+    tie with the last. Cost: O(documents).
+    """
+    if told.upper is None or not told.exact:
+        return told
+    numbers = np.flatnonzero(_live(told.upper, view))
+    if len(numbers) <= wanted:
+        return told
+    importance = view.table.importance[numbers]
+    out: Flags = np.zeros(view.table.count, dtype=np.bool_)
+    out[numbers[importance >= np.partition(importance, -wanted)[-wanted]]] = True
+    return _exactly(out)
+
+
 def counted(told: Bounds, view: WordView) -> int | None:
     """How many live documents a filter matches; None where the index does not tell all of it. Cost: O(documents)."""
     return int(np.count_nonzero(_live(told.upper, view))) if told.exact and told.upper is not None else None
