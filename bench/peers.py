@@ -79,7 +79,7 @@ class Fts5Content(Fts5):
     """The same without the question's stop-words (by our list), which is faster: FTS5 has no list of its own."""
 
     def words(self, question: str) -> list[str]:
-        return [term.word for term in terms(question)]
+        return [word for _, word in terms(question)]
 
 
 class Bm25s:

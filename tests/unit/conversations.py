@@ -58,7 +58,7 @@ def document(
         micros=micros,
         expires=expires,
         speaker=speaker,
-        names=tuple(term.term for term in terms(speaker)),
+        names=tuple(term for term, _ in terms(speaker)),
         importance=micros / 4,
         marks=marks,
     )
@@ -145,7 +145,7 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
     out["count"] = (table.live_count, table.tokens)
     out["mask"] = sorted(table.id(at) for at, flag in enumerate(table.mask(ids)) if flag)
     for question in QUESTIONS:
-        asked = asked_terms(view, [(term.term, term.word) for term in terms(question)])
+        asked = asked_terms(view, terms(question))
         scores = of_words(view, asked)
         reached = places(scores)
         by_id = {record_id: reached[at] for record_id, at in numbers.items() if at in reached}
@@ -167,7 +167,7 @@ LENT = {-4: 0.1, -3: 0.1, -2: 0.3, -1: 0.4, 1: 0.2, 2: 0.2, 3: 0.1, 4: 0.1}
 
 def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tuple[dict[str, float], float]:
     """BM_i / U of each document, and U."""
-    bags = {each.id: [term.term for term in each.terms] for each in held}
+    bags = {each.id: [term for term, _ in each.terms] for each in held}
     sessions: dict[Any, list[Document]] = {}
     for each in sorted(held, key=lambda each: each.place):
         sessions.setdefault(each.session or ("alone", each.id), []).append(each)

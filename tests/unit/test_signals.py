@@ -59,7 +59,7 @@ def totals(view: WordView, question: str, today: date = TODAY) -> list[int]:
 
 
 def plain(text: str) -> list[str]:
-    return [term.term for term in terms(text)]
+    return [term for term, _ in terms(text)]
 
 
 texts = st.lists(st.sampled_from("boat tea harbour key stove roof".split()), min_size=1, max_size=8).map(" ".join)

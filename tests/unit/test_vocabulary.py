@@ -19,7 +19,7 @@ from recollect.indexes.ranking import ranked
 from recollect.indexes.segments import Builder
 from recollect.indexes.vocabulary import Vocabulary
 from recollect.indexes.words import asked_terms
-from recollect.text.words import Term, terms
+from recollect.text.words import terms
 
 KERNELS = (numpy_kernels.KERNELS, numba_kernels.loaded())
 #: Of few letters, so that many are alike and many share a stem.
@@ -67,7 +67,7 @@ def test_words_of_a_segment_and_those_that_came_later_are_found_together(
 ) -> None:
     builder = Builder()
     for each in sorted(first):
-        builder.add(document(each, "")._replace(terms=[Term(each[:2], each)]))
+        builder.add(document(each, "")._replace(terms=[(each[:2], each)]))
     segment = builder.segment()
     vocabulary = Vocabulary(segment)
     for each in sorted(later):
@@ -121,11 +121,11 @@ def test_a_word_that_two_unknown_ones_resemble_counts_as_much_as_for_the_likest(
     near, far = dice("konnected", "connected"), dice("konnekted", "connected")
     assert near > far
     for question in ("konnected konnekted", "konnekted konnected"):
-        asked = asked_terms(view, [(term.term, term.word) for term in terms(question)])
+        asked = asked_terms(view, terms(question))
         assert [(each.word, each.weight) for each in asked if each.term == "connect"] == [
             ("konnected", int(near * 65_536))
         ]
-    asked = asked_terms(view, [(term.term, term.word) for term in terms("konnected connected connect")])
+    asked = asked_terms(view, terms("konnected connected connect"))
     assert [(each.word, each.weight, each.like) for each in asked if each.term == "connect"] == [
         ("connected", 2 * 65_536, "")
     ]
@@ -133,7 +133,7 @@ def test_a_word_that_two_unknown_ones_resemble_counts_as_much_as_for_the_likest(
 
 def test_an_unknown_word_stays_with_its_full_weight_beside_those_it_resembles() -> None:
     view = made_of([document("a", "the lighthouse"), document("b", "red boats")]).view()
-    asked = asked_terms(view, [(term.term, term.word) for term in terms("lihgthouse, boat and boats")])
+    asked = asked_terms(view, terms("lihgthouse, boat and boats"))
     assert {(each.term, each.word, each.weight, each.like) for each in asked} == {
         ("lihgthous", "lihgthouse", 65_536, ""),
         ("lighthous", "lihgthouse", 65_536 * 12 // 20, "lighthouse"),

@@ -17,7 +17,7 @@ UNIT = 2**30
 
 
 def asked(view: WordView, question: str) -> list[QueryTerm]:
-    return asked_terms(view, [(term.term, term.word) for term in terms(question)])
+    return asked_terms(view, terms(question))
 
 
 def score(view: WordView, question: str, record_id: str) -> float:
@@ -179,9 +179,9 @@ class TestShares:
             place = reached.get(view.table.number(each.id))
             for match in scores.explained([place])[0][1] if place is not None else ():
                 term = by_word[match.word, match.like]
-                having = tuple(other.id for other in near if term in [held.term for held in other.terms])
+                having = tuple(other.id for other in near if term in [held for held, _ in other.terms])
                 assert match.lent_by == having
-                assert bool(match.own) == (term in [held.term for held in each.terms])
+                assert bool(match.own) == (term in [held for held, _ in each.terms])
 
     def test_why_names_the_word_as_asked_and_the_word_that_stood_in(self) -> None:
         held = [

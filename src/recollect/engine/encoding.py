@@ -56,7 +56,7 @@ def digest_of(record: Record) -> bytes:
 @lru_cache(maxsize=4096)
 def _names(speaker: str) -> tuple[str, ...]:
     """The terms of a speaker's name."""
-    return tuple(term.term for term in terms(speaker))
+    return tuple(term for term, _ in terms(speaker))
 
 
 def _fixed(weight: Fraction) -> int:

@@ -367,8 +367,9 @@ class Builder:
 
     def _learnt(self, term: Term) -> int:
         """The number of a new word."""
-        self._form.append(self._number(form(term.word, term.term)) if comparable(term.word) else NONE)
-        self._term.append(self._number(term.term))
+        stem, word = term
+        self._form.append(self._number(form(word, stem)) if comparable(word) else NONE)
+        self._term.append(self._number(stem))
         return self._known.setdefault(term, len(self._known))
 
     def _number(self, term: str) -> int:

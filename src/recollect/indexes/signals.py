@@ -67,7 +67,7 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
             spoken = spoken.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
-    wanted = [(term.term, term.word) for term in terms(spoken, language)]
+    wanted = terms(spoken, language)
     if not known(tag):
         wanted = [(_known_stem(term, word, view), word) for term, word in wanted]
     wanted = [each for each in wanted if each[1] not in misspelt] or wanted

@@ -267,7 +267,7 @@ class WordIndex:
                 self._tail(term, number).append(number, position)
             for mark in document.marks:
                 self._tail(mark, number).append(number, 0)
-            for word, term in {each.word: each.term for each in document.terms if comparable(each.word)}.items():
+            for word, term in {word: term for term, word in document.terms if comparable(word)}.items():
                 self._tail(form(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from itertools import chain
-from typing import NamedTuple
+from typing import TypeAlias
 
 from recollect.text.english import IRREGULAR
 from recollect.text.folding import folded
@@ -38,14 +38,11 @@ MAX_WORD = 64
 _MOST_KEPT = 100_000
 
 
-class Term(NamedTuple):
-    """One counted word: the index term, and the folded word that it came from ("" for an n-gram)."""
+#: One counted word: the index term, and the folded word that it came from ("" for an n-gram). Nothing but a tuple, as
+#: many stay at hand: those of a class of their own the collector would look at, each time that it looks at all objects.
+Term: TypeAlias = tuple[str, str]
 
-    term: str
-    word: str
-
-
-_NO_TERM = Term("", "")
+_NO_TERM: Term = ("", "")
 
 
 @cache
@@ -116,7 +113,7 @@ def _spoken(of: Sequence[str]) -> str | None:
 def terms(text: str, language: str = ENGLISH) -> list[Term]:
     """The terms of a text in their order, stop-words dropped.
 
-    >>> [term.term for term in terms("Caroline's cats don't like the ferries; 我喜欢")]
+    >>> [term for term, _ in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
     """
     return _terms(_runs(text), language)
@@ -140,10 +137,10 @@ def _terms(of: Sequence[str], language: str) -> list[Term]:
         term = kept.get(run)
         if term is None:
             if _is_unspaced(run):
-                out += [Term(gram, "") for gram in ngrams(run)]
+                out += [(gram, "") for gram in ngrams(run)]
                 continue
             word = _content_word(run, stop_words(language))
-            term = Term(stem(word, language), word) if word else _NO_TERM
+            term = (stem(word, language), word) if word else _NO_TERM
             if len(kept) >= _MOST_KEPT:
                 kept.clear()
             kept[run] = term
