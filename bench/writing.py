@@ -1,7 +1,8 @@
 """Durable writes: one at a time beside the bare disk, many at once, and eight threads.
 
-The bare disk is an append of the same bytes to a file and fdatasync: what no store that is durable can do without. Both
-are in the cache folder, since the folder for temporary files is often memory, where nothing is synced.
+The bare disk is an append of the same bytes to a file and fdatasync: what no store that is durable can do without.
+Between the two stands a transaction of one row in a SQLite file of the same settings, with no ledger, proof or index.
+All are in the cache folder, since the folder for temporary files is often memory, where nothing is synced.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 import recollect
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, told, versions
@@ -23,22 +26,33 @@ ONE_BY_ONE, BULK, THREADS = 300, 20_000, 8
 
 
 def single_writes(folder: Path, texts: Sequence[str]) -> dict[str, Any]:
-    """`remember`, and an append with fdatasync, in turn."""
+    """`remember`, an append with fdatasync, and a row in SQLite, in turn."""
     raw = os.open(folder / "raw", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
     # Not everywhere is there an fdatasync; fsync does no less.
     sync = getattr(os, "fdatasync", os.fsync)
     ours: list[float] = []
     theirs: list[float] = []
+    rows: list[float] = []
+    bare = apsw.Connection(str(folder / "bare.db"))
+    bare.execute("PRAGMA journal_mode = WAL").fetchall()
+    bare.execute("PRAGMA synchronous = FULL; CREATE TABLE rows (number INTEGER PRIMARY KEY, body BLOB) STRICT")
 
     def append(data: bytes) -> None:
         os.write(raw, data)
         sync(raw)
 
+    def insert(data: bytes) -> None:
+        bare.execute("BEGIN IMMEDIATE")
+        bare.execute("INSERT INTO rows (body) VALUES (?)", (data,))
+        bare.execute("COMMIT")
+
     with recollect.open(folder / "single.db") as memory:
         for text in texts:
             ours.append(milliseconds(memory.remember, text))
             theirs.append(milliseconds(append, text.encode()))
+            rows.append(milliseconds(insert, text.encode()))
     os.close(raw)
+    bare.close()
     one, other = statistics.median(ours), statistics.median(theirs)
     return {
         "recollect_ms": one,
@@ -46,6 +60,7 @@ def single_writes(folder: Path, texts: Sequence[str]) -> dict[str, Any]:
         "ratio": one / other,
         "recollect": percentiles(ours),
         "raw_fsync": percentiles(theirs),
+        "sqlite_row": percentiles(rows),
     }
 
 

@@ -17,8 +17,10 @@ from tests.unit import filter_trees as own
 
 import recollect
 from recollect import filters as f
+from recollect.engine.indexing import IndexKeeper
 from recollect.engine.results import Hit
 from recollect.engine.writing import SWEPT
+from recollect.errors import NoMemoryError
 from recollect.filters import Filter
 from recollect.filters.tree import AllOf, Is
 from recollect.indexes import numba_kernels, numpy_kernels, scores
@@ -183,6 +185,22 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
         while memory.seq < seq:
             memory.remember(f"the tea of another history, {memory.seq}")
         assert not at_hand(memory)
+
+
+def test_where_memory_does_not_suffice_for_an_index_the_store_answers_by_itself(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all([{"content": f"tea {at}", "tags": ("red",)} for at in range(3)])
+        memory.recall("tea")
+        memory.remember("more tea", tags=("red",))
+        with patch.object(IndexKeeper, "_bring_up", side_effect=MemoryError):
+            assert len(memory.find(where=f.tag("red"))) == 4
+            assert "changes no answer" in caplog.text
+            with pytest.raises(NoMemoryError):
+                memory.recall("tea")
+        assert len(memory.find(where=f.tag("red"))) == 4
+        assert len(memory.recall("tea")) == 4
 
 
 def test_what_a_batch_wrote_is_forgotten_by_tag_too(tmp_path: Path) -> None:

@@ -121,7 +121,11 @@ class IndexKeeper:
             return None
         if behind and len(moment.changed(line, seq)) > _NEAR:
             return None
-        return self.view(moment, line)
+        try:
+            return self.view(moment, line)
+        except NoMemoryError as error:
+            _log.warning("an index is not asked, which changes no answer: %s", error)
+            return None
 
     def _viewed(self, moment: View, line: Line) -> tuple[_Kept, WordView | None]:
         head = moment.head(line)
