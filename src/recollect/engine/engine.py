@@ -18,7 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper
-from recollect.engine.narrowing import bounds, counted, foremost, marked, picked
+from recollect.engine.narrowing import MOST_NAMED, bounds, counted, foremost, marked, picked, selective
 from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
 from recollect.engine.recalling import recall
 from recollect.engine.results import Failed, Outcome, Report
@@ -135,6 +135,9 @@ class Engine:
                 wanted = draft(operation, scope, told_at, self.intake)
                 with self.writing(line, scope, actor, reason, shared=True, now=told_at) as writing:
                     return writing.remember_draft(wanted)
+            if isinstance(operation, ForgetWhere) and marked(operation.where):
+                with self.store.read() as moment:  # what is in a file is read before others must wait for it
+                    self.keeper.at_hand(moment, line, in_file=not selective(AllOf.of(scope.filter, operation.where)))
             with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
@@ -152,11 +155,14 @@ class Engine:
             asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
 
         # What a store would read every record for is asked of the index, where that is at hand.
-        helps = isinstance(operation, (Find, Count)) and (marked(operation.where) or _most_important(operation))
+        helps = in_file = False
+        if isinstance(operation, (Find, Count)):
+            in_file = not selective(AllOf.of(scope.filter, operation.where))
+            helps = marked(operation.where) or (in_file and _most_important(operation) is not None)
 
         def read(moment: View, words: WordView | None) -> Any:
             if helps:
-                words = self.keeper.at_hand(moment, line)
+                words = self.keeper.at_hand(moment, line, in_file=in_file)
             found = self.read(operation, moment, line, scope, now, words, asking)
             self._note_uses(operation, found, moment, line, now)
             if words is not None:
@@ -461,8 +467,10 @@ def _is_short(operation: Operation) -> bool:
 
 
 def _most_important(operation: Find | Count) -> int | None:
-    """How many of the most important records an operation is for, if it is: no store has them in that order."""
-    return operation.limit if isinstance(operation, Find) and operation.order == "importance" else None
+    """How many of the most important records an operation is for, where it is for a few: no store has that order."""
+    if not isinstance(operation, Find) or operation.order != "importance":
+        return None
+    return operation.limit if operation.limit is not None and operation.limit <= MOST_NAMED else None
 
 
 def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:

@@ -86,6 +86,7 @@ class IndexKeeper:
         self._kept: dict[Line, _Kept] = {}  # the one that was asked for last comes last
         self._held_bytes = 0
         self._recent = Recent(_RECENT_BYTES)
+        self._refused: dict[Line, Made] = {}  # files of indexes that could not be used
         self._turn = threading.Lock()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
@@ -104,28 +105,44 @@ class IndexKeeper:
         """
         return self._viewed(moment, line)[1]
 
-    def at_hand(self, moment: View, line: Line) -> WordView | None:
-        """The index at a moment of the store, where it is there or in a file, or but a few records behind; else None.
+    def at_hand(self, moment: View, line: Line, *, in_file: bool) -> WordView | None:
+        """The index at a moment of the store, where it is there already or but a few records behind; else None.
 
-        Cost: in proportion to those records, at most _NEAR; at first, what reading the file takes.
+        in_file  whether one that only a file has is read, too
+
+        None is made here, and none is an error: whoever asks can do without. Cost: in proportion to the records that it
+        is behind, at most _NEAR; of one in a file, what reading that takes.
         """
-        kept = self._kept.get(line)
-        seq = kept.seq if kept is not None else 0
-        if not seq and self._files is not None:
-            made = self._files.made(line, self._rules)
-            # One of another history would be made anew, which takes longer than anybody can be helped by it.
-            then = None if made is None else moment.root_at(line, made.seq)
-            seq = made.seq if made is not None and then is not None and then.hex() == made.root else 0
-        behind = moment.head(line).seq - seq
-        if not seq or not 0 <= behind <= _NEAR:
-            return None
-        if behind and len(moment.changed(line, seq)) > _NEAR:
-            return None
+        head = moment.head(line)
         try:
-            return self.view(moment, line)
-        except NoMemoryError as error:
-            _log.warning("an index is not asked, which changes no answer: %s", error)
+            kept = self._kept.get(line)
+            if (kept is None or not kept.seq) and in_file:
+                kept = self._of_file(moment, line, head)
+            if kept is None:
+                return None
+            with kept.turn:
+                return self._viewed(moment, line)[1] if _is_near(moment, line, head, kept.seq, kept.root) else None
+        except MemoryError as error:
+            _log.warning("the index of %r is not asked, which changes no answer: %s", line.namespace, error)
             return None
+
+    def _of_file(self, moment: View, line: Line, head: Head) -> _Kept | None:
+        """The index that a file has, if it is near a moment."""
+        made = None if self._files is None else self._files.made(line, self._rules)
+        if self._files is None or made is None or made == self._refused.get(line):
+            return None
+        if not _is_near(moment, line, head, made.seq, made.root_hash):
+            return None
+        found = self._files.read(line, self._rules)
+        if found is None or not _is_near(moment, line, head, found[1].seq, found[1].root_hash):
+            self._refused[line] = made  # damaged: it is not read again at each call
+            return None
+        kept = self._of(line)
+        with kept.turn:
+            if not kept.seq:  # nobody was faster
+                kept.index, kept.view = WordIndex(found[0]), None
+                kept.seq, kept.root = found[1].seq, found[1].root_hash
+        return kept
 
     def _viewed(self, moment: View, line: Line) -> tuple[_Kept, WordView | None]:
         head = moment.head(line)
@@ -191,9 +208,8 @@ class IndexKeeper:
         found = self._files.read(line, self._rules) if self._files is not None else None
         if found is not None:
             segment, about = found
-            then = moment.root_at(line, about.seq)
-            if then is not None and then.hex() == about.root:
-                kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, then
+            if moment.root_at(line, about.seq) == about.root_hash:
+                kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, about.root_hash
                 return
             _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
         self._make(kept, moment, line)
@@ -339,6 +355,13 @@ class IndexKeeper:
 def _goes_on(moment: View, line: Line, head: Head, seq: int, root: bytes) -> bool:
     """Whether the history at a moment has, at a seq, the commit of this root."""
     return (head.root.hash == root) if head.seq == seq else head.seq > seq and moment.root_at(line, seq) == root
+
+
+def _is_near(moment: View, line: Line, head: Head, seq: int, root: bytes) -> bool:
+    """Whether an index that reflects a seq is of the history at a moment, and at most _NEAR records behind."""
+    if not seq or not 0 <= head.seq - seq <= _NEAR or not _goes_on(moment, line, head, seq, root):
+        return False
+    return head.seq == seq or len(moment.changed(line, seq)) <= _NEAR
 
 
 def read_back(moment: View, line: Line, changed: Iterable[str]) -> Written:

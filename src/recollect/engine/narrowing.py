@@ -50,8 +50,12 @@ class Bounds(NamedTuple):
         return self.upper is not None and self.upper is self.lower
 
 
-#: So many records a store is asked for by their ids.
-_FEW = 200
+#: So many records a store is asked for by their ids, at the most.
+MOST_NAMED = 200
+#: So many that tie are put in the order of their ids, at the most.
+_MOST_TIES = 10_000
+#: What stores find by an index of their own, and mostly few have.
+_FEW_HAVE = ("id", "user", "conversation", "entity")
 #: Of what the index says nothing.
 NOT_TOLD = Bounds(None, None)
 
@@ -90,9 +94,16 @@ def marked(where: Filter) -> bool:
     return isinstance(where, (Tag, Meta))
 
 
+def selective(where: Filter) -> bool:
+    """Whether stores find what a filter may match by an index of their own: then no index of ours need be read."""
+    if isinstance(where, AllOf):
+        return any(map(selective, where.parts))
+    return isinstance(where, Is) and where.name in _FEW_HAVE
+
+
 def foremost(told: Bounds, view: WordView, wanted: int) -> Bounds:
-    """Of what a filter admits, if the index tells just that, the most important: so many live documents, and all that
-    tie with the last. Cost: O(documents).
+    """Of what a filter admits, if the index tells just that, the most important, as many as are wanted: by importance,
+    then by id. Cost: O(documents), and O(n log n) of those that tie with the last.
     """
     if told.upper is None or not told.exact:
         return told
@@ -100,8 +111,14 @@ def foremost(told: Bounds, view: WordView, wanted: int) -> Bounds:
     if len(numbers) <= wanted:
         return told
     importance = view.table.importance[numbers]
+    least = np.partition(importance, -wanted)[-wanted]
+    above, ties = numbers[importance > least], numbers[importance == least].tolist()
+    if len(ties) > _MOST_TIES:
+        return told
+    ties.sort(key=lambda number: view.table.id(number).encode("utf-8"))
     out: Flags = np.zeros(view.table.count, dtype=np.bool_)
-    out[numbers[importance >= np.partition(importance, -wanted)[-wanted]]] = True
+    out[above] = True
+    out[ties[: wanted - len(above)]] = True
     return _exactly(out)
 
 
@@ -120,7 +137,7 @@ def picked(where: Filter, told: Bounds, view: WordView) -> Filter:
     numbers = np.flatnonzero(_live(told.upper, view))
     if not len(numbers):
         return Nothing()
-    if len(numbers) > _FEW:
+    if len(numbers) > MOST_NAMED:
         return where
     # Of the filter only the meaning stays, so that a store has the ids to go by and nothing else.
     return AllOf.of(Is("id", tuple(map(view.table.id, numbers.tolist()))), Custom(where.matches))

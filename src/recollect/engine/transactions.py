@@ -128,7 +128,7 @@ class Writing:
         if self.writer.touched or not marked(where):  # what this transaction wrote is in no index yet
             return where
         with self._engine.store.read() as committed:  # nobody else can commit meanwhile
-            words = self._engine.keeper.at_hand(committed, self._line)
+            words = self._engine.keeper.at_hand(committed, self._line, in_file=False)
         if words is None:
             return where
         view = words.at(microseconds(self._now))

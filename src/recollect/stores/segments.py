@@ -53,6 +53,14 @@ class Made(NamedTuple):
     seq: int
     root: str
 
+    @property
+    def root_hash(self) -> bytes:
+        """The root; b"" where what the file says is none."""
+        try:
+            return bytes.fromhex(self.root)
+        except ValueError:
+            return b""
+
 
 class SegmentFiles:
     """The segment files of a store.
