@@ -125,7 +125,7 @@ class SegmentFiles:
 
     @staticmethod
     def _unusable(path: str, reason: str) -> None:
-        _log.warning("the index %s cannot be used (%s); it is made anew", path, reason)
+        _log.warning("the index %s cannot be used (%s); for recall it is made anew", path, reason)
 
     def write(self, line: Line, segment: Segment, made: Made) -> bool:
         """Keep a segment in place of the one before. False where it was not: another process is at it, or it cannot."""
