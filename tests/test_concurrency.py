@@ -26,11 +26,27 @@ def test_many_processes_and_threads_lose_nothing_and_see_one_history() -> None:
 CONTROLS = {
     "a counter raised without a condition": (
         """
-        def careless(self, counter, number):
+        def careless(self, counter):
             record = self._memory.get(counter)
-            self._memory.update(counter, content=f"{c._count(record) + 1} by {self._name} in {number}")
+            self._memory.update(counter, content=str(c._count(record) + 1))
             self.lines.append({"raised": counter})
         c.Worker._raise_counter = careless
+        """,
+        "counter",
+    ),
+    "an expectation that a state as asked for satisfies": (
+        """
+        from recollect.memory import Memory
+        from recollect.errors import ConflictError
+        real = Memory.update
+        def update(self, id, **changes):
+            try:
+                return real(self, id, **changes)
+            except ConflictError as error:
+                if error.satisfied:
+                    return self.get(id)
+                raise
+        Memory.update = update
         """,
         "counter",
     ),

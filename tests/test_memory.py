@@ -6,16 +6,19 @@ import asyncio
 import inspect
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import recollect
 from recollect import filters as f
 from recollect import operations
+from recollect.engine.results import Outcome
 from recollect.errors import (
     ClosedError,
     ConflictError,
@@ -29,8 +32,10 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.records.factories import user_fact
+from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.testing import TickingClock, memory_on
+from recollect.testing.strategies import records
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -168,6 +173,32 @@ class TestIds:
         assert memory.exists("e\u0301")
 
 
+class TestCopies:
+    @given(st.lists(records(st.sampled_from("abcde")), unique_by=lambda record: record.id, max_size=5))
+    def test_copied_records_are_just_what_they_were(self, given: list[Record]) -> None:
+        """Also where a turn has no position, an instruction no tag, and a record no time."""
+        one, other = memory_on(MemoryStore()), memory_on(MemoryStore(), language="de")
+        given = [record.changed(expires=None) for record in given]
+        assert one.remember_all(given).failed == ()
+        assert one.find(order="id") == sorted(given, key=lambda record: record.id)
+        assert other.remember_all(one.find()).count("created") == len(given)
+        assert other.root == one.root
+        assert other.remember_all(given).count("unchanged") == len(given)
+
+    def test_a_mark_that_was_taken_away_stays_away(self, memory: recollect.Memory) -> None:
+        record = memory.remember("Always answer in French.", id="a")
+        assert record.tags
+        bare = memory.update("a", tags=None, time=None)
+        other = memory_on(MemoryStore())
+        other.remember_all([bare])
+        assert other.get("a") == bare
+
+    def test_an_exact_copy_names_its_record(self) -> None:
+        for wrong in ({}, {"id": "a", "ttl": 1.0}):
+            with pytest.raises(InvalidArgumentError, match="exact"):
+                operations.Remember(content="x", exact=True, **wrong)  # type: ignore[arg-type]
+
+
 class TestConditions:
     def test_a_stale_expectation_names_the_current_hash_and_changes_nothing(self, memory: recollect.Memory) -> None:
         old = memory.remember("one", id="a")
@@ -192,13 +223,55 @@ class TestConditions:
         three = memory.update("a", content="three", expect=two.hash)
         assert memory.forget("a", expect=three)
 
-    def test_a_state_that_already_equals_the_request_satisfies_any_expectation(self, memory: recollect.Memory) -> None:
-        one = memory.remember("one", id="a")
-        assert memory.remember("one", id="a", expect="absent") == one
-        outcome = memory.execute(operations.Update(id="a", changes={"content": "one"}, expect="0" * 64))
-        assert outcome.status == "unchanged"
-        memory.forget("a")
-        assert memory.forget("a", expect=one) is False
+    @pytest.mark.promise("concurrent.compare-and-set")
+    def test_a_state_that_already_is_as_asked_for_is_a_conflict_that_says_so(self, memory: recollect.Memory) -> None:
+        one = memory.remember("one", id="a", tags=["t"])
+        two = memory.update("a", content="two")
+        satisfied: dict[str, Callable[[Any], object]] = {
+            "remember": lambda expect: memory.remember("two", id="a", tags=["t"], expect=expect),
+            "update": lambda expect: memory.update("a", content="two", tags=["t"], expect=expect),
+        }
+        other: dict[str, Callable[[Any], object]] = {
+            "remember": lambda expect: memory.remember("two", id="a", expect=expect),  # would take the tag away
+            "update": lambda expect: memory.update("a", content="three", expect=expect),
+            "a function": lambda expect: memory.update("a", lambda record: record, expect=expect),
+            "forget": lambda expect: memory.forget("a", expect=expect),
+        }
+        root = memory.root
+        for calls, expected in ((satisfied, True), (other, False)):
+            for call in calls.values():
+                for stale in (one, "absent", "0" * 64):
+                    with pytest.raises(ConflictError) as caught:
+                        call(stale)
+                    assert (caught.value.satisfied, caught.value.current) == (expected, two.hash)
+        for call in satisfied.values():
+            call(two)  # the expectation holds, and there is nothing to change
+        assert memory.root == root
+        memory.forget("a", expect=two)
+        for name, call in (other | satisfied).items():
+            with pytest.raises(ConflictError) as caught:
+                call(two)
+            assert (caught.value.satisfied, caught.value.current) == (name == "forget", "absent")
+
+    @pytest.mark.promise("concurrent.compare-and-set")
+    def test_of_two_that_ask_for_the_same_change_one_makes_it(self, memory: recollect.Memory) -> None:
+        seen = memory.remember("0", id="n", metadata={"n": 0})
+        memory.update("n", metadata={"n": 1}, expect=seen)
+        with pytest.raises(ConflictError):
+            memory.update("n", metadata={"n": 1}, expect=seen)
+        memory.remember("lock", id="lock", expect="absent")
+        with pytest.raises(ConflictError) as caught:
+            memory.remember("lock", id="lock", expect="absent")
+        assert caught.value.satisfied
+        assert memory.forget("lock", expect=caught.value.current)
+
+    def test_what_is_replaced_on_condition_is_replaced_whole(self, memory: recollect.Memory) -> None:
+        one = memory.remember("one", id="a", tags=["t"], user="ana")
+        two = memory.remember("one", id="a", user="ana", expect=one)
+        assert two.tags == ()
+        assert memory.execute(operations.Remember(content="one", id="a", fields={"user": "ana"}, expect=two.hash)) == (
+            Outcome(two, "unchanged")
+        )
 
     def test_an_expectation_of_a_record_that_is_not_there_names_its_absence(self, memory: recollect.Memory) -> None:
         with pytest.raises(ConflictError) as caught:

@@ -181,18 +181,22 @@ class ConflictError(RecollectError):
 
     code = "conflict"
 
-    def __init__(self, what: str, expected: str, current: str) -> None:
-        super().__init__(what, expected, current)
+    def __init__(self, what: str, expected: str, current: str, satisfied: bool = False) -> None:
+        super().__init__(what, expected, current, satisfied)
 
     @property
     def current(self) -> str:
         """The hash (or head) that is there now; "absent" where there is none."""
         return str(self.args[2])
 
+    @property
+    def satisfied(self) -> bool:
+        """Whether the state already is what the call asked for, by an earlier attempt of the caller or by another."""
+        return bool(self.args[3])
+
     def __str__(self) -> str:
-        return (
-            f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}; nothing was changed: "
-            "read it again and decide"
+        return f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}; nothing was changed: " + (
+            "it already is as this call asked for" if self.satisfied else "read it again and decide"
         )
 
 

@@ -79,8 +79,10 @@ class Calls:
         """Hold `content` and give the record, durable when this returns.
 
         id         of your own; else it follows from what is said, so that the same fact again changes nothing
-        expect     hold it only where the record of that id has this hash (or is this record), or is "absent"; what
-                   is held then is replaced whole: fields that you do not give are gone
+        expect     write only where the record of that id has this hash (or is this record), or is "absent"; it is
+                   replaced whole: fields that you do not give are gone. Of several that expect the same, one writes
+                   and each other gets a ConflictError (`satisfied`: what is there already is what was asked for), so
+                   "absent" can be a lock
         if_exists  for the same fact again: "keep" what is held (with a warning where you gave other values), "update"
                    the fields that you gave, or "error"
         ttl        it expires so many seconds from now (in place of `expires`)
@@ -109,6 +111,8 @@ class Calls:
 
     def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
         """Hold many records: texts, mappings of fields with a "content", records, or `Remember` operations.
+
+        A record is copied exactly: what it does not have, such as a time, is not filled in.
 
         on_error  "report": what is valid is held, a durable commit for each thousand, and `report.failed` names the
                   rest (item, place, reason); "raise": the first error is raised and nothing is held
@@ -226,8 +230,9 @@ class Calls:
             memory.update(id, importance=0.9, tags=["travel"])
             memory.update(id, lambda record: record.changed(content=record.content + "!"))
 
-        expect  change it only where it has this hash (or is this record); a state that already equals the request
-                satisfies any expectation
+        expect  change it only where it has this hash (or is this record), compared before anything else: of several
+                that expect the same record, one changes it and each other gets a ConflictError, whose `satisfied` says
+                whether the record already has what was asked for
 
         Raises: UnknownRecordError, ConflictError, InvalidRecordError, UnknownArgumentError; nothing is changed then.
         """
@@ -513,7 +518,7 @@ def remember_operation(item: object) -> Remember:
     if isinstance(item, (str, bytes)):
         return Remember(content=item)
     if isinstance(item, Record):
-        return Remember(content=item.content, id=item.id, fields=_fields_of(item))
+        return Remember(content=item.content, id=item.id, fields=_fields_of(item), exact=True)
     if isinstance(item, Mapping):
         fields = dict(item)
         if "content" not in fields:

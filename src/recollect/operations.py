@@ -179,9 +179,11 @@ class Remember(Operation, name="remember"):
 
     fields      of the record, without id and content
     id          else it is derived from what is said (`records.identity`)
-    expect      hold it only where the record of that id is this one, or absent
+    expect      write only where the record of that id is this one, or absent; else ConflictError, whatever is there
     if_exists   for the same fact: "keep" it as it is, "update" the fields given, or "error"
     ttl         it expires so many seconds after it is told; None: when `expires` says, or never
+    exact       the record is just this, under its id: a field that is not given stays absent, where else the memory
+                fills in a time, a language, a position and standing tags. So records are copied
     """
 
     content: str | bytes
@@ -190,9 +192,14 @@ class Remember(Operation, name="remember"):
     expect: str | None = None
     if_exists: str = "keep"
     ttl: float | None = None
+    exact: bool = False
 
     def __post_init__(self) -> None:
         _check_choice("if_exists", self.if_exists, IF_EXISTS)
+        if not isinstance(self.exact, bool):
+            raise InvalidArgumentError("exact", self.exact, "must be true or false")
+        if self.exact and (self.id is None or self.ttl is not None):
+            raise InvalidArgumentError("exact", self.exact, "goes with the record's id, and without ttl")
         if self.expect is not None:
             object.__setattr__(self, "expect", expectation(self.expect))
         if self.id is not None:

@@ -71,6 +71,9 @@ remembers: st.SearchStrategy[Operation] = st.builds(
     expect=expects,
     if_exists=st.sampled_from(("keep", "update", "error")),
 )
+exact_remembers: st.SearchStrategy[Operation] = st.builds(
+    ops.Remember, content=own.contents, id=own.names, fields=given_fields(), exact=st.just(True)
+)
 remember_alls: st.SearchStrategy[Operation] = st.builds(
     ops.RememberAll, items=st.lists(remembers, max_size=2).map(tuple), on_error=st.sampled_from(("report", "raise"))
 )
@@ -85,6 +88,7 @@ reads: st.SearchStrategy[Operation] = st.one_of(
 )
 writes: st.SearchStrategy[Operation] = st.one_of(
     remembers,
+    exact_remembers,
     remember_alls,
     st.builds(
         ops.Update,

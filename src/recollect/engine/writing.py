@@ -8,7 +8,7 @@ transaction, because only here it is certain what is already held.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import chain, islice
@@ -46,6 +46,7 @@ _ALL = 2**62
 #: it counted as so many more.
 _KEPT_BYTES, _ID_BYTES = 2**22, 200
 _NO_MARKS: frozenset[str] = frozenset()
+_ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
 
@@ -67,6 +68,7 @@ class Draft(NamedTuple):
 
     given   the fields that the caller named; the others are defaults
     earned  the marks among its tags that the caller did not give (`text.manner`)
+    exact   nothing that the caller did not give is filled in
     """
 
     record: Record
@@ -75,6 +77,7 @@ class Draft(NamedTuple):
     expect: str | None
     if_exists: str
     earned: frozenset[str]
+    exact: bool = False
 
     def against(self, held: Record) -> Record:
         """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
@@ -101,6 +104,10 @@ def is_turn(record: Record) -> bool:
 def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> Draft:
     """The draft of a remember operation. Raises: InvalidRecordError, ScopeError."""
     fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
+    if operation.exact:
+        record = checked(id=operation.id, content=operation.content, **fields)
+        check_limits(record, intake)
+        return Draft(record, _ALL_FIELDS, True, operation.expect, operation.if_exists, _NO_MARKS, exact=True)
     given = frozenset(fields)
     fields.setdefault("time", now)
     if operation.ttl is not None:
@@ -247,6 +254,8 @@ class Writer:
             held = self.live(candidate)
             if held is None:
                 free = free or candidate
+                if wanted.exact and wanted.if_exists != "keep":
+                    break  # under this id and no other, whoever says the same
             elif wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
                 return self._take_over(wanted, held)
             elif self._says_the_same(held, wanted):
@@ -288,7 +297,8 @@ class Writer:
 
     def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
         record = wanted.record if wanted.record.id == record_id else wanted.record.changed(id=record_id)
-        record = self._placed(record)
+        if not wanted.exact:
+            record = self._placed(record)
         self._put(record)
         return Outcome(record, "created", asked_id=asked_id)
 
@@ -325,8 +335,11 @@ class Writer:
         if wanted.if_exists == "error":
             raise RecordExistsError(held.id, held.hash)
         names = {*wanted.given, "content", "media_type"}
-        record = self._placed(held.changed(**{name: getattr(wanted.against(held), name) for name in names}))
-        record = _remarked(held, record, tags_given="tags" in wanted.given)
+        record = held.changed(**{name: getattr(wanted.against(held), name) for name in names})
+        if wanted.exact:
+            record = record.changed(unknown=wanted.record.unknown)
+        else:
+            record = _remarked(held, self._placed(record), tags_given="tags" in wanted.given)
         if record == held:
             return Outcome(held, "unchanged")
         self._put(record)
@@ -346,22 +359,36 @@ class Writer:
         held = self.live(record.id)
         if held is not None and not self._scope.admits(held):
             raise ScopeError(f"record {held.id!r}", str(self._scope))
-        if held is not None and same_text(held, record) and not self._differing(wanted, held):
-            return Outcome(held, "unchanged")
-        _check_expectation(record.id, wanted.expect, held)
+        _check_expectation(record.id, wanted.expect, held, lambda: self._is_asked_for(wanted, held))
         if held is None:
             return self._create(wanted, record.id)
-        if is_turn(record) and record.position is None and record.conversation == held.conversation:
-            record = record.changed(position=held.position)
-        record = self._placed(record)
+        if self._is_asked_for(wanted, held):
+            return Outcome(held, "unchanged")
+        if not wanted.exact:
+            if is_turn(record) and record.position is None and record.conversation == held.conversation:
+                record = record.changed(position=held.position)
+            record = self._placed(record)
         self._put(record)
         return Outcome(record, "updated")
+
+    @staticmethod
+    def _is_asked_for(wanted: Draft, held: Record | None) -> bool:
+        """Whether a live record is what replacing it by a draft would give, but for what the memory adds by itself."""
+        if held is None:
+            return False
+        added = [name for name in ("time", "position") if name not in wanted.given]
+        if not is_turn(wanted.record):
+            added = [name for name in added if name != "position"]
+        replaced = wanted.against(held).changed(id=held.id, **{name: getattr(held, name) for name in added})
+        return replaced.hash == held.hash
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
         """Change fields of a record. Raises: UnknownRecordError, ConflictError, InvalidRecordError, ScopeError."""
         held = self.live(record_id)
         if held is None or not self._scope.admits(held):
+            _check_expectation(record_id, expect, None)
             raise UnknownRecordError(record_id, self._line.namespace)
+        _check_expectation(record_id, expect, held, lambda: self._changes_nothing(held, changes))
         record = self._placed(self._changed(held, changes))
         if not callable(changes):  # a function gives the record just as it is to be
             record = _remarked(held, record, tags_given="tags" in changes)
@@ -370,9 +397,17 @@ class Writer:
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
         if record == held:
             return Outcome(held, "unchanged")
-        _check_expectation(record_id, expect, held)
         self._put(record)
         return Outcome(record, "updated")
+
+    def _changes_nothing(self, held: Record, changes: Mapping[str, Any] | Any) -> bool:
+        """Whether a record already has the fields that an update asks for. A function asks for no state."""
+        if callable(changes):
+            return False
+        try:
+            return _remarked(held, self._changed(held, changes), tags_given="tags" in changes) == held
+        except InvalidRecordError:  # they do not go with what is there now
+            return False
 
     @staticmethod
     def _changed(held: Record, changes: Mapping[str, Any] | Any) -> Record:
@@ -393,7 +428,8 @@ class Writer:
         """Let a record be held no longer. Raises: UnknownRecordError where it never was; ConflictError."""
         held = self.live(record_id)
         if held is not None and not self._scope.admits(held):
-            raise UnknownRecordError(record_id, self._line.namespace)
+            held = None
+        _check_expectation(record_id, expect, held, lambda: held is None)
         if held is None:
             # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
             due = self._due(record_id)
@@ -402,7 +438,6 @@ class Writer:
             elif self._scope.fixed or not self._known(record_id):
                 raise UnknownRecordError(record_id, self._line.namespace)
             return Outcome(None, "unchanged")
-        _check_expectation(record_id, expect, held)
         self._drop(held.id, "forgotten")
         return Outcome(held, "forgotten")
 
@@ -577,7 +612,15 @@ def _differ(name: str, one: Record, other: Record) -> bool:
     return bool(left != right)
 
 
-def _check_expectation(record_id: str, expect: str | None, held: Record | None) -> None:
+def _check_expectation(
+    record_id: str, expect: str | None, held: Record | None, satisfied: Callable[[], bool] = lambda: False
+) -> None:
+    """Compare what is live with what the caller expects, before anything else is decided.
+
+    satisfied  whether what is live already is what the call asks for, which the error then says
+
+    Raises: ConflictError.
+    """
     current = held.hash if held else ABSENT
     if expect is not None and expect != current:
-        raise ConflictError(f"record {record_id!r}", expect, current)
+        raise ConflictError(f"record {record_id!r}", expect, current, satisfied())

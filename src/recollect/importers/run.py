@@ -14,9 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError, UnknownRecordError
+from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError
 from recollect.importers.base import Damage, Importer, Item, Promise
-from recollect.operations import ABSENT, Remember, Update
 from recollect.records.record import Record
 
 if TYPE_CHECKING:
@@ -206,23 +205,8 @@ def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Recol
 
 
 def _restored(batch: Batch, record: Record) -> Outcome:
-    """Hold exactly this record under its id.
+    """Store exactly this record under its id, in place of what has that id."""
+    from recollect.memory import remember_operation
 
-    Remembering alone merges with what is held, dates what has no time and gives a taken id a counter.
-    """
-    exactly = Update(id=record.id, changes=lambda held: record)
-    fields = {name: getattr(record, name) for name in record.present() if name not in ("id", "text", "data")}
-    anew = Remember(
-        content=record.content, id=record.id, fields=fields | {"unknown": record.unknown}, if_exists="update"
-    )
-    outcome: Outcome
-    try:
-        outcome = batch.execute(exactly)
-    except UnknownRecordError:
-        outcome = batch.execute(replace(anew, expect=ABSENT))
-        if outcome.record != record:
-            with suppress(ScopeError):  # a scope writes itself into what is written through it
-                batch.execute(exactly)
-    except ScopeError:  # likewise: what it wrote into the record is not to be taken out again
-        outcome = batch.execute(anew)
+    outcome: Outcome = batch.execute(replace(remember_operation(record), if_exists="update"))
     return outcome

@@ -58,7 +58,7 @@ class Worker:
         register = self._rng.choice(REGISTERS)
         match self._rng.randrange(20):
             case 0:
-                self._raise_counter(self._rng.choice(COUNTERS), number)
+                self._raise_counter(self._rng.choice(COUNTERS))
             case 1:
                 with self._memory.batch() as batch:
                     for each in PAIR:
@@ -99,15 +99,12 @@ class Worker:
         self._known[register] = given.get("written") or given["found"] or ""
         self.lines.append({"register": register, "begun": begun, "ended": ended, **given})
 
-    def _raise_counter(self, counter: str, number: int) -> None:
-        # With a text of the writer's own: whoever asks for what is held already is told that it is so, and whose doing
-        # it was the text has to say.
+    def _raise_counter(self, counter: str) -> None:
         while True:
             record = self._memory.get(counter)
             assert record is not None
             try:
-                text = f"{_count(record) + 1} with that of {self._name} in {number}"
-                self._memory.update(counter, content=text, expect=record)
+                self._memory.update(counter, content=str(_count(record) + 1), expect=record)
             except ConflictError:
                 continue
             self.lines.append({"raised": counter})
@@ -115,7 +112,7 @@ class Worker:
 
 
 def _count(counter: Record | None) -> int:
-    return int(str(counter.content).split()[0]) if counter else 0
+    return int(str(counter.content)) if counter else 0
 
 
 def _process(path: Path, number: int, seed: int, out: Path) -> None:

@@ -8,6 +8,7 @@ from the same records gives.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -80,20 +81,29 @@ def memory_machine(
             due = record is not None and record.expires is not None and record.expires <= self.clock.time
             return None if due else record
 
-        @rule(record=records(IDS))
-        def remember_over(self, record: Record) -> None:
+        @rule(record=records(IDS), exact=st.booleans())
+        def remember_over(self, record: Record, exact: bool) -> None:
             """Remember a whole record under its id, replacing what is there."""
             before = dict(self.model)
             held = self._live(record.id)
-            got = self.memory.execute(_remember(record, expect=held.hash if held else "absent")).record
-            if held is None or held.content != record.content or not _given_fields_equal(held, record):
+            wanted = _remember(record, expect=held.hash if held else "absent", exact=exact)
+            got = self.memory.execute(wanted).record
+            if not exact:
                 # What the memory adds by itself is a time, and a place where the record is a turn.
                 record = record.changed(time=record.time or got.time)
                 if record.kind == "conversation" and record.conversation:
                     record = record.changed(position=got.position if record.position is None else record.position)
-                self.model[record.id] = record
-            assert got == self.model[record.id]
+            self.model[record.id] = record
+            assert got == record
             self._committed(before)
+            if not self._live(record.id):
+                return  # it came expired
+            try:
+                self.memory.execute(wanted)
+            except ConflictError as error:
+                assert (error.current, error.satisfied) == (got.hash, True)
+            else:
+                assert held == got, "it was there already, and the expectation held"
 
         @rule(text=texts, user=names)
         def remember_twice(self, text: str, user: str) -> None:
@@ -170,7 +180,7 @@ def memory_machine(
                 with self.memory.batch(reason="batch") as inside:
                     for record in batch:
                         held = inside.get(record.id)
-                        outcome = inside.execute(_remember(record, expect=held.hash if held else "absent"))
+                        outcome = inside.execute(_remember(record, held.hash if held else "absent", exact=False))
                         staged[record.id] = outcome.record
                         assert inside.get(record.id) == outcome.record or outcome.record.expires is not None
                     if fails:
@@ -244,12 +254,5 @@ class _GivenUp(Exception):
     pass
 
 
-def _given_fields_equal(held: Record, given: Record) -> bool:
-    """Whether `held` has every field that `given` names: a remember that asks for no more changes nothing."""
-    asked, there = given.to_json(), held.to_json()
-    return all(there.get(name) == value and repr(there.get(name)) == repr(value) for name, value in asked.items())
-
-
-def _remember(record: Record, expect: str) -> Remember:
-    wanted = remember_operation(record)
-    return Remember(content=wanted.content, id=wanted.id, fields=wanted.fields, expect=expect)
+def _remember(record: Record, expect: str, exact: bool) -> Remember:
+    return replace(remember_operation(record), expect=expect, exact=exact)
