@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import pytest
@@ -30,6 +32,7 @@ from recollect.stores import checksums
 from recollect.stores.checksums import connect
 from recollect.stores.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite_file import check_size
 from recollect.stores.sqlite_place import Place
 from recollect.stores.sqlite_view import SqliteView
 from recollect.testing import damage
@@ -46,14 +49,14 @@ def small() -> Iterator[None]:
 
 
 @pytest.mark.promise("damage.trials")
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(28))
 def test_a_hurt_store_is_told_of_read_and_rescued_rightly(tmp_path: Path, small: None, seed: int) -> None:
     assert [trial.problem for trial in damage.trials(seed, tmp_path)] == [""]
 
 
 def test_the_damage_test_hurts_in_every_way(tmp_path: Path, small: None) -> None:
     done = set()
-    for seed in range(24):
+    for seed in range(28):
         folder = tmp_path / str(seed)
         folder.mkdir()
         done.add(damage.hurt_copy(seed, folder)[1])
@@ -76,6 +79,81 @@ def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_res
     with monkeypatch.context() as patched:
         patched.setattr("recollect.stores.rescuing._proved", lambda saved: saved.live.clear() or [])
         assert "was not saved" in damage.problem_in(path, tmp_path, hurt)
+
+
+# Copies that broke off
+
+
+class Live(NamedTuple):
+    """A store with newer pages in its WAL, as files: the file has pages that the WAL has, too, and others."""
+
+    file: bytes
+    wal: bytes
+    records: int
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory: pytest.TempPathFactory) -> Live:
+    path = tmp_path_factory.mktemp("live") / "a.db"
+    with recollect.open(path, embedder="none") as memory:
+        memory.remember_all([f"note {number}" for number in range(400)])
+        with closing(connect(str(path))) as connection:
+            connection.execute("SELECT 1 FROM meta").fetchall()
+            connection.wal_checkpoint()
+        memory.remember_all([f"late {number}" for number in range(150)])
+        return Live(path.read_bytes(), Path(f"{path}-wal").read_bytes(), memory.count())
+
+
+def put(path: Path, file: bytes, wal: bytes) -> Path:
+    path.write_bytes(file)
+    Path(f"{path}-wal").write_bytes(wal)
+    return path
+
+
+@pytest.mark.promise("damage.copies")
+def test_a_file_that_was_cut_anywhere_beside_its_wal_is_whole_or_damaged(tmp_path: Path, live: Live) -> None:
+    pages = len(live.file) // 4096
+    cuts = [4096 * page + into for page in range(pages) for into in (0, 1, 3600, 4095)]
+    opened = []
+    for cut in cuts[1:]:
+        path = put(tmp_path / "cut.db", live.file[:cut], live.wal)
+        try:
+            with recollect.open(path, embedder="none") as memory:
+                assert (memory.count(), len(memory.find())) == (live.records, live.records)
+                opened.append(cut)
+        except (DamagedStoreError, NotAStoreError) as error:
+            assert "cut" in str(error) or cut < 4096
+        for each in tmp_path.iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+    assert len(opened) < len(cuts) / 2
+
+
+@pytest.mark.promise("damage.copies")
+def test_the_file_of_a_later_moment_beside_an_older_wal_is_damaged(tmp_path: Path, live: Live) -> None:
+    path = put(tmp_path / "a.db", live.file, live.wal)
+    with recollect.open(path, embedder="none") as memory:
+        memory.remember_all([f"later {number}" for number in range(400)])
+    later = path.read_bytes()
+    with pytest.raises(DamagedStoreError, match="fewer pages"):
+        recollect.open(put(tmp_path / "b.db", later, live.wal))
+    # All pages in the WAL: nothing of the file is read, and a store may shrink where it was written anew.
+    assert len(later) > len(live.file)
+    check_size(str(put(tmp_path / "c.db", live.file, live.wal)), live.file[:100], len(live.file) // 4096)
+
+
+@pytest.mark.promise("damage.copies")
+def test_a_file_that_is_cut_while_it_is_open_is_damaged_at_the_next_read_and_write(tmp_path: Path) -> None:
+    memory = recollect.open(tmp_path / "a.db", embedder="none")
+    memory.remember_all([f"note {number}" for number in range(400)])
+    memory.close()
+    memory = recollect.open(tmp_path / "a.db", embedder="none")
+    assert memory.count() == 400
+    size = (tmp_path / "a.db").stat().st_size
+    os.truncate(tmp_path / "a.db", size - 100)
+    for call in (memory.count, lambda: memory.remember("x"), memory.find):
+        with pytest.raises(DamagedStoreError, match="was cut"):
+            call()
+    memory.close()
 
 
 # Every byte

@@ -51,6 +51,11 @@ class Pages:
             self._read_log(log)
         self.count = max(self.count, *self._newer) if self._newer else self.count
 
+    @property
+    def in_log(self) -> frozenset[int]:
+        """The numbers of the pages that a whole commit of the log has."""
+        return frozenset(self._newer)
+
     def page(self, number: int) -> bytes:
         """The bytes of a page, from 1; fewer where the file ends in it, none where it ends before it."""
         newer = self._newer.get(number)

@@ -45,7 +45,7 @@ from recollect.stores.checking import problems_in
 from recollect.stores.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
-from recollect.stores.sqlite_file import admit, must_not_write, stands_still
+from recollect.stores.sqlite_file import admit, check_size, header_of, must_not_write, stands_still
 from recollect.stores.sqlite_place import Place
 from recollect.stores.sqlite_transaction import SqliteTransaction
 from recollect.stores.sqlite_view import SqliteView
@@ -143,6 +143,8 @@ class SqliteStore:
                 if mode != "wal":  # SQLite would go on without; but then a power cut may undo what is acknowledged
                     raise StoreIOError(self.path, f"its log cannot be set up, SQLite stays in mode {mode!r}")
                 self._checkpointer.attach(self._writer)
+            if not new:
+                self._check_size()
             self._make_tables()
             meta = dict(self._writer.execute("SELECT name, value FROM meta"))
             self.has_checksums = checksums.kept(self._writer)
@@ -163,6 +165,15 @@ class SqliteStore:
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
         self._trusted = _WHOLE_IN_PAGE if self.has_checksums and checksums.available() else 0
+
+    def _check_size(self) -> None:
+        """Raises: DamagedStoreError where the file lacks pages."""
+        header = header_of(self.path)
+        self._writer.execute("BEGIN")  # whose moment keeps the WAL from being begun anew meanwhile
+        try:
+            check_size(self.path, header, self._writer.pragma("page_count"))
+        finally:
+            self._writer.execute("ROLLBACK")
 
     def _why_not_write(self, least_writer: int) -> str:
         """Why this release must not write to the file; "" where it may."""

@@ -11,10 +11,13 @@ from pathlib import Path
 
 from recollect.errors import DamagedStoreError, NotAStoreError, StoreIOError, StoreMissingError
 from recollect.stores import files
+from recollect.stores.pages import Pages
 from recollect.stores.schema import APPLICATION_ID
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
+#: Where SQLite locks a file: the page with this byte is never written.
+_LOCK_BYTE = 2**30
 
 
 @contextmanager
@@ -105,6 +108,40 @@ def header_of(path: str) -> bytes:
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file; if it was a store, `recollect rescue` finds what is left")
     return header
+
+
+def check_size(path: str, header: bytes, pages: int) -> None:
+    """Compare the size of a file with the pages that SQLite finds in it and its WAL.
+
+    SQLite reads what lies beyond the end of a file as zeros, so a copy that broke off would be read as an empty store.
+    Each page must be in the file or in the WAL; and as a store never shrinks but where all of it was written anew, a
+    WAL that says so belongs to another moment of the file.
+
+    header  the first bytes of the file, read before `pages` was
+    pages   how many there are, by a read transaction that is still open
+
+    Raises: DamagedStoreError; StoreIOError.
+    Cost: a system call, unless the newest pages are in the WAL alone: then the WAL is read.
+    """
+    page_bytes = int.from_bytes(header[16:18], "big")
+    page_bytes = 65536 if page_bytes == 1 else page_bytes
+    before = int.from_bytes(header[28:32], "big")  # pages when the file itself was last brought up to date
+    with _file_errors(path):
+        size = os.path.getsize(path)
+        if size >= pages * page_bytes and before <= pages:
+            return
+        try:
+            wal = Path(log_of(path)).read_bytes()
+        except FileNotFoundError:
+            wal = b""
+        size = os.path.getsize(path)  # again: what is not in the WAL any more has been carried over
+    first = 1 if before > pages else size // page_bytes + 1
+    lacking = set(range(first, pages + 1)) - Pages(header, wal).in_log - {_LOCK_BYTE // page_bytes + 1}
+    if lacking:
+        detail = f"{pages} pages of {page_bytes} bytes" if first > 1 else f"fewer pages than the {before} it says"
+        raise DamagedStoreError(
+            path, f"the file has {size} bytes, its WAL and header want {detail}: it was cut, or copied in part"
+        )
 
 
 def part_beside(path: str) -> str:

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 import apsw
 
-from recollect.errors import StoreReplacedError
+from recollect.errors import DamagedStoreError, StoreReplacedError
 
 _Identity = tuple[int, int]
 
@@ -30,21 +30,25 @@ class Place:
         self._log_path = writer.filename_wal  # beside the file itself, where the path is a link to it
         self._file = _identity(path)
         self._log = _identity(self._log_path)
+        self._size = 0  # as it was last seen: a store does not shrink while it is open
         self._lost = ""
 
     def check_file(self) -> None:
-        """Raises: StoreReplacedError."""
+        """Raises: StoreReplacedError; DamagedStoreError where the file has become shorter."""
         try:
             facts = os.stat(self._path)
         except OSError as error:
             self._lose(error.strerror or str(error))
         else:
+            if 0 < facts.st_size < self._size:  # SQLite would read zeros for what was cut off
+                raise DamagedStoreError(self._path, f"the file was cut from {self._size} to {facts.st_size} bytes")
+            self._size = facts.st_size
             # A store always has a page, so an empty file was emptied; opened again, its log would be deleted.
             if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
                 self._lose("another file is there" if facts.st_size else "an empty file is there")
 
     def check(self, detail: str = "") -> None:
-        """The file, and the log to which commits go. Raises: StoreReplacedError."""
+        """The file, and the log to which commits go. Raises: StoreReplacedError, DamagedStoreError."""
         try:
             self.check_file()
             if _identity(self._log_path) != self._log:
@@ -74,12 +78,13 @@ class Place:
         connections = list(connections)
         try:
             self.check()
-        except StoreReplacedError:
+        except (StoreReplacedError, DamagedStoreError) as error:
             for connection in connections:
                 with suppress(apsw.Error):
                     # The last one would delete whatever log is at the path, and that may be the new file's.
                     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            self._carry(connections[-1])
+            if isinstance(error, StoreReplacedError):  # what was cut is left for the rescue just as it is
+                self._carry(connections[-1])
         for connection in connections:
             with suppress(apsw.Error):
                 connection.close()

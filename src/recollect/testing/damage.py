@@ -4,9 +4,9 @@ A seed decides the hurt. Then the check must name it, unless what was hit is rea
 holds is as it was, and silence is right. Whatever is read must be what the whole store told, or one of our errors. And
 the rescue must save every record whose bytes are still there, as it was, and name every other.
 
-Two kinds of hurt take away what nothing in the file can tell of: a log that is cut or hurt ends where its commits are
-whole, as after a power cut, and a page that changes places with another has a checksum that is right. So after the
-first the store must be one that it has been, and after the second only what the check says counts, and the rescue.
+Three kinds take away what nothing in the file can tell of. A log that is cut or hurt ends where its commits are whole,
+as after a power cut: the store must then be one that it has been. A page that changes places with another, and a file
+beside the log of another moment, have checksums that are right: there only what the check says counts, and the rescue.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ class Whole(NamedTuple):
 
     behind    the same before the commits that are only in the log
     versions  the hashes of what is live
+    moments   the answers at other moments, of which there are copies: "earlier.db" and "later.db"
+    ever      all canonical bytes that were live at any of the moments
     """
 
     folder: Path
@@ -73,6 +75,8 @@ class Whole(NamedTuple):
     records: dict[str, dict[str, bytes]]
     behind: Answers
     versions: frozenset[bytes]
+    moments: tuple[Answers, ...]
+    ever: frozenset[bytes]
 
 
 @cache
@@ -81,8 +85,16 @@ def whole() -> Whole:
     folder = Path(tempfile.mkdtemp(prefix="recollect-damage-"))
     Finalize(None, shutil.rmtree, (folder, True), exitpriority=0)  # workers do not ask atexit
     path = folder / "whole.db"
+    ever: set[bytes] = set()
+    with _open(path) as memory:
+        memory.remember_all(items(RECORDS)[: RECORDS // 2])
+        memory.namespace(OTHER).remember_all(items(50))
+        earlier = answers(memory)
+        ever |= _all_bytes(memory)
+    shutil.copy(path, folder / "earlier.db")
     with _open(path) as memory:
         memory.remember_all(items(RECORDS))
+        ever |= _all_bytes(memory)
         with memory.batch(actor="somebody", reason="spring clean, " * 100) as batch:
             for number in range(0, 300, 3):
                 batch.update(f"r{number}", importance=0.5)
@@ -97,12 +109,20 @@ def whole() -> Whole:
             memory.remember(f"a late letter {number}", id=f"late {number}", user="user 1")
         told = answers(memory)
         records = {name: _bytes(memory.namespace(name)) for name in memory.namespaces()}
+        ever |= _all_bytes(memory)
         for each in folder.glob("whole.db*"):  # with its log, as a process leaves it that is killed
             if each.is_file() and not each.name.endswith("-shm"):
                 shutil.copy(each, folder / each.name.replace("whole", "store"))
     shutil.copytree(folder / "whole.db.index", folder / "store.db.index")
     hashes = (version_hash(record_id, payload) for held in records.values() for record_id, payload in held.items())
-    return Whole(folder, told, records, behind, frozenset(hashes))
+    with _open(path) as memory:
+        memory.remember_all(items(RECORDS + RECORDS // 10)[RECORDS:])
+        ever |= _all_bytes(memory)
+        memory.forget_where(f.user("user 6"))
+        later = answers(memory)
+        ever |= _all_bytes(memory)
+    shutil.copy(path, folder / "later.db")
+    return Whole(folder, told, records, behind, frozenset(hashes), (earlier, later), frozenset(ever))
 
 
 def _open(path: Path) -> Memory:
@@ -111,6 +131,10 @@ def _open(path: Path) -> Memory:
 
 def _bytes(memory: Memory) -> dict[str, bytes]:
     return {record.id: record.to_bytes() for record in memory.find()}
+
+
+def _all_bytes(memory: Memory) -> set[bytes]:
+    return {each for name in memory.namespaces() for each in _bytes(memory.namespace(name)).values()}
 
 
 #: What is asked, by name. Each opens nothing and writes nothing.
@@ -205,6 +229,23 @@ def cut(rng: random.Random, path: Path) -> str:
     return "the file is cut"
 
 
+def cut_beside_log(rng: random.Random, path: Path) -> str:
+    """Cut the end off and leave the log as it is, as a copy does that breaks off: in a page, or between two."""
+    pages = path.stat().st_size // 4096
+    page = rng.choice((rng.randrange(pages), rng.randrange(30), pages - 1))
+    os.truncate(path, page * 4096 + rng.choice((0, rng.randrange(4096), rng.randrange(4096), 3600)))
+    return "the file is cut beside its log"
+
+
+def mix(rng: random.Random, path: Path) -> str:
+    """Put the file of another moment beside the log, whole or in part."""
+    other = (whole().folder / rng.choice(("earlier.db", "later.db"))).read_bytes()
+    data = path.read_bytes()
+    page = 4096 * rng.randrange(1, min(len(data), len(other)) // 4096)
+    path.write_bytes(rng.choice((other, other[:page] + data[page:], data[:page] + other[page:])))
+    return "two moments are mixed"
+
+
 def swap(rng: random.Random, path: Path) -> str:
     """Let two pages change places."""
     data = bytearray(path.read_bytes())
@@ -232,7 +273,12 @@ def hurt_index(rng: random.Random, path: Path) -> str:
 
 
 Hurt = Callable[[random.Random, Path], str]
-HURTS: tuple[Hurt, ...] = (flip, flip, flip_in_header, flip_many, zero, zero, cut, swap, hurt_log, hurt_index)
+HURTS: tuple[Hurt, ...] = (
+    *(flip, flip, flip_in_header, flip_many, zero, zero),
+    *(cut, cut_beside_log, mix, swap, hurt_log, hurt_index),
+)
+#: After these the log is still beside the file, with the newest commits.
+_WITH_LOG = (cut_beside_log, mix, hurt_log, hurt_index)
 
 
 def hurt_copy(seed: int, folder: Path) -> tuple[Path, Hurt, str]:
@@ -241,7 +287,7 @@ def hurt_copy(seed: int, folder: Path) -> tuple[Path, Hurt, str]:
     hurt = HURTS[rng.randrange(len(HURTS))]
     path = folder / "store.db"
     for each in ("store.db", "store.db-wal"):
-        if hurt in (swap, zero, cut, flip, flip_in_header, flip_many) and each.endswith("-wal"):
+        if hurt not in _WITH_LOG and each.endswith("-wal"):
             continue  # the log would cover some of it; what it alone holds is not there then
         shutil.copy(whole().folder / each, folder / each)
     shutil.copytree(whole().folder / "store.db.index", folder / "store.db.index")
@@ -257,6 +303,8 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
 def problem_in(path: Path, folder: Path, hurt: Hurt) -> str:
     """What is wrong with how a hurt store is told of, read and rescued; "" where nothing is."""
     right = (whole().answers, whole().behind) if hurt is hurt_log else (_right(hurt),)
+    if hurt is mix:
+        right += whole().moments
     before = {each.name: each.read_bytes() for each in path.parent.glob("store.db*") if each.is_file()}
     problem = _rescue_problem(path, folder / "rescued.db", hurt, right)
     if problem:
@@ -272,7 +320,7 @@ def problem_in(path: Path, folder: Path, hurt: Hurt) -> str:
 
 
 def _right(hurt: Hurt) -> Answers:
-    return whole().answers if hurt is hurt_index else whole().behind
+    return whole().answers if hurt in _WITH_LOG else whole().behind
 
 
 def _read(path: Path, hurt: Hurt, right: tuple[Answers, ...]) -> tuple[bool, Answers, str]:
@@ -287,7 +335,7 @@ def _read(path: Path, hurt: Hurt, right: tuple[Answers, ...]) -> tuple[bool, Ans
             named = memory.check() != []
         except Exception as error:  # noqa: BLE001 - whatever it is, a check must not raise it
             return False, told, f"the check raised {error!r}"
-    if hurt is swap and named:
+    if hurt in (swap, mix) and named:
         return named, told, ""
     if hurt is hurt_log:
         return named, told, _log_problem(told)
@@ -309,18 +357,22 @@ def _log_problem(told: Answers) -> str:
 def _rescue_problem(path: Path, new: Path, hurt: Hurt, right: tuple[Answers, ...]) -> str:
     """What is wrong with the rescue of a hurt store."""
     held = {name: dict(records) for name, records in whole().records.items()}
-    if hurt not in (hurt_index, hurt_log):
+    if hurt not in _WITH_LOG:
         for record_id in [each for each in held["default"] if each.startswith("late")]:
             del held["default"][record_id]
     try:
         report = rescue(path, new)
     except StoreError as error:
-        return "" if hurt is cut and path.stat().st_size < 100_000 else f"the rescue gave up: {error}"
+        broken_off = hurt in (cut, cut_beside_log) and path.stat().st_size < 100_000
+        return "" if broken_off else f"the rescue gave up: {error}"
     lost = {(each.namespace, each.name) for each in report.lost if each.what == "record"}
     with _open(new) as memory:
         if problems := memory.check():
             return f"the rescued store is not whole: {problems[:3]}"
         saved = {name: _bytes(memory.namespace(name)) for name in memory.namespaces()}
+    if hurt is mix:
+        odd = {each for records in saved.values() for each in records.values()} - whole().ever
+        return f"{len(odd)} records were saved that never were" if odd else ""
     for number, name in _BRANCHES.items():
         if any(each.what == "namespace" and each.name == f"namespace-{number}" for each in report.lost):
             saved[name] = saved.pop(f"namespace-{number}", {})
