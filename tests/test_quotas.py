@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +16,7 @@ import recollect
 from recollect.engine.quotas import Fill, Quota, Room
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
 from recollect.memory import Memory
+from recollect.operations import Remember
 from recollect.records.codec import encode_json
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
@@ -287,9 +289,9 @@ def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     looked = 0
 
     class Counting(Fill):
-        def leaving(self, start: int = 0) -> Iterator[str]:
+        def leaving(self, group: str | None, start: int = 0) -> Iterator[str]:
             nonlocal looked
-            for record_id in super().leaving(start):
+            for record_id in super().leaving(group, start):
                 looked += 1
                 yield record_id
 
@@ -324,39 +326,100 @@ def test_a_damaged_file_of_uses_is_made_anew_and_nothing_else_changes(
     assert list(apsw.Connection(str(uses)).execute("SELECT id FROM uses")) == [("c",)]
 
 
+class Model:
+    """Eviction as it is written: of each group, who goes is the lowest of (importance, last use), and is not pinned."""
+
+    def __init__(self, limit: int, when_full: str, per: str | None) -> None:
+        self.limit, self.when_full, self.per = limit, when_full, per
+        self.records: dict[str, tuple[str | None, float, int, bool]] = {}
+
+    def put(self, name: str, group: str | None, importance: float, pinned: bool, step: int) -> bool:
+        """Whether there is room; then the record is there, and what had to go is not."""
+        group = group if self.per else None
+        own = [each for each, value in self.records.items() if value[0] == group and each != name]
+        if len(own) == self.limit and self.records.get(name, (object(),))[0] != group:
+            free = [each for each in own if not self.records[each][3]]
+            if not free:
+                return False
+            first = 1 if "important" in self.when_full else 2
+            del self.records[min(free, key=lambda each: self.records[each][first:3])]
+        self.records[name] = (group, importance, step, pinned)
+        return True
+
+    def use(self, name: str, step: int) -> None:
+        group, importance, _, pinned = self.records[name]
+        self.records[name] = (group, importance, step, pinned)
+
+
 @pytest.mark.promise("evict.model")
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.promise("evict.restart")
+@pytest.mark.promise("quota.each")
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("when_full", ["least recent", "least important"])
-def test_eviction_does_what_a_plain_model_of_it_does(memory: Memory, seed: int, when_full: str) -> None:
-    """The model: who goes is the lowest of (importance, last use), written out."""
+@pytest.mark.parametrize("per", [None, "user"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"])
+def test_eviction_does_what_a_plain_model_of_it_does(
+    tmp_path: Path, seed: int, when_full: str, per: str | None, kind: str
+) -> None:
+    """Also where the memory is opened again at any step; without its index, only what was read is not known then."""
     rng = random.Random(seed)
-    memory.set_quota(records=6, when_full=when_full)
-    model: dict[str, tuple[float, int, bool]] = {}
+    clock = TickingClock()
+    limit = 3 if per else 6
+    memory = memory_on(STORES[kind.partition(",")[0]](tmp_path), clock=clock)
+    memory.set_quota(records=limit, when_full=when_full, per=per)
+    model = Model(limit, when_full, per)
     for step in range(120):
-        name = f"r{rng.randrange(12)}"
-        match rng.randrange(6):
-            case 0 if name in model:
+        name, user = f"r{rng.randrange(12)}", rng.choice((None, "ana", "bob"))
+        match rng.randrange(7):
+            case 0 if name in model.records:
                 memory.forget(name)
-                del model[name]
-            case 1 if name in model:
+                del model.records[name]
+            case 1 if name in model.records and "deleted" not in kind:
                 assert memory.get(name)
-                model[name] = (model[name][0], step, model[name][2])
+                model.use(name, step)
+            case 2 if "," in kind:
+                memory.close()
+                if "deleted" in kind:
+                    shutil.rmtree(tmp_path / "quota.db.index", ignore_errors=True)
+                memory = memory_on(STORES["sqlite"](tmp_path), clock=clock)
             case _:
                 importance, pinned = rng.randrange(3) / 2, rng.random() < 0.1
-                held = {each: value for each, value in model.items() if each != name}
-                rank = {each: (value[0] if "important" in when_full else 0, value[1]) for each, value in held.items()}
-                free = sorted((each for each in held if not held[each][2]), key=lambda each: rank[each])
-                full = name not in model and len(model) >= 6
-                if full and not free:
+                fields: dict[str, Any] = {"importance": importance, "pinned": pinned, "user": user}
+                # All of one old time: when they happened says nothing of when they were used.
+                fields["time"] = datetime(2001, 1, 1, tzinfo=UTC)
+                if model.put(name, user, importance, pinned, step):
+                    whole = Remember(content=f"{step}", id=name, fields=fields, exact=True, if_exists="update")
+                    memory.execute(whole)
+                else:
                     with pytest.raises(QuotaError):
-                        memory.remember(f"text {step}", id=name, importance=importance, pinned=pinned)
-                    continue
-                memory.remember(f"{step}", id=name, if_exists="update", importance=importance, pinned=pinned)
-                if full:
-                    del model[free[0]]
-                model[name] = (importance, step, pinned)
-        assert ids(memory) == set(model)
+                        memory.remember(f"text {step}", id=name, **fields)
+        assert ids(memory) == set(model.records)
     assert memory.check() == []
+    memory.close()
+
+
+@pytest.mark.promise("quota.each")
+def test_a_quota_for_each_user_is_shared_with_nobody(memory: Memory) -> None:
+    memory.set_quota(records=2, per="user", when_full="least recent")
+    ana, bob = memory.scoped(user="ana"), memory.scoped(user="bob")
+    bob.remember_all(["one", "two"])
+    ana.remember_all([f"text {number}" for number in range(9)])
+    memory.remember_all(["of nobody", "of nobody, too", "of nobody, three"])
+    assert [ana.count(), bob.count(), memory.count()] == [2, 2, 6]
+    bob.remember("three", user="bob")
+    memory.update(bob.find(order="oldest")[0].id, user="ana", content="moved")  # it is a new one to ana
+    assert [ana.count(), bob.count()] == [2, 1]
+    assert memory.stats()["quota"]["per"] == "user"
+    memory.set_quota(records=2, per="user")
+    with pytest.raises(QuotaError, match="may hold 2 records and would hold 3"):
+        ana.remember("too many")  # all that it is about is hers
+    with pytest.raises(QuotaError) as caught:
+        ana.scoped(conversation="c").remember("too many")
+    assert caught.value.args[2:4] == (None, None)
+    wrongs: list[dict[str, Any]] = [{"per": "user"}, {"records": 1, "per": "kind"}]
+    for wrong in wrongs:
+        with pytest.raises(InvalidArgumentError, match="per"):
+            memory.set_quota(**wrong)
 
 
 # Expiry

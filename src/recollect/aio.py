@@ -160,8 +160,9 @@ class AsyncMemory:
         records: int | None = None,
         bytes: int | None = None,  # noqa: A002 - as there
         when_full: str = "refuse",
+        per: str | None = None,
     ) -> None:
-        await self._run(self._memory.set_quota, records=records, bytes=bytes, when_full=when_full)
+        await self._run(self._memory.set_quota, records=records, bytes=bytes, when_full=when_full, per=per)
 
     async def sweep(self, limit: int = 1000) -> int:
         return await self._run(self._memory.sweep, limit)

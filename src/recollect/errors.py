@@ -201,14 +201,19 @@ class ConflictError(RecollectError):
 
 
 class QuotaError(RecollectError):
-    """A namespace would hold more than its quota."""
+    """A namespace, or one of its users, would hold more than its quota.
+
+    Within a scope that shares the quota with others, the limit and what is held are None.
+    """
 
     code = "quota"
 
-    def __init__(self, namespace: str, what: str, limit: int, held: int, when_full: str) -> None:
+    def __init__(self, namespace: str, what: str, limit: int | None, held: int | None, when_full: str) -> None:
         super().__init__(namespace, what, limit, held, when_full)
 
     def __str__(self) -> str:
+        if self.args[2] is None:
+            return f"the quota of {self.args[1]} of namespace {self.args[0]!r} is used up; nothing was changed"
         why = "" if self.args[4] == "refuse" else ", and nothing that may be evicted makes room enough"
         return (
             f"namespace {self.args[0]!r} may hold {self.args[2]} {self.args[1]} and would hold {self.args[3]}{why}; "

@@ -363,7 +363,14 @@ class Memory(Calls):
         names: list[str] = self.execute(Namespaces())
         return names
 
-    def set_quota(self, *, records: int | None = None, bytes: int | None = None, when_full: str = "refuse") -> None:  # noqa: A002
+    def set_quota(
+        self,
+        *,
+        records: int | None = None,
+        bytes: int | None = None,  # noqa: A002 - what it is
+        when_full: str = "refuse",
+        per: str | None = None,
+    ) -> None:
         """Limit what this namespace may hold; without limits, take its quota away. `stats()["quota"]` tells it.
 
         records    how many live records at most
@@ -371,11 +378,13 @@ class Memory(Calls):
         when_full  what comes of a write that needs more: "refuse" it with a QuotaError; or evict others, those that
                    were used the longest ago ("least recent"), or the least important and of those the longest unused
                    ("least important"). What is due goes first, what is pinned never, and the log names each.
+        per        "user", "agent" or "conversation": each of them may have so much, and only its own records go for
+                   its own; so what one scope writes takes no room from another. None: all share it
 
         It is kept in the store, and every process that writes is held to it. Raises: InvalidArgumentError, ScopeError
         from within a scope, StoreError. Cost: a durable write; the first write after it counts what is held.
         """
-        self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full))
+        self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per))
 
     def sweep(self, limit: int = 1000) -> int:
         """Let go of records that are due, in the log too: at most `limit`, the longest due first; how many.

@@ -27,6 +27,8 @@ IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
 #: What may come of a write that a quota has no room for.
 WHEN_FULL = ("refuse", "least recent", "least important")
+#: The fields that a scope can fix, and for each of whose values a quota may be.
+SCOPED = ("user", "agent", "conversation")
 #: A hundred years: what expires later is not meant to.
 MAX_TTL_S = 3_155_760_000
 #: The orders in which records can be found. Ties always end with the id.
@@ -428,13 +430,18 @@ class SetQuota(Operation, name="set_quota"):
     records: int | None = None
     bytes: int | None = None
     when_full: str = "refuse"
+    per: str | None = None
 
     def __post_init__(self) -> None:
         _check_count("records", self.records, optional=True)
         _check_count("bytes", self.bytes, optional=True)
         _check_choice("when_full", self.when_full, WHEN_FULL)
-        if self.records is self.bytes is None and self.when_full != WHEN_FULL[0]:
-            raise InvalidArgumentError("when_full", self.when_full, "goes with records or bytes: a quota is set whole")
+        if self.per is not None:
+            _check_choice("per", self.per, SCOPED)
+        for name, default in (("when_full", WHEN_FULL[0]), ("per", None)):
+            if self.records is self.bytes is None and getattr(self, name) != default:
+                value = getattr(self, name)
+                raise InvalidArgumentError(name, value, "goes with records or bytes: a quota is set whole")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.writing import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
-from recollect.operations import IF_EXISTS, WHEN_FULL, Forget, Remember, Update
+from recollect.operations import IF_EXISTS, SCOPED, WHEN_FULL, Forget, Remember, Update
 from recollect.records.record import utc_now
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -181,26 +181,36 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
     show_default=True,
     help="Refuse what needs more, or evict: the least recently used, or the least important.",
 )
+@click.option("--per", type=click.Choice(SCOPED), help="So much for each of them, in place of all together.")
 @click.option("--none", is_flag=True, help="Take the quota away.")
 @common
-def quota(settings: Settings, records: int | None, nbytes: int | None, when_full: str, none: bool) -> None:
+def quota(
+    settings: Settings, records: int | None, nbytes: int | None, when_full: str, per: str | None, none: bool
+) -> None:
     """Show or set how much the namespace may hold. Every process that writes is held to it."""
     if none and (records is not None or nbytes is not None):
         raise click.UsageError("give limits, or --none, not both")
     sets = none or records is not None or nbytes is not None
     if not sets and click.get_current_context().get_parameter_source("when_full") is not ParameterSource.DEFAULT:
         raise click.UsageError("--when-full goes with --records or --bytes")
+    if per is not None and (none or not sets):
+        raise click.UsageError("--per goes with --records or --bytes")
     with settings.open(create=sets and not none) as memory:
         if sets:
-            memory.set_quota(records=records, bytes=nbytes, when_full=when_full.replace("-", " "))
+            memory.set_quota(records=records, bytes=nbytes, when_full=when_full.replace("-", " "), per=per)
         held = memory.stats().get("quota")
     if settings.as_json:
         print_json(held)
     elif held is None:
         click.echo(f"namespace {settings.namespace}: no quota")
     else:
+        each = "" if held["per"] is None else f" for each {held['per']}"
         of = ", ".join(
-            f"{held[f'{what}_held']} of {held[what]} {what}" for what in ("records", "bytes") if held[what] is not None
+            f"{held[f'{what}_held']} {what} in all, up to {held[what]}{each}"
+            if each
+            else f"{held[f'{what}_held']} of {held[what]} {what}"
+            for what in ("records", "bytes")
+            if held[what] is not None
         )
         click.echo(f"namespace {settings.namespace}: {of}; when full: {held['when_full']}")
 

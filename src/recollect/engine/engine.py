@@ -182,7 +182,9 @@ class Engine:
     def _set_quota(self, operation: SetQuota, line: Line, scope: Scope) -> None:
         if scope.fixed:
             raise ScopeError("the quota of the namespace", str(scope))
-        quota = Quota(records=operation.records, bytes=operation.bytes, when_full=operation.when_full)
+        quota = Quota(
+            records=operation.records, bytes=operation.bytes, when_full=operation.when_full, per=operation.per
+        )
         with self.store.write() as transaction:
             set_quota(transaction, line, quota)
 

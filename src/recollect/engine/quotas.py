@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import Any, NamedTuple
 
 from recollect.errors import DamagedStoreError, InvalidArgumentError, QuotaError
-from recollect.operations import WHEN_FULL
-from recollect.records.codec import microseconds
+from recollect.operations import SCOPED, WHEN_FULL
 from recollect.records.record import Record
 from recollect.stores.base import Head, Line, Transaction, View
 from recollect.stores.usage import Uses
@@ -37,6 +37,8 @@ class Quota:
     when_full   what comes of a write that needs more: "refuse" it with a QuotaError; or let others go, those that were
                 used (written, got or recalled) the longest ago ("least recent"), or the least important and of those
                 the longest unused ("least important"). What is due goes first, what is pinned never.
+    per         whom it is for: each "user", "agent" or "conversation" may have so much (and so may all records
+                without one, together); None: the namespace as a whole
 
     Raises: InvalidArgumentError.
     """
@@ -44,6 +46,7 @@ class Quota:
     records: int | None = None
     bytes: int | None = None
     when_full: str = REFUSE
+    per: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("records", "bytes"):
@@ -52,6 +55,8 @@ class Quota:
                 raise InvalidArgumentError(name, value, "must be a whole number, 1 or more, or None for no limit")
         if self.when_full not in WHEN_FULL:
             raise InvalidArgumentError("when_full", self.when_full, f"must be one of {', '.join(WHEN_FULL)}")
+        if self.per is not None and self.per not in SCOPED:
+            raise InvalidArgumentError("per", self.per, f"must be one of {', '.join(SCOPED)}, or None")
 
 
 def _setting(line: Line) -> str:
@@ -76,23 +81,39 @@ def set_quota(transaction: Transaction, line: Line, quota: Quota | None) -> None
 
 
 class _Entry(NamedTuple):
-    """A record as it counts. `rank` is its place among those that may go, the lowest first; None where it may not."""
+    """A record as it counts.
 
+    group  whose quota it counts for: the value of the quota's field `per`; None where all share one
+    rank   its place among those that may go, the lowest first; None where it may not
+    """
+
+    group: str | None
     nbytes: int
     rank: tuple[Any, ...] | None
+
+
+class _Group:
+    """What the records of one group come to, and those that may go by rank."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.nbytes = 0
+        self.ranked: list[tuple[tuple[Any, ...], str]] = []
 
 
 class Fill:
     """What a namespace holds, as it counts, at one commit.
 
+    when_full, per  of the quota
+
     Cost: a change is O(log n) and the shift of a list's tail.
     """
 
-    def __init__(self, when_full: str) -> None:
+    def __init__(self, when_full: str, per: str | None = None) -> None:
         self.when_full = when_full
-        self.nbytes = 0
+        self.per = per
         self._entries: dict[str, _Entry] = {}
-        self._ranked: list[tuple[tuple[Any, ...], str]] = []
+        self._groups: dict[str | None, _Group] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -100,31 +121,45 @@ class Fill:
     def __contains__(self, record_id: object) -> bool:
         return record_id in self._entries
 
-    def nbytes_of(self, record_id: str) -> int | None:
-        """None where it is not held."""
-        entry = self._entries.get(record_id)
-        return None if entry is None else entry.nbytes
+    def get(self, record_id: str) -> _Entry | None:
+        """How a record counts; None where it is not held."""
+        return self._entries.get(record_id)
+
+    def size(self, group: str | None) -> tuple[int, int]:
+        """How many records a group has, and bytes."""
+        found = self._groups.get(group)
+        return (0, 0) if found is None else (found.records, found.nbytes)
 
     def entry(self, record: Record, used: int) -> _Entry:
-        """How a record counts that was last used then."""
+        """How a record counts that was last used then (microseconds of 1970)."""
         rank: tuple[Any, ...] | None = None
         if not record.pinned:
             least = -1.0 if record.importance is None else record.importance
             rank = (used,) if self.when_full == LEAST_RECENT else (least, used)
-        return _Entry(len(record.to_bytes()), rank)
+        return _Entry(self.group_of(record), len(record.to_bytes()), rank)
+
+    def group_of(self, record: Record) -> str | None:
+        """The group that a record counts for."""
+        return None if self.per is None else getattr(record, self.per)
 
     def put(self, record_id: str, entry: _Entry | None) -> None:
         """Let a record count so, or (None) not at all."""
         before = self._entries.pop(record_id, None)
         if before is not None:
-            self.nbytes -= before.nbytes
+            group = self._groups[before.group]
+            group.records -= 1
+            group.nbytes -= before.nbytes
             if before.rank is not None:
-                del self._ranked[bisect_left(self._ranked, (before.rank, record_id))]
+                del group.ranked[bisect_left(group.ranked, (before.rank, record_id))]
+            if not group.records:
+                del self._groups[before.group]
         if entry is not None:
             self._entries[record_id] = entry
-            self.nbytes += entry.nbytes
+            group = self._groups.setdefault(entry.group, _Group())
+            group.records += 1
+            group.nbytes += entry.nbytes
             if entry.rank is not None:
-                insort(self._ranked, (entry.rank, record_id))
+                insort(group.ranked, (entry.rank, record_id))
 
     def used(self, record_id: str, micros: int) -> None:
         """Note a use."""
@@ -132,9 +167,11 @@ class Fill:
         if entry is not None and entry.rank is not None and micros > entry.rank[-1]:
             self.put(record_id, entry._replace(rank=(*entry.rank[:-1], micros)))
 
-    def leaving(self, start: int = 0) -> Iterator[str]:
-        """The ids that may go, in the order in which they would, from a place in it on."""
-        return (self._ranked[place][1] for place in range(start, len(self._ranked)))
+    def leaving(self, group: str | None, start: int = 0) -> Iterator[str]:
+        """The ids of a group that may go, in the order in which they would, from a place in it on."""
+        found = self._groups.get(group)
+        ranked = [] if found is None else found.ranked
+        return (ranked[place][1] for place in range(start, len(ranked)))
 
 
 class Fills:
@@ -144,30 +181,33 @@ class Fills:
         self._uses = uses
         self._kept: dict[Line, tuple[Head, Fill]] = {}
 
-    def at(self, transaction: Transaction, line: Line, when_full: str, *, clean: bool) -> Fill:
-        """The fill at the newest commit. Cost: at first, reads all that is held.
+    def at(self, transaction: Transaction, line: Line, quota: Quota, *, clean: bool) -> Fill:
+        """The fill at the newest commit. Cost: at first, reads all that is held, and the log.
 
         clean  whether the transaction has changed nothing since that commit: else what is read may yet be undone, so
                nobody else goes on from it
         """
         head = transaction.head(line)
-        then, fill = self._kept.pop(line, (Head(), Fill(when_full)))
+        then, fill = self._kept.pop(line, (Head(), Fill(quota.when_full, quota.per)))
         goes_on = then == head or (0 < then.seq < head.seq and transaction.root_at(line, then.seq) == then.root.hash)
-        if fill.when_full != when_full or not goes_on:
-            then, fill = Head(), Fill(when_full)
+        if (fill.when_full, fill.per) != (quota.when_full, quota.per) or not goes_on:
+            then, fill = Head(), Fill(quota.when_full, quota.per)
+        if then != head:
+            # Written is used: the log knows when that was, for whoever has not seen it, or was not there.
+            written = transaction.last_touched(line, then.seq)
+            if then.seq:
+                held = transaction.several(line, list(written))
+                for record_id in written:
+                    if record_id not in held:
+                        fill.put(record_id, None)
+            else:
+                held = dict(transaction.versions(line))
+            for record_id, stored in held.items():
+                fill.put(record_id, fill.entry(Record.load(stored.payload), written.get(record_id, head.micros)))
         if not then.seq:
-            uses = self._uses.of(line)
-            for record_id, stored in transaction.versions(line):
-                record = Record.load(stored.payload)
-                fill.put(record_id, fill.entry(record, uses.get(record_id) or _told(record)))
+            for record_id, micros in self._uses.of(line).items():
+                fill.used(record_id, micros)
             self._uses.keep_only(line, fill)
-        elif then != head:
-            changed = transaction.changed(line, then.seq)
-            held = transaction.several(line, changed)
-            for record_id in changed:
-                record_ = Record.load(held[record_id].payload) if record_id in held else None
-                entry = None if record_ is None else fill.entry(record_, head.micros)
-                fill.put(record_id, entry)
         for record_id, micros in self._uses.new(line).items():
             fill.used(record_id, micros)
         if clean and self._uses.known(line) > 2 * len(fill) + STEP:
@@ -188,10 +228,6 @@ class Fills:
             del self._kept[next(iter(self._kept))]
 
 
-def _told(record: Record) -> int:
-    return -(2**63) if record.time is None else microseconds(record.time)
-
-
 class _More(NamedTuple):
     """How many records and bytes are held more than before; below 0: fewer."""
 
@@ -199,86 +235,101 @@ class _More(NamedTuple):
     nbytes: int
 
 
+_NO_MORE = _More(0, 0)
+
+
 class Room:
     """What a transaction may still write.
 
-    due   gives the ids that are due, the longest due first
+    due      gives the ids that are due, the longest due first
+    visible  whether whoever writes may see all that the quota is about, and so its figures in an error
     """
 
-    def __init__(self, line: Line, quota: Quota, fill: Fill, micros: int, due: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, line: Line, quota: Quota, fill: Fill, micros: int, due: Callable[[], list[str]], *, visible: bool = True
+    ) -> None:
         self.fill = fill
         self._line = line
         self._quota = quota
         self._micros = micros
         self._due = due
+        self._visible = visible
         self._changed: dict[str, _Entry | None] = {}
-        self._passed = 0  # so many of those that may go, from the first on, are changed already
-        self._records = len(fill)
-        self._nbytes = fill.nbytes
+        self._passed: Counter[str | None] = (
+            Counter()
+        )  # of each group, the first of those that may go are changed already
+        self._more: dict[str | None, _More] = {}  # since the commit
 
     def make(self, record: Record) -> list[tuple[str, str]]:
         """What must go for a record to come: ids, each with the cause.
 
-        What this transaction wrote itself stays. A record that makes the namespace hold no more than it did may come in
+        What this transaction wrote itself stays. A record that makes its group hold no more than it did may come in
         any case. Raises: QuotaError, where nothing that may go makes room enough.
         """
-        before = self._nbytes_of(record.id)
-        more = _More(int(before is None), len(record.to_bytes()) - (before or 0))
-        over = self._over(more)
+        group = self.fill.group_of(record)
+        before = self._entry(record.id)
+        if before is not None and before.group != group:
+            before = None  # to this group it is a new one
+        more = _More(int(before is None), len(record.to_bytes()) - (before.nbytes if before else 0))
+        over = self._over(group, more)
         if not over:
             return []
         gone: list[tuple[str, str]] = []
-        for record_id, cause in self._leaving():
-            if record_id == record.id or record_id in self._changed:
+        for record_id, cause in self._leaving(group):
+            entry = self.fill.get(record_id)
+            if record_id == record.id or record_id in self._changed or entry is None or entry.group != group:
                 continue
             gone.append((record_id, cause))
-            more = _More(more.records - 1, more.nbytes - (self.fill.nbytes_of(record_id) or 0))
-            if not self._over(more) or len(gone) == STEP:
+            more = _More(more.records - 1, more.nbytes - entry.nbytes)
+            if not self._over(group, more) or len(gone) == STEP:
                 break
-        over = self._over(more)
+        over = self._over(group, more)
         if over and (more.records > 0 or more.nbytes > 0):
-            raise QuotaError(self._line.namespace, *over, self._quota.when_full)
+            what, limit, held = over if self._visible else (over[0], None, None)
+            raise QuotaError(self._line.namespace, what, limit, held, self._quota.when_full)
         return gone
 
-    def _over(self, more: _More) -> tuple[str, int, int] | None:
+    def _over(self, group: str | None, more: _More) -> tuple[str, int, int] | None:
         """Which limit is broken with so much more, with the limit and what would be held; None for none."""
+        records, nbytes = self.fill.size(group)
+        so_far = self._more.get(group, _NO_MORE)
         for what, limit, held in (
-            ("records", self._quota.records, self._records + more.records),
-            ("bytes", self._quota.bytes, self._nbytes + more.nbytes),
+            ("records", self._quota.records, records + so_far.records + more.records),
+            ("bytes", self._quota.bytes, nbytes + so_far.nbytes + more.nbytes),
         ):
             if limit is not None and held > limit:
                 return what, limit, held
         return None
 
-    def _leaving(self) -> Iterator[tuple[str, str]]:
+    def _leaving(self, group: str | None) -> Iterator[tuple[str, str]]:
         due = self._due()
         yield from ((record_id, "expired") for record_id in due)
         if self._quota.when_full != REFUSE:
             gone = set(due)
-            for record_id in self.fill.leaving(self._passed):
+            for record_id in self.fill.leaving(group, self._passed[group]):
                 if record_id not in self._changed:
                     break
-                self._passed += 1
-            left = (record_id for record_id in self.fill.leaving(self._passed) if record_id not in gone)
+                self._passed[group] += 1
+            left = (each for each in self.fill.leaving(group, self._passed[group]) if each not in gone)
             yield from ((record_id, "evicted") for record_id in islice(left, STEP + len(self._changed)))
 
-    def _nbytes_of(self, record_id: str) -> int | None:
-        if record_id in self._changed:
-            entry = self._changed[record_id]
-            return None if entry is None else entry.nbytes
-        return self.fill.nbytes_of(record_id)
+    def _entry(self, record_id: str) -> _Entry | None:
+        return self._changed[record_id] if record_id in self._changed else self.fill.get(record_id)
 
     def note(self, record_id: str, record: Record | None) -> None:
         """A record was put, or (None) dropped."""
-        before = self._nbytes_of(record_id)
         entry = None if record is None else self.fill.entry(record, self._micros)
+        for each, sign in ((self._entry(record_id), -1), (entry, 1)):
+            if each is not None:
+                more = self._more.get(each.group, _NO_MORE)
+                self._more[each.group] = _More(more.records + sign, more.nbytes + sign * each.nbytes)
         self._changed[record_id] = entry
-        self._records += (entry is not None) - (before is not None)
-        self._nbytes += (entry.nbytes if entry else 0) - (before or 0)
 
-    def committed(self) -> Fill:
-        """The fill after the commit."""
+    def committed(self, micros: int) -> Fill:
+        """The fill after the commit, which has this time: the one by which whoever counts anew goes, too."""
         for record_id, entry in self._changed.items():
+            if entry is not None and entry.rank is not None:
+                entry = entry._replace(rank=(*entry.rank[:-1], micros))
             self.fill.put(record_id, entry)
         self._changed.clear()
         return self.fill

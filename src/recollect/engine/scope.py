@@ -13,8 +13,6 @@ from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.records.record import Record
 
-FIELDS = ("user", "agent", "conversation")
-
 
 class Scope(NamedTuple):
     """The fields that are fixed, by name. Of none: the whole namespace."""

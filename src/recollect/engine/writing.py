@@ -509,8 +509,9 @@ class Writer:
         if not self._room_known:
             quota = quota_of(self._tx, self._line)
             if quota is not None:
-                fill = self._fills.at(self._tx, self._line, quota.when_full, clean=not self._pending)
-                self._room = Room(self._line, quota, fill, self._micros, self._due_of_others)
+                fill = self._fills.at(self._tx, self._line, quota, clean=not self._pending)
+                visible = all(name == quota.per for name, _ in self._scope.fixed)
+                self._room = Room(self._line, quota, fill, self._micros, self._due_of_others, visible=visible)
                 for record_id in self._pending:  # dropped before
                     self._room.note(record_id, None)
             self._room_known = True
@@ -556,7 +557,7 @@ class Writer:
         self._tries.keep(self._line, head, trie)
         if self._room is not None:
             self._fills.drop(self._line)  # an interruption leaves none that is half brought up
-            self._fills.keep(self._line, head, self._room.committed())
+            self._fills.keep(self._line, head, self._room.committed(commit.micros))
         return commit
 
     def told_again(self, drafts: Sequence[Draft]) -> dict[int, str]:

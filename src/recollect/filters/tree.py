@@ -63,6 +63,9 @@ class Everything(Filter):
         return {"everything": True}
 
 
+EVERYTHING = Everything()
+
+
 @dataclass(frozen=True)
 class Nothing(Filter):
     """No record."""

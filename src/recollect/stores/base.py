@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from recollect.filters.tree import Filter
+from recollect.filters.tree import EVERYTHING, Filter
 from recollect.indexes.merkle import Root
 from recollect.records.codec import microseconds, moment
 from recollect.records.record import Record
@@ -200,8 +200,8 @@ class View(Protocol):
         """Every live id with its version, in no particular order."""
         ...
 
-    def last_position(self, line: Line, conversation: str) -> int | None:
-        """The greatest position among the live turns of a conversation."""
+    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        """The greatest position among the live records of a conversation that match a filter."""
         ...
 
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
@@ -214,6 +214,13 @@ class View(Protocol):
 
     def changed(self, line: Line, since: int) -> list[str]:
         """The ids that the commits after `since` touched, each once. Cost: in proportion to those commits."""
+        ...
+
+    def last_touched(self, line: Line, since: int) -> dict[str, int]:
+        """The ids that the commits after `since` touched, each with the time of the last (microseconds of 1970).
+
+        Cost: in proportion to those commits.
+        """
         ...
 
     def commits(

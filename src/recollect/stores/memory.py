@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError
-from recollect.filters.tree import Filter
+from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -196,8 +196,17 @@ class _MemoryView:
         for stored, record in self._live(line):
             yield record.id, stored
 
-    def last_position(self, line: Line, conversation: str) -> int | None:
-        return max(self._ledger(line).turns.get(conversation, ()), default=None)
+    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        ledger = self._ledger(line)
+        turns = ledger.turns.get(conversation, {})
+        if isinstance(within, Everything):
+            return max(turns, default=None)
+        return next((place for place in sorted(turns, reverse=True) if self._any(ledger, turns[place], within)), None)
+
+    @staticmethod
+    def _any(ledger: _Ledger, record_ids: Iterable[str], within: Filter) -> bool:
+        """Whether one of some live records matches."""
+        return any(within.matches(ledger.live[each][1]) for each in record_ids)
 
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
         ledger = self._ledger(line)
@@ -212,6 +221,9 @@ class _MemoryView:
     def changed(self, line: Line, since: int) -> list[str]:
         commits = self._ledger(line).log[since:]
         return list(dict.fromkeys(change.id for commit in commits for change in commit.changes))
+
+    def last_touched(self, line: Line, since: int) -> dict[str, int]:
+        return {change.id: each.micros for each in self._log(line, max(since, 0)) for change in each.changes}
 
     def commits(
         self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
@@ -275,16 +287,19 @@ class _MemoryTransaction(_MemoryView):
         staged = self._staged.get(line, {}).values()
         return [each for each in staged if each is not None and each[1].conversation == conversation]
 
-    def last_position(self, line: Line, conversation: str) -> int | None:
-        staged = self._staged.get(line, {})
-        in_place = self._ledger(line).turns.get(conversation, {})
+    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        staged, ledger = self._staged.get(line, {}), self._ledger(line)
+        in_place = ledger.turns.get(conversation, {})
         positions = [
-            each[1].position for each in self._staged_turns(line, conversation) if each[1].position is not None
+            each[1].position
+            for each in self._staged_turns(line, conversation)
+            if each[1].position is not None and within.matches(each[1])
         ]
         # From the last place down, to the first that holds a turn that is not staged otherwise.
         last = max(in_place, default=None)
-        if last is not None and in_place[last] <= staged.keys():
-            last = max((place for place, ids in in_place.items() if not ids <= staged.keys()), default=None)
+        if last is not None and not self._any(ledger, in_place[last] - staged.keys(), within):
+            places = (place for place, ids in in_place.items() if self._any(ledger, ids - staged.keys(), within))
+            last = max(places, default=None)
         return max(positions if last is None else [*positions, last], default=None)
 
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:

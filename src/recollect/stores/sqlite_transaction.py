@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.errors import StoreIOError
-from recollect.filters.tree import Filter
+from recollect.filters.tree import EVERYTHING, Filter
 from recollect.indexes.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -61,7 +61,7 @@ class SqliteTransaction(SqliteView):
         # What is known of this transaction, staged or not:
         self._holds: dict[_Key, bool] = {}  # ids that it put or dropped
         self._absent: set[_Key] = set()  # ids that were asked for and are not live
-        self._last: dict[_Key, int | None] = {}  # last positions of conversations
+        self._last: dict[_Key, dict[Filter, int | None]] = {}  # last positions of conversations
         self._named: set[tuple[int, bytes]] = set()  # versions that a commit names
         self._unnamed: set[tuple[int, bytes]] = set()  # versions that were put and that no commit names yet
         self._newest_before: int | None = None  # the number of the last version that others wrote, once some are here
@@ -137,12 +137,12 @@ class SqliteTransaction(SqliteView):
         self.flush()
         return super().payload(line, version)
 
-    def last_position(self, line: Line, conversation: str) -> int | None:
-        key = (self._branch(line), conversation)
-        if key not in self._last:
+    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        last = self._last.setdefault((self._branch(line), conversation), {})
+        if within not in last:
             self.flush()
-            self._last[key] = super().last_position(line, conversation)
-        return self._last[key]
+            last[within] = super().last_position(line, conversation, within)
+        return last[within]
 
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
         branch = self._branch(line)
@@ -202,9 +202,10 @@ class SqliteTransaction(SqliteView):
         if record.conversation is not None and record.position is not None:
             conversation = (key[0], record.conversation)
             self._places.setdefault((conversation, record.position), []).append(record.id)
-            if conversation in self._last:
-                last = self._last[conversation]
-                self._last[conversation] = record.position if last is None else max(last, record.position)
+            last = self._last.get(conversation, {})
+            for within, position in last.items():
+                if within.matches(record):
+                    last[within] = record.position if position is None else max(position, record.position)
 
     def drop(self, line: Line, record_id: str) -> None:
         self.check_open()

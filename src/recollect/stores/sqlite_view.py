@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from recollect.errors import DamagedStoreError
-from recollect.filters.tree import Filter
+from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.indexes.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
 from recollect.stores import schema
@@ -247,7 +247,16 @@ class SqliteView:
         for record_id, digest, payload in rows:
             yield record_id, self._stored(digest, payload)
 
-    def last_position(self, line: Line, conversation: str) -> int | None:
+    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        if not isinstance(within, Everything):
+            upper = bounds(within).upper
+            rows = self._rows(
+                "SELECT h.position, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+                f"WHERE h.branch = ? AND h.conversation = ? AND h.position IS NOT NULL AND {upper.text} "
+                "ORDER BY h.position DESC",
+                (self._branch(line), conversation, *upper.parameters),
+            )
+            return next((int(row[0]) for row in rows if within.matches(Record.load(row[1]))), None)
         found: int | None = self._value(
             "SELECT position FROM heads WHERE branch = ? AND conversation = ? ORDER BY position DESC LIMIT 1",
             (self._branch(line), conversation),
@@ -270,6 +279,14 @@ class SqliteView:
     def changed(self, line: Line, since: int) -> list[str]:
         rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
         return list(dict.fromkeys(row[0] for row in rows))
+
+    def last_touched(self, line: Line, since: int) -> dict[str, int]:
+        rows = self._sql(
+            "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
+            "WHERE k.branch = ? AND k.seq > ? GROUP BY x.id",
+            (self._branch(line), since),
+        )
+        return {row[0]: row[1] for row in rows}
 
     def commits(
         self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None

@@ -220,6 +220,20 @@ class StoreContract:
             assert (view.last_position(LINE, "c"), view.last_position(LINE, "other")) == (3, 9)
             assert view.last_position(OTHER, "c") is None
 
+    def test_the_last_position_can_be_that_of_some_records(self, store: Store) -> None:
+        ana, bob = f.user("ana"), f.user("bob") | f.custom(lambda record: record.user == "bob")
+        write(store, [note("a", user="ana", conversation="c", position=1)])
+        write(store, [note("b", user="bob", conversation="c", position=2**63 - 1)])
+        with store.write() as transaction:
+            last = [transaction.last_position(LINE, "c", each) for each in (ana, bob, f.user("cleo"))]
+            assert last == [1, 2**63 - 1, None]
+            write_into(transaction, store.key, [note("d", user="ana", conversation="c", position=7)])
+            write_into(transaction, store.key, [note("e", user="cleo", conversation="c", position=3)], ["b"])
+            last = [transaction.last_position(LINE, "c", each) for each in (ana, bob, f.user("cleo"), f.everything())]
+            assert last == [7, None, 3, 7]
+        with store.read() as view:
+            assert [view.last_position(LINE, "c", each) for each in (ana, bob)] == [7, None]
+
     def test_changed_names_each_id_once_and_only_since(self, store: Store) -> None:
         write(store, [note("a"), note("b")])
         write(store, [note("a", "2")])
@@ -228,6 +242,13 @@ class StoreContract:
             assert sorted(view.changed(LINE, 0)) == ["a", "b"]
             assert view.changed(LINE, 1).count("a") == 1
             assert view.changed(LINE, 3) == []
+            times = {commit.seq: commit.micros for commit in view.commits(LINE)}
+            assert view.last_touched(LINE, 0) == {"a": times[3], "b": times[3]}
+            assert view.last_touched(LINE, 2) == {"a": times[3], "b": times[3]}
+            assert view.last_touched(LINE, 3) == view.last_touched(OTHER, 0) == {}
+        write(store, [note("b")])
+        with store.read() as view:
+            assert view.last_touched(LINE, 0) == {"a": times[3], "b": view.head(LINE).micros}
 
     def test_old_versions_stay_and_are_found_by_their_hash(self, store: Store) -> None:
         old, new = note("a", "old"), note("a", "new")

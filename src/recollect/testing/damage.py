@@ -302,7 +302,7 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
 
 def problem_in(path: Path, folder: Path, hurt: Hurt) -> str:
     """What is wrong with how a hurt store is told of, read and rescued; "" where nothing is."""
-    right = (whole().answers, whole().behind) if hurt is hurt_log else (_right(hurt),)
+    right: tuple[Answers, ...] = (whole().answers, whole().behind) if hurt is hurt_log else (_right(hurt),)
     if hurt is mix:
         right += whole().moments
     before = {each.name: each.read_bytes() for each in path.parent.glob("store.db*") if each.is_file()}
