@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recollect
@@ -167,10 +167,69 @@ class TestIds:
         assert memory.remember_all([turn("hi")]).count("created") == 1  # one turn is one more turn
         assert memory.count() == 7
 
+    @pytest.mark.promise("concurrent.import")
+    @given(st.lists(st.booleans(), max_size=14), st.integers(2, 50))
+    @settings(max_examples=40)
+    def test_a_conversation_that_two_store_at_once_is_stored_once(self, order: list[bool], size: int) -> None:
+        """Whatever the order in which their commits come; the second list may be longer."""
+        texts = [f"turn {number % 17}" for number in range(50)]
+        store = MemoryStore()
+        memories = [memory_on(store), memory_on(store)]
+        turns = Turns(order)
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("recollect.engine.engine.BULK", 10)
+            threads = []
+            for number, (memory, count) in enumerate(zip(memories, (size, 50), strict=True)):
+                turns.wait_before_each_commit(memory, number)
+                told = [{"content": text, "kind": "conversation", "conversation": "c"} for text in texts[:count]]
+                threads.append(threading.Thread(target=lambda m=memory, t=told, n=number: turns.run(m, t, n)))
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        found = [record.content for record in memories[0].find(f.conversation("c"), order="position")]
+        assert found == texts
+
     def test_ids_are_composed_so_that_either_form_finds_the_record(self, memory: recollect.Memory) -> None:
         memory.remember("text", id="e\u0301")
         assert memory.exists("\u00e9")
         assert memory.exists("e\u0301")
+
+
+class Turns:
+    """Two threads take turns at committing, in a given order; then whoever is left goes on."""
+
+    def __init__(self, order: list[bool]) -> None:
+        self._order = [int(second) for second in order]
+        self._changed = threading.Condition()
+        self._done: set[int] = set()
+
+    def wait_before_each_commit(self, memory: recollect.Memory, number: int) -> None:
+        writing = memory._engine.writing
+
+        def waiting(*arguments: Any, **given: Any) -> Any:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_next(number))
+            return writing(*arguments, **given)
+
+        memory._engine.writing = waiting  # type: ignore[method-assign]
+
+    def _is_next(self, number: int) -> bool:
+        while self._order and self._order[0] in self._done:
+            self._order.pop(0)
+        if self._order and self._order[0] == number:
+            self._order.pop(0)
+            self._changed.notify_all()
+            return True
+        return not self._order
+
+    def run(self, memory: recollect.Memory, items: list[dict[str, str]], number: int) -> None:
+        try:
+            memory.remember_all(items)
+        finally:
+            with self._changed:
+                self._done.add(number)
+                self._changed.notify_all()
 
 
 class TestCopies:

@@ -26,7 +26,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.transactions import Writing, check_head, drafts_of
 from recollect.engine.tries import TrieKeeper
 from recollect.engine.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.writing import Intake, Writer, draft
+from recollect.engine.writing import Intake, ToldAgain, Writer, draft
 from recollect.errors import (
     ClosedError,
     InvalidArgumentError,
@@ -218,6 +218,7 @@ class Engine:
                 if writing.failure is not None:
                     raise writing.failure
                 commit = writer.commit(actor, reason)
+                writing.seq = transaction.head(line).seq
         except BaseException:
             self._tries.drop(line)
             raise
@@ -304,7 +305,7 @@ class Engine:
             with self.writing(line, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
         results: list[tuple[int, Outcome]] = []
-        told: dict[int, str] | None = None
+        known: ToldAgain | None = None
         for start in range(0, len(drafts), BULK):
             part = drafts[start : start + BULK]
             outcomes: list[tuple[int, Outcome]] = []
@@ -312,11 +313,13 @@ class Engine:
             try:
                 with self.writing(line, scope, actor, reason) as writing:
                     writing.writer.look_up([wanted for _, wanted in part])
-                    if told is None:  # for all items at once: a conversation may be longer than a commit
-                        told = writing.writer.told_again([wanted for _, wanted in drafts])
+                    # For all items at once: a conversation may be longer than a commit. And again where another has
+                    # written turns since the part before, which may be the same conversation.
+                    if known is None or writing.writer.outdated(known):
+                        known = writing.writer.told_again([wanted for _, wanted in drafts])
                     for at, (place, wanted) in enumerate(part, start):
                         try:
-                            outcomes.append((place, writing.remember_draft(wanted, told.get(at))))
+                            outcomes.append((place, writing.remember_draft(wanted, known.ids.get(at))))
                         except StoreError:
                             raise
                         except RecollectError as error:
@@ -325,6 +328,7 @@ class Engine:
                 # What was committed stays; neither this part nor what follows is held.
                 failed.extend(Failed(operation.items[place], place, error) for place, _ in drafts[start:])
                 break
+            known = known._replace(seq=writing.seq)
             results.extend(outcomes)
             failed.extend(refused)
         failed.sort(key=lambda item: item.place)

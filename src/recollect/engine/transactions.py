@@ -59,6 +59,7 @@ class Writing:
         self._index: WordIndex | None = None
         self._count = 0  # how many records were told one by one
         self.open = True
+        self.seq = 0  # of the newest commit, once the transaction has become one or changed nothing
         self.failure: RecollectError | None = None
 
     def execute(self, operation: Operation) -> Any:
@@ -141,13 +142,13 @@ class Writing:
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Hold drafts that were given together, so that a conversation told again is known as such."""
         self.writer.look_up(drafts)
-        told = self.writer.told_again(drafts)
+        told = self.writer.told_again(drafts).ids
         return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
         drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.intake)
         self.writer.look_up([wanted for _, wanted in drafts])
-        told = self.writer.told_again([wanted for _, wanted in drafts])
+        told = self.writer.told_again([wanted for _, wanted in drafts]).ids
         results: list[Outcome] = []
         for at, (place, wanted) in enumerate(drafts):
             try:

@@ -96,6 +96,21 @@ class Draft(NamedTuple):
         return is_turn(self.record) and not self.placed and not self.own_id and self.expect is None
 
 
+class ToldAgain(NamedTuple):
+    """Which of some drafts are turns of a conversation that is told again, as of a commit.
+
+    ids            place among the drafts -> id of the turn, or `FORGOTTEN`
+    seq            of the commit
+    conversations  those of the drafts
+    turns          all of `ids`
+    """
+
+    ids: dict[int, str]
+    seq: int
+    conversations: frozenset[str]
+    turns: frozenset[str]
+
+
 def is_turn(record: Record) -> bool:
     """Whether a record is a turn of a conversation: what is said twice there was said twice."""
     return record.kind == "conversation" and record.conversation is not None
@@ -560,8 +575,18 @@ class Writer:
             self._fills.keep(self._line, head, self._room.committed(commit.micros))
         return commit
 
-    def told_again(self, drafts: Sequence[Draft]) -> dict[int, str]:
-        """Which drafts are turns of a conversation told again from its start: place in `drafts` -> id that is held.
+    def outdated(self, known: ToldAgain) -> bool:
+        """Whether others have changed turns of the conversations since it was found out which are told again."""
+        if self._tx.head(self._line).seq == known.seq:
+            return False
+        changed = self._tx.changed(self._line, known.seq)
+        if not known.turns.isdisjoint(changed):
+            return True
+        records = (Record.load(stored.payload) for stored in self._tx.several(self._line, changed).values())
+        return any(record.conversation in known.conversations for record in records)
+
+    def told_again(self, drafts: Sequence[Draft]) -> ToldAgain:
+        """Which drafts are turns of a conversation told again from its start.
 
         Turns without ids and places are a conversation told again where they begin with the turns that are held, or
         (two or more of them) are the beginning of those. A turn among them that was forgotten stays so (`FORGOTTEN`).
@@ -579,7 +604,7 @@ class Writer:
             matched = sum(each != FORGOTTEN for each in found.values())
             if matched and (matched == len(held) or (len(found) == len(places) and len(places) > 1)):
                 out.update(found)
-        return out
+        return ToldAgain(out, self._tx.head(self._line).seq, frozenset(told), frozenset(out.values()))
 
     def _aligned(self, held: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
         """As many turns from the start as are held, in their order, or were forgotten."""

@@ -33,6 +33,9 @@ CALLS = 30
 REGISTERS = [f"register{number}" for number in range(8)]
 COUNTERS = [f"counter{number}" for number in range(2)]
 PAIR = ("left", "right")
+#: A conversation that takes several commits, stored by so many processes at once. It says the same now and then.
+CHAT = [f"turn {number % 700}" for number in range(3000)]
+TELLERS = 3
 #: How long a writer waits for others before it is told that the store is busy. (64 share two processors here.)
 TIMEOUT_S = 120.0
 
@@ -120,11 +123,17 @@ def _process(path: Path, number: int, seed: int, out: Path) -> None:
     with open_memory(path, timeout=TIMEOUT_S, embedder="none") as memory:
         workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]
         threads = [threading.Thread(target=worker.run) for worker in workers]
+        if number < TELLERS:
+            threads.append(threading.Thread(target=_tell_chat, args=(memory,)))
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
     out.write_text("\n".join(json.dumps(line) for worker in workers for line in worker.lines), encoding="utf-8")
+
+
+def _tell_chat(memory: Memory) -> None:
+    memory.remember_all([{"content": text, "kind": "conversation", "conversation": "chat"} for text in CHAT])
 
 
 def _fork(path: Path, number: int, seed: int, out: Path) -> int:
@@ -183,6 +192,9 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     with open_memory(path, embedder="none") as memory:
         counted = {each: _count(memory.get(each)) for each in COUNTERS}
         yield Trial(seed, "no update is lost", "" if counted == raised else f"{counted} of {raised}")
+        chat = [record.content for record in memory.find(f.conversation("chat"), order="position")]
+        problem = "" if chat == CHAT else f"{len(chat)} turns of {len(CHAT)}"
+        yield Trial(seed, "a conversation that several store is stored once", problem)
         yield Trial(seed, "check", "; ".join(memory.check()))
         for number in range(3):  # the first finds the log long and carries it over, so that the next begins it anew
             memory.remember(f"one more, {number}")
