@@ -783,9 +783,9 @@ class TestScopes:
         for call in (lambda: ana.update("his", content="x"), lambda: ana.forget("his")):
             with pytest.raises(UnknownRecordError):
                 call()
-        with pytest.raises(ScopeError):
-            ana.remember("x", id="his", if_exists="update")
-        assert ana.forget_where(f.everything()) == 2
+        assert ana.remember("x", id="his", if_exists="update").id == "his"  # of her own
+        assert memory.get("his").user == "bob"  # type: ignore[union-attr]
+        assert ana.forget_where(f.everything()) == 3
         assert [record.id for record in memory.find()] == ["his"]
 
     def test_a_scope_cannot_be_lifted_or_widened(self, memory: recollect.Memory, ana: recollect.Memory) -> None:

@@ -125,7 +125,7 @@ class AsyncMemory:
 
     async def changes(
         self,
-        since: int = 0,
+        since: int | str = 0,
         limit: int | None = None,
         id: str | None = None,  # noqa: A002 - the field's name
     ) -> list[Commit]:
@@ -183,7 +183,7 @@ class AsyncMemory:
     async def check(self) -> list[str]:
         return await self._run(self._memory.check)
 
-    async def listen(self, callback: Callable[[Commit], object], *, since: int | None = None) -> Subscription:
+    async def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
         """As `Memory.listen`; the callback runs in the listener's thread, not in the event loop."""
         return await self._run(self._memory.listen, callback, since=since)
 
@@ -234,7 +234,8 @@ class AsyncMemory:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        await self.close()
+        if not self._memory._scope.fixed:
+            await self.close()
 
 
 def _left_again(held: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]) -> None:

@@ -323,16 +323,19 @@ class Memory(Calls):
 
     def changes(
         self,
-        since: int = 0,
+        since: int | str = 0,
         limit: int | None = None,
         id: str | None = None,  # noqa: A002 - the field's name
     ) -> list[Commit]:
-        """The commits after the seq `since`, oldest first; with an `id`, those that touched that record."""
+        """The commits after `since`, oldest first; with an `id`, those that touched that record.
+
+        since  the cursor of a commit, or of hits (`commit.cursor`, `hits.cursor`); outside of scopes also a seq; 0: all
+        """
         commits: list[Commit] = self.execute(Changes(since=since, limit=limit, id=id))
         return commits
 
-    def listen(self, callback: Callable[[Commit], object], *, since: int | None = None) -> Subscription:
-        """Call back with each commit, in order, once it is durable: from now on, or after the seq `since`.
+    def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
+        """Call back with each commit, in order, once it is durable: from now on, or after the cursor or seq `since`.
 
         The callback runs in a thread of its own; what it raises is logged and delays nobody. Commits of other
         processes are delivered when this one next writes or `subscription.wake()` is called.
@@ -345,6 +348,10 @@ class Memory(Calls):
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
         """This memory as one user, agent or conversation sees it: nothing else can be read or written through it.
+
+        It answers as if there were nothing else. An id that is chosen here is stored in a qualified form
+        ("@user=ana/note") and read back as it was chosen; what tells of the whole namespace (root, seq, check, backup,
+        quota) is refused, and so is closing it: close the memory that it was made from.
 
         Raises: ScopeError where this memory is already scoped to another.
         """
@@ -418,7 +425,12 @@ class Memory(Calls):
         return self._engine.back_up(file_path("path", path), verify=verify, force=force)
 
     def check(self) -> list[str]:
-        """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it."""
+        """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it.
+
+        Raises: ScopeError from within a scope.
+        """
+        if self._scope.fixed:
+            raise ScopeError("a check, which reads the whole store,", str(self._scope))
         return self._engine.check()
 
     @property
@@ -475,7 +487,12 @@ class Memory(Calls):
         return self._engine.now()
 
     def close(self) -> None:
-        """Deliver to the listeners, wait for the calls under way, and close the store for all that share it."""
+        """Deliver to the listeners, wait for the calls under way, and close the store for all that share it.
+
+        Raises: ScopeError from within a scope, which shares it with others.
+        """
+        if self._scope.fixed:
+            raise ScopeError("closing the store, which others use,", str(self._scope))
         self._engine.close()
 
     def __enter__(self) -> Memory:
@@ -484,7 +501,8 @@ class Memory(Calls):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        if not self._scope.fixed:  # else the store is others', too
+            self.close()
 
     def __repr__(self) -> str:
         scope = f" scoped to {self._scope}" if self._scope.fixed else ""

@@ -10,9 +10,9 @@ from pathlib import Path
 from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
+from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
 from recollect.engine.limits import Limits
-from recollect.engine.writing import Intake
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.indexes.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name

@@ -400,16 +400,20 @@ class Grep(Operation, name="grep"):
 
 @dataclass(frozen=True, kw_only=True)
 class Changes(Operation, name="changes"):
-    """The commits after a seq, oldest first; those that touched a record, where its id is given. Gives a list."""
+    """The commits after a cursor (or a seq), oldest first; those that touched a record, where its id is given.
 
-    since: int = 0
+    Gives a list.
+    """
+
+    since: int | str = 0
     limit: int | None = None
     id: str | None = None
 
     def __post_init__(self) -> None:
         if self.id is not None:
             object.__setattr__(self, "id", record_id(self.id))
-        _check_count("since", self.since, least=0)
+        if not isinstance(self.since, str):
+            _check_count("since", self.since, least=0)
         _check_count("limit", self.limit, optional=True)
 
 

@@ -6,16 +6,21 @@ catch the index up to it and work inside it; writes open a transaction, and list
 
 from __future__ import annotations
 
+import hashlib
+import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime
-from itertools import islice
+from functools import partial
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
 from recollect.engine.bulk import uncollected
+from recollect.engine.cursors import Cursors
+from recollect.engine.drafts import Intake, draft
 from recollect.engine.feed import Feed, Subscription
 from recollect.engine.indexing import IndexKeeper
 from recollect.engine.narrowing import MOST_NAMED, bounds, counted, foremost, marked, picked, selective
@@ -26,7 +31,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.transactions import Writing, check_head, drafts_of
 from recollect.engine.tries import TrieKeeper
 from recollect.engine.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.writing import Intake, ToldAgain, Writer, draft
+from recollect.engine.writing import ToldAgain, Writer
 from recollect.errors import (
     ClosedError,
     InvalidArgumentError,
@@ -36,7 +41,7 @@ from recollect.errors import (
     StoreError,
     UnsupportedError,
 )
-from recollect.filters.tree import AllOf, Is
+from recollect.filters.tree import AllOf
 from recollect.indexes.merkle import Root, root_of, version_hash
 from recollect.indexes.words import WordView
 from recollect.operations import (
@@ -64,7 +69,18 @@ from recollect.records.codec import microseconds
 from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
 from recollect.stores.agreeing import disagreements
-from recollect.stores.base import Backup, Commit, Line, Store, Transaction, View, expired, in_order
+from recollect.stores.base import (
+    Backup,
+    Change,
+    Commit,
+    Line,
+    ScopedCommit,
+    Store,
+    Transaction,
+    View,
+    expired,
+    in_order,
+)
 from recollect.stores.fulltext import FullText, Told
 from recollect.stores.segments import SegmentFiles
 from recollect.stores.usage import Uses
@@ -97,6 +113,7 @@ class Engine:
         uuid, read_only = str(facts["uuid"]), bool(facts.get("read_only"))
         folder = None if store.path == ":memory:" else store.path + ".index"
         files = None if folder is None else SegmentFiles(folder, uuid, read_only=read_only)
+        self._cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + uuid.encode()).digest())
         self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=INDEX_BYTES)
         self._uses = Uses(None if read_only else folder, uuid)
         self._fills = Fills(self._uses)
@@ -164,20 +181,23 @@ class Engine:
             if helps:
                 words = self.keeper.at_hand(moment, line, in_file=in_file)
             found = self.read(operation, moment, line, scope, now, words, asking)
-            self._note_uses(operation, found, moment, line, now)
+            self._note_uses(operation, found, moment, line, scope, now)
             if words is not None:
                 self.keeper.count_at_hand(line)
             return found
 
         return self._at_a_moment(line, read, needs_index=isinstance(operation, Recall))
 
-    def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, now: int) -> None:
+    def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, scope: Scope, now: int) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
         if isinstance(operation, (Recall, Get)) and found:
             quota = quota_of(moment, line)
             if quota is not None and quota.when_full != REFUSE:
-                used = [found] if isinstance(found, Record) else [hit.record for hit in found]
-                self._uses.note(line, [record.id for record in used], now)
+                used = [found.id] if isinstance(found, Record) else [hit.record.id for hit in found]
+                if scope.fixed:
+                    stored = (_stored(each, moment, line, scope, now) for each in used)
+                    used = [record.id for record in stored if record is not None]
+                self._uses.note(line, used, now)
 
     def _set_quota(self, operation: SetQuota, line: Line, scope: Scope) -> None:
         if scope.fixed:
@@ -208,7 +228,7 @@ class Engine:
         try:
             with self._write_shared() if shared else self.store.write() as transaction:
                 if expect_head is not None:
-                    check_head(transaction, line, expect_head)
+                    check_head(transaction, line, scope, expect_head)
                 writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries, self._fills)
                 writing = Writing(self, transaction, writer, line, scope, now)
                 try:
@@ -255,10 +275,13 @@ class Engine:
 
         words  the index there: recall needs it, and to find and count it is of use
         """
+        known = partial(moment.known, line)
+        if isinstance(operation, Find | Count | Recall) and scope.fixed:
+            operation = replace(operation, where=scope.stored_form(operation.where, known))
         match operation:
             case Get():
-                where = AllOf.of(scope.filter, Is("id", (operation.id,)))
-                return next(iter(moment.select(line, where, order="id", limit=1, now=now)), None)
+                record = _stored(operation.id, moment, line, scope, now)
+                return None if record is None else scope.shown(record)
             case Find():
                 where = AllOf.of(scope.filter, operation.where)
                 if words is not None:
@@ -267,32 +290,80 @@ class Engine:
                     if wanted := _most_important(operation):
                         limits = foremost(limits, view, wanted)
                     where = picked(where, limits, view)
-                return list(moment.select(line, where, order=operation.order, limit=operation.limit, now=now))
+                if scope.fixed and operation.order == "id":  # of the ids that it shows
+                    all_found = map(scope.shown, moment.select(line, where, order="id", now=now))
+                    return in_order(all_found, "id")[: operation.limit]
+                found = moment.select(line, where, order=operation.order, limit=operation.limit, now=now)
+                return list(map(scope.shown, found))
             case Count():
                 where = AllOf.of(scope.filter, operation.where)
                 if words is not None:
                     view = words.at(now)
                     limits = bounds(where, view)
-                    if (known := counted(limits, view)) is not None:
-                        return known
+                    if (counts := counted(limits, view)) is not None:
+                        return counts
                     where = picked(where, limits, view)
                 return moment.count(line, where, now=now)
             case Recall():
                 assert words is not None
-                return recall(operation, moment, line, words, scope, now, self.intake.language, asking)
+                hits = recall(operation, moment, line, words, scope, now, self.intake.language, asking)
+                return replace(hits, cursor=self._cursors.at(moment.head(line).seq, line, scope))
             case Changes():
-                seen = (
-                    seen_by(scope, moment, commit)
-                    for commit in moment.commits(line, operation.since, None, operation.id)
-                )
-                told = (commit for commit in seen if commit is not None and commit.touches(operation.id))
-                return list(islice(told, operation.limit))
+                return list(islice(self._changes(operation, moment, line, scope), operation.limit))
             case Stats():
                 return self._stats(moment, line, scope, now)
             case Namespaces():
                 # A scope cannot tell which other namespaces there are.
                 return [line.namespace] if scope.fixed else sorted({each.namespace for each in moment.lines()})
         raise InvalidOperationError(operation, "is not an operation of this memory")
+
+    def _changes(self, operation: Changes, moment: View, line: Line, scope: Scope) -> Iterator[Commit]:
+        """The commits after a cursor, as a scope sees them; of one id, those that touched what the scope shows so."""
+        since = self._cursors.seq(operation.since, line, scope)
+        if operation.id is None:
+            commits = moment.commits(line, since)
+        else:
+            stored = scope.stored_ids(operation.id, partial(moment.known, line))
+            each = [moment.commits(line, since, None, stored_id) for stored_id in stored]
+            merged = heapq.merge(*each, key=lambda commit: commit.seq)
+            commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
+        for commit in commits:
+            seen = self._seen_by(scope, moment, commit)
+            if seen is not None and seen.touches(operation.id):
+                yield seen
+
+    def _seen_by(self, scope: Scope, moment: View, commit: Commit) -> Commit | None:
+        """A commit as a scope sees it: what it did to records that lie in it, and nothing that tells of others."""
+        if not scope.fixed:
+            return commit
+        line = Line(commit.namespace, commit.branch)
+
+        def seen(version: bytes | None) -> bytes | None:
+            payload = None if version is None else moment.payload(line, version)
+            return version if payload is not None and scope.admits(Record.load(payload)) else None
+
+        changes = tuple(
+            Change(scope.shown_id(change.id), before, after, change.cause)
+            for change in commit.changes
+            for before, after in [(seen(change.before), seen(change.after))]
+            if before or after
+        )
+        return (
+            ScopedCommit(
+                namespace=commit.namespace,
+                branch=commit.branch,
+                seq=0,
+                parents=(),
+                micros=commit.micros,
+                actor=None,
+                reason=None,
+                root=Root(),
+                changes=changes,
+                token=self._cursors.at(commit.seq, line, scope),
+            )
+            if changes
+            else None
+        )
 
     # Bulk writes
 
@@ -366,8 +437,12 @@ class Engine:
             told = Told(1, b"", False, [(each.id, each.text) for each in written.values()])
             records |= {each: written[each] for each in own.search(line, operation.query, lambda seq, root: told)}
             own.close()
-        where = AllOf.of(scope.filter, operation.where)
-        found = (record for record in records.values() if not expired(record, now) and where.matches(record))
+        where = operation.where
+        found = (
+            shown
+            for record in records.values()
+            if scope.admits(record) and not expired(record, now) and where.matches(shown := scope.shown(record))
+        )
         return in_order(found, "newest")[: operation.limit]
 
     def _stats(self, moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
@@ -397,7 +472,7 @@ class Engine:
         with self.store.read() as moment:
             records = list(moment.select(line, scope.filter, order="id", now=now))
             if scope.fixed:
-                return "", records
+                return "", in_order(map(scope.shown, records), "id")
             if not moment.due(line, now, 1):
                 return moment.head(line).root.hash.hex(), records
             versions = {each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records}
@@ -419,17 +494,22 @@ class Engine:
 
     # Listening, checking, closing
 
-    def listen(self, callback: Callable[[Commit], object], line: Line, scope: Scope, since: int | None) -> Subscription:
-        """Deliver the commits after `since` (None: those to come) to a callback."""
+    def listen(
+        self, callback: Callable[[Commit], object], line: Line, scope: Scope, since: int | str | None
+    ) -> Subscription:
+        """Deliver the commits after the cursor `since` (None: those to come) to a callback."""
         if since is None:
             with self.store.read() as moment:
-                since = moment.head(line).seq
+                after = moment.head(line).seq
+        else:
+            after = self._cursors.seq(since, line, scope)
 
         def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
             with self.store.read() as moment:
-                return [(commit.seq, seen_by(scope, moment, commit)) for commit in moment.commits(line, seen, limit)]
+                commits = moment.commits(line, seen, limit)
+                return [(commit.seq, self._seen_by(scope, moment, commit)) for commit in commits]
 
-        return self.feed.add(callback, read, since)
+        return self.feed.add(callback, read, after)
 
     def check(self) -> list[str]:
         """What is wrong with the store: its structure, and every namespace's root against its records."""
@@ -459,6 +539,16 @@ class Engine:
                 self.vectors.close()
 
 
+def _stored(record_id: str, moment: View, line: Line, scope: Scope, now: int) -> Record | None:
+    """The live record that a scope shows under an id, as it is stored."""
+    for stored_id in scope.stored_ids(record_id, partial(moment.known, line)):
+        stored = moment.get(line, stored_id)
+        record = None if stored is None else Record.load(stored.payload)
+        if record is not None and scope.admits(record) and not expired(record, now):
+            return record
+    return None
+
+
 #: What runs no code of the caller's when it is looked at.
 _PLAIN = (str, bytes, int, float, bool, type(None), datetime)
 
@@ -484,17 +574,3 @@ def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, 
     for record_id in ids:
         held = moment.get(line, record_id)
         yield record_id, Record.load(held.payload).text if held else None
-
-
-def seen_by(scope: Scope, moment: View, commit: Commit) -> Commit | None:
-    """A commit as a scope sees it: the changes to records that lie in it, without what tells of others."""
-    if not scope.fixed:
-        return commit
-    line = Line(commit.namespace, commit.branch)
-
-    def admitted(version: bytes | None) -> bool:
-        payload = None if version is None else moment.payload(line, version)
-        return payload is not None and scope.admits(Record.load(payload))
-
-    changes = tuple(change for change in commit.changes if admitted(change.before) or admitted(change.after))
-    return replace(commit, changes=changes, actor=None, reason=None, root=Root()) if changes else None

@@ -106,8 +106,25 @@ def recall(
         scores.asked.kernels.name,
     )
     head = moment.head(line)
-    # The root tells of others too, so a scope does not see it.
-    return Hits(hits, plan, head.seq, "" if scope.fixed else head.root.hash.hex(), governing)
+    if scope.fixed:  # seq and root tell of others, too
+        return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope))
+    return Hits(hits, plan, head.seq, head.root.hash.hex(), governing)
+
+
+def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
+    """Hits with the ids that a scope shows."""
+    return tuple(
+        _hit(
+            scope.shown(hit.record),
+            hit.score,
+            hit.confidence,
+            _why(
+                hit.why.shares,
+                tuple(word._replace(lent_by=tuple(map(scope.shown_id, word.lent_by))) for word in hit.why.words),
+            ),
+        )
+        for hit in hits
+    )
 
 
 def _standing(

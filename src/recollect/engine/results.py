@@ -159,8 +159,9 @@ class Hits(Sequence[Hit]):
     plan       how the question was read
     standing   standing instructions and preferences (records tagged "standing:..."), those that fit the question best
                first; a list of their own, so that they displace no hit
-    watermark  the seq of the commit that the index reflects
+    watermark  the seq of the commit that the index reflects; 0 within a scope
     root       the root hash of the namespace at that commit, in hex; "" within a scope
+    cursor     that commit as `changes(since=)` takes it, also within a scope
     """
 
     hits: tuple[Hit, ...]
@@ -168,6 +169,7 @@ class Hits(Sequence[Hit]):
     watermark: int
     root: str
     standing: tuple[Hit, ...] = field(default=())
+    cursor: str = "0"
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
@@ -190,6 +192,7 @@ class Hits(Sequence[Hit]):
             "standing": [hit.to_json() for hit in self.standing],
             "watermark": self.watermark,
             "root": self.root,
+            "cursor": self.cursor,
             **({"notes": list(self.plan.notes)} if self.plan.notes else {}),
             **({} if self.plan.vectors is None else {"vectors": self.plan.vectors}),
         }

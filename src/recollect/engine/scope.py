@@ -1,17 +1,31 @@
 """Scopes: a view of a namespace narrowed to a user, an agent or a conversation.
 
 A scope is a condition that is ANDed to everything a caller reads and written into everything a caller writes. It can
-be narrowed further and never lifted.
+be narrowed further and never lifted. To its caller it is as if there were nothing else: an id that is chosen in it is
+stored in a qualified form, so that nobody meets the ids of others, and read back as it was chosen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
+from itertools import combinations, count
 from typing import Any, NamedTuple
 
-from recollect.errors import InvalidArgumentError, ScopeError
-from recollect.filters.tree import AllOf, Filter, Is
-from recollect.records.record import Record
+from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeError
+from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothing
+from recollect.operations import SCOPED
+from recollect.records.record import MAX_ID_BYTES, Record, RecordId
+from recollect.unicode import nfc
+
+#: What a qualified id begins with: `@user=ana/note`, or `@user=ana&2/note` where the first is another's by now.
+_MARK = "@"
+#: A qualifier of more bytes is replaced by a digest, so that there is room for the id itself.
+_MOST_BYTES = 100
+_RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
+_NUMBER_AND_ID = re.compile(r"(?:&(?:[2-9]|[1-9][0-9]+))?/(.+)", re.DOTALL)
 
 
 class Scope(NamedTuple):
@@ -49,5 +63,80 @@ class Scope(NamedTuple):
             out[name] = value
         return out
 
+    # Ids
+
+    def qualified(self, record_id: str, number: int = 1) -> RecordId:
+        """The form in which an id that is chosen in this scope is stored. Raises: InvalidRecordError: too long."""
+        prefix = f"{_stem(self.fixed)}{'' if number == 1 else f'&{number}'}/"
+        most = MAX_ID_BYTES - len(prefix.encode("utf-8"))
+        if len(record_id.encode("utf-8")) > most:
+            raise InvalidRecordError("id", record_id, f"is longer than {most} bytes, the most in the scope {self}")
+        return RecordId(prefix + record_id)
+
+    def shown_id(self, record_id: str) -> str:
+        """A stored id as this scope shows it: one that was chosen here, as it was chosen; any other as it is."""
+        if not self.fixed or not record_id.startswith(_MARK):
+            return record_id
+        stem = _stem(self.fixed)
+        found = _NUMBER_AND_ID.fullmatch(record_id, len(stem)) if record_id.startswith(stem) else None
+        return record_id if found is None else found[1]
+
+    def shown(self, record: Record) -> Record:
+        """A stored record as this scope shows it."""
+        shown = self.shown_id(record.id)
+        return record if shown == record.id else record.changed(id=shown)
+
+    def stored_ids(self, record_id: str, known: Callable[[str], bool]) -> Iterator[str]:
+        """The stored ids that this scope shows as `record_id`, and the first such that was never in use.
+
+        known  whether a stored id was ever in use
+        """
+        if self.shown_id(record_id) == record_id:  # a qualified form is not an id here
+            yield record_id
+        if not self.fixed:
+            return
+        for number in count(1):
+            try:
+                stored = self.qualified(record_id, number)
+            except InvalidRecordError:
+                return
+            yield stored
+            if not known(stored):
+                return
+
+    def stored_form(self, where: Filter, known: Callable[[str], bool]) -> Filter:
+        """A filter on records as this scope shows them, as one on stored records."""
+        if not self.fixed:
+            return where
+        match where:
+            case Is("id", values):
+                stored = tuple(dict.fromkeys(each for value in values for each in self.stored_ids(value, known)))
+                return Is("id", stored) if stored else Nothing()
+            case Custom(predicate):
+                return Custom(lambda record: predicate(self.shown(record)))
+            case AllOf(parts):
+                return AllOf(tuple(self.stored_form(part, known) for part in parts))
+            case AnyOf(parts):
+                return AnyOf(tuple(self.stored_form(part, known) for part in parts))
+            case Not(part):
+                return Not(self.stored_form(part, known))
+        return where
+
     def __str__(self) -> str:
         return ", ".join(f"{name}={value}" for name, value in self.fixed) or "of the whole namespace"
+
+
+def scopes_of(record: Record) -> list[Scope]:
+    """Every scope that fixes something and in which a record lies: 7 at most."""
+    fields = [(name, value) for name in sorted(SCOPED) if (value := getattr(record, name)) is not None]
+    return [Scope(fixed) for size in range(1, len(fields) + 1) for fixed in combinations(fields, size)]
+
+
+@lru_cache(maxsize=256)
+def _stem(fixed: tuple[tuple[str, str], ...]) -> str:
+    """What the ids chosen in a scope are qualified with, up to the number or the slash."""
+    escaped = (f"{name}={_RESERVED.sub(lambda found: f'%{ord(found[0]):02X}', value)}" for name, value in fixed)
+    stem = nfc(_MARK + "&".join(escaped))
+    if len(stem.encode("utf-8")) <= _MOST_BYTES:
+        return stem
+    return f"{_MARK}scope={hashlib.sha256(stem.encode('utf-8')).hexdigest()[:32]}"

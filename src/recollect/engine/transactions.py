@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from recollect.engine.drafts import Draft, Intake, draft
 from recollect.engine.indexing import apply_written, read_back
 from recollect.engine.narrowing import bounds, marked, picked
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import IN_BATCH
-from recollect.engine.writing import Draft, Intake, Writer, draft
+from recollect.engine.writing import Writer
 from recollect.errors import (
     ClosedError,
     ConflictError,
@@ -95,7 +96,8 @@ class Writing:
             case Forget():
                 return self.writer.forget(operation.id, operation.expect)
             case ForgetWhere():
-                return self.writer.forget_where(operation.where, self._told(operation.where))
+                where = self._stored_form(operation.where)
+                return self.writer.forget_where(where, self._told(where))
             case Sweep():
                 if self._scope.fixed:
                     raise ScopeError("what is due in the namespace", str(self._scope))
@@ -104,7 +106,7 @@ class Writing:
                 return self.writer.forget_where(Everything())
             case Batch():
                 if operation.expect_head is not None:
-                    check_head(self._transaction, self._line, operation.expect_head)
+                    check_head(self._transaction, self._line, self._scope, operation.expect_head)
                 return [self.execute(each) for each in operation.operations]
             case Changes():
                 raise InvalidArgumentError(
@@ -123,6 +125,9 @@ class Writing:
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._engine.vectors is not None else None
         return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)
+
+    def _stored_form(self, where: Filter) -> Filter:
+        return self._scope.stored_form(where, lambda each: self._transaction.known(self._line, each))
 
     def _told(self, where: Filter) -> Filter:
         """A filter that the same live records match, named by the index where that is of use and at hand."""
@@ -192,8 +197,10 @@ def drafts_of(
     return drafts, failed
 
 
-def check_head(moment: View, line: Line, expected: int) -> None:
-    """Raises: ConflictError where the newest commit is another."""
+def check_head(moment: View, line: Line, scope: Scope, expected: int) -> None:
+    """Raises: ConflictError where the newest commit is another; ScopeError within a scope, which cannot know it."""
+    if scope.fixed:
+        raise ScopeError("the seq, which tells of the whole namespace,", str(scope))
     seq = moment.head(line).seq
     if seq != expected:
         raise ConflictError(f"the head of {line.namespace!r}", str(expected), str(seq))

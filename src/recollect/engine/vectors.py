@@ -241,7 +241,7 @@ class VectorKeeper:
             total += bool(digest)
             done += digest in held
             if (line.namespace, digest) in reasons and digest not in held:
-                failed.append({"id": record.id, "reason": reasons[line.namespace, digest]})
+                failed.append({"id": scope.shown_id(record.id), "reason": reasons[line.namespace, digest]})
         out: dict[str, Any] = {
             "model": self.embedder.name,
             "dimensions": dimension,

@@ -8,13 +8,13 @@ transaction, because only here it is certain what is already held.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from recollect.engine.limits import Limits
+from recollect.engine.drafts import Draft, Intake, check_limits, is_turn, remarked
+from recollect.engine.naming import Naming
 from recollect.engine.quotas import Fills, Room, quota_of
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
@@ -26,74 +26,26 @@ from recollect.errors import (
     ScopeError,
     UnknownRecordError,
 )
-from recollect.filters.tree import AllOf, Filter, Is
+from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is
 from recollect.indexes.merkle import EMPTY, version_hash
-from recollect.operations import ABSENT, Remember
+from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
-from recollect.records.identity import derived_id, derived_ids, identified, numbered_ids, same_fact, same_text
-from recollect.records.record import FIELD_NAMES, Record, checked
+from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
+from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Change, Commit, Head, Line, Stored, Transaction, expired
-from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
 
 #: In place of an id: a turn that is told again but was forgotten, and stays so.
 FORGOTTEN = ""
-#: Kinds whose names begin so are the engine's own.
-INTERNAL = "_"
 #: So many records that are due go with a commit, the longest due first: no commit is held up for long.
 SWEPT = 1000
 _ALL = 2**62
 #: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote, an id and what keeps
 #: it counted as so many more.
 _KEPT_BYTES, _ID_BYTES = 2**22, 200
-_NO_MARKS: frozenset[str] = frozenset()
-_ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
 _LOOKED_AT = 3
-
-
-@dataclass(frozen=True)
-class Intake:
-    """How a memory takes what it is told.
-
-    limits     how large it may be
-    language   a BCP 47 tag: what records are written in that do not say so; None: what they seem to be
-    """
-
-    limits: Limits = field(default_factory=Limits)
-    language: str | None = None
-
-
-class Draft(NamedTuple):
-    """A record as it was asked for, checked, under the id that it gets unless another has it.
-
-    given   the fields that the caller named; the others are defaults
-    earned  the marks among its tags that the caller did not give (`text.manner`)
-    exact   nothing that the caller did not give is filled in
-    """
-
-    record: Record
-    given: frozenset[str]
-    own_id: bool
-    expect: str | None
-    if_exists: str
-    earned: frozenset[str]
-    exact: bool = False
-
-    def against(self, held: Record) -> Record:
-        """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
-        lost = self.earned - set(held.tags)
-        if not lost or held.content != self.record.content:
-            return self.record
-        return self.record.changed(tags=[tag for tag in self.record.tags if tag not in lost])
-
-    @property
-    def placed(self) -> bool:
-        return "position" in self.given
-
-    @property
-    def appended(self) -> bool:
-        """A turn without a place or an id of its own: it comes after those that are there."""
-        return is_turn(self.record) and not self.placed and not self.own_id and self.expect is None
+#: The greatest position that a record can have.
+LAST_POSITION = 2**63 - 1
 
 
 class ToldAgain(NamedTuple):
@@ -109,66 +61,6 @@ class ToldAgain(NamedTuple):
     seq: int
     conversations: frozenset[str]
     turns: frozenset[str]
-
-
-def is_turn(record: Record) -> bool:
-    """Whether a record is a turn of a conversation: what is said twice there was said twice."""
-    return record.kind == "conversation" and record.conversation is not None
-
-
-def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> Draft:
-    """The draft of a remember operation. Raises: InvalidRecordError, ScopeError."""
-    fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
-    if operation.exact:
-        record = checked(id=operation.id, content=operation.content, **fields)
-        check_limits(record, intake)
-        return Draft(record, _ALL_FIELDS, True, operation.expect, operation.if_exists, _NO_MARKS, exact=True)
-    given = frozenset(fields)
-    fields.setdefault("time", now)
-    if operation.ttl is not None:
-        fields["expires"] = now + timedelta(seconds=operation.ttl)
-        given |= {"expires"}
-    if intake.language is not None:
-        fields.setdefault("language", intake.language)
-    told = fields.get("tags", ())
-    fields["tags"] = _marked(operation.content, fields, told)
-    earned = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else _NO_MARKS
-    if operation.id is None:
-        record = identified(content=operation.content, **fields)
-    else:
-        record = checked(id=operation.id, content=operation.content, **fields)
-    check_limits(record, intake)
-    return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists, earned)
-
-
-def _marked(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
-    """The tags with the marks of a standing instruction or preference, where a person states one."""
-    # What has a source is a document: what it instructs is not the wish of whoever told of it.
-    if not isinstance(content, str) or fields.get("role") in TOLD_BY_MACHINES or fields.get("source") is not None:
-        return tags
-    found = marks(content)
-    # What is no list of tags is the record's to refuse.
-    return (*tags, *(mark for mark in found if mark not in tags)) if found and _is_list(tags) else tags
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
-
-
-def _remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
-    """A record whose text has changed, with the marks of the new text in place of those of the old."""
-    if tags_given or held.content == record.content:
-        return record
-    kept = [tag for tag in record.tags if tag not in MARKS]
-    fields = {"role": record.role, "source": record.source}
-    return record.changed(tags=_marked(record.content, fields, kept))
-
-
-def check_limits(record: Record, intake: Intake) -> None:
-    """Raises: InvalidRecordError for what is over a cap, or of a kind that is the engine's own."""
-    if record.kind.startswith(INTERNAL):
-        raise InvalidRecordError("kind", record.kind, f"may not begin with {INTERNAL!r}: those are internal")
-    intake.limits.check(record)
 
 
 class Writer:
@@ -209,7 +101,13 @@ class Writer:
         """Ask at once for the ids that drafts will ask for one by one, where the store can tell."""
         never_known = getattr(self._tx, "never_known", None)
         if never_known is not None:
-            self._never_known = never_known(self._line, [wanted.record.id for wanted in drafts])
+            ids = [stored for wanted in drafts for stored in self._naming.asked_for(wanted)]
+            self._never_known = never_known(self._line, ids)
+
+    @property
+    def _naming(self) -> Naming:
+        # Made when it is needed: kept, it and the writer would keep each other, and the store, from being freed.
+        return Naming(self._scope, self._known, self.live)
 
     @property
     def touched(self) -> list[str]:
@@ -247,6 +145,11 @@ class Writer:
         self._live_before[record_id] = None
         return False
 
+    def _outcome(
+        self, record: Record | None, status: str, differing: tuple[str, ...] = (), asked_id: str | None = None
+    ) -> Outcome:
+        return Outcome(None if record is None else self._scope.shown(record), status, differing, asked_id)
+
     # Operations
 
     def remember(self, wanted: Draft) -> Outcome:
@@ -262,15 +165,16 @@ class Writer:
         asked = wanted.record
         others = islice(numbered_ids(asked.id), 1, None) if wanted.own_id else derived_ids(asked, 1)
         free = None
+        # Under this id and no other, whoever says the same.
+        exactly = wanted.exact and wanted.if_exists != "keep"
         for candidate in chain((asked.id,), others):
-            if not self._known(candidate):  # as most are not: then nothing more need be looked up
-                free = free or candidate
-                break
-            held = self.live(candidate)
+            used = self._naming.was_used(candidate, wanted)
+            held = self._naming.find(candidate) if used else None
             if held is None:
-                free = free or candidate
-                if wanted.exact and wanted.if_exists != "keep":
-                    break  # under this id and no other, whoever says the same
+                if free is None and (exactly or self._naming.shadowing(candidate, wanted) is None):
+                    free = candidate
+                if free is not None and (exactly or not used):  # as most are not: then nothing more need be looked up
+                    break
             elif wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
                 return self._take_over(wanted, held)
             elif self._says_the_same(held, wanted):
@@ -281,7 +185,7 @@ class Writer:
     def _says_the_same(self, held: Record, wanted: Draft) -> bool:
         if wanted.own_id:
             # The caller's id says which fact it is; the text decides whether it is still the same.
-            return same_text(held, wanted.record) and self._scope.admits(held) and held.kind == wanted.record.kind
+            return same_text(held, wanted.record) and held.kind == wanted.record.kind
         return same_fact(held, wanted.record)
 
     def _remember_turn(self, wanted: Draft) -> Outcome:
@@ -300,41 +204,49 @@ class Writer:
                     return self._again(wanted, held)
         for ordinal in range(_LOOKED_AT):
             candidate = derived_id(record, ordinal) if ordinal else record.id
-            if not self._known(candidate) or self.live(candidate) is None:
+            if self._naming.find(candidate) is None:
                 return self._create(wanted, candidate)
         low = high = _LOOKED_AT
-        while self._known(derived_id(record, high)):
+        while self._naming.was_used(derived_id(record, high), wanted):
             low, high = high, high * 2
         while low < high:
             middle = (low + high) // 2
-            low, high = (middle + 1, high) if self._known(derived_id(record, middle)) else (low, middle)
+            used = self._naming.was_used(derived_id(record, middle), wanted)
+            low, high = (middle + 1, high) if used else (low, middle)
         return self._create(wanted, derived_id(record, low))
 
     def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
-        record = wanted.record if wanted.record.id == record_id else wanted.record.changed(id=record_id)
+        """Store a new record."""
+        record = wanted.under(self._naming.free(record_id, wanted)).record
         if not wanted.exact:
             record = self._placed(record)
         self._put(record)
-        return Outcome(record, "created", asked_id=asked_id)
+        return self._outcome(record, "created", asked_id=asked_id)
 
     def _placed(self, record: Record) -> Record:
         """The record; a turn that has no position gets the one after the last of its conversation."""
         if record.position is not None or not is_turn(record):
             return record
         assert record.conversation is not None
-        last = self._tx.last_position(self._line, record.conversation)
-        return record.changed(position=0 if last is None else last + 1)
+        within = self._scope.filter if any(name != "conversation" for name, _ in self._scope.fixed) else EVERYTHING
+        last = self._tx.last_position(self._line, record.conversation, within)
+        # Behind a turn at the last place there is, others come by their time.
+        return record.changed(position=0 if last is None else min(last + 1, LAST_POSITION))
 
     def _again(self, wanted: Draft, held: Record) -> Outcome:
         """The same fact again."""
         if wanted.if_exists == "error":
-            raise RecordExistsError(held.id, held.hash)
+            raise self._exists(held)
         differing = self._differing(wanted, held)
         if not differing or wanted.if_exists == "keep":
-            return Outcome(held, "unchanged", differing)
+            return self._outcome(held, "unchanged", differing)
         record = held.changed(**{name: getattr(wanted.against(held), name) for name in differing})
         self._put(record)
-        return Outcome(record, "updated")
+        return self._outcome(record, "updated")
+
+    def _exists(self, held: Record) -> RecordExistsError:
+        shown = self._scope.shown(held)
+        return RecordExistsError(shown.id, shown.hash)
 
     def again(self, wanted: Draft, record_id: str) -> Outcome:
         """The same turn again, as `told_again` found out."""
@@ -345,20 +257,19 @@ class Writer:
 
     def _take_over(self, wanted: Draft, held: Record) -> Outcome:
         """`if_exists` is "update" or "error", and the caller's id is held: by whatever text."""
-        if not self._scope.admits(held):
-            raise ScopeError(f"record {held.id!r}", str(self._scope))
         if wanted.if_exists == "error":
-            raise RecordExistsError(held.id, held.hash)
+            raise self._exists(held)
         names = {*wanted.given, "content", "media_type"}
         record = held.changed(**{name: getattr(wanted.against(held), name) for name in names})
         if wanted.exact:
             record = record.changed(unknown=wanted.record.unknown)
         else:
-            record = _remarked(held, self._placed(record), tags_given="tags" in wanted.given)
+            record = remarked(held, self._placed(record), tags_given="tags" in wanted.given)
         if record == held:
-            return Outcome(held, "unchanged")
+            return self._outcome(held, "unchanged")
+        self._naming.check_move(held, record)
         self._put(record)
-        return Outcome(record, "updated")
+        return self._outcome(record, "updated")
 
     def _differing(self, wanted: Draft, held: Record) -> tuple[str, ...]:
         """The fields that the caller gave and that are held otherwise."""
@@ -370,21 +281,21 @@ class Writer:
 
     def _remember_expecting(self, wanted: Draft) -> Outcome:
         """`expect`: only where the id is held with this hash, or not at all."""
-        record = wanted.record
-        held = self.live(record.id)
-        if held is not None and not self._scope.admits(held):
-            raise ScopeError(f"record {held.id!r}", str(self._scope))
-        _check_expectation(record.id, wanted.expect, held, lambda: self._is_asked_for(wanted, held))
+        asked = wanted.record.id
+        held = self._naming.find(asked)
+        self._check_expectation(asked, wanted.expect, held, lambda: self._is_asked_for(wanted, held))
         if held is None:
-            return self._create(wanted, record.id)
+            return self._create(wanted, asked)
         if self._is_asked_for(wanted, held):
-            return Outcome(held, "unchanged")
+            return self._outcome(held, "unchanged")
+        record = wanted.under(held.id).record
         if not wanted.exact:
             if is_turn(record) and record.position is None and record.conversation == held.conversation:
                 record = record.changed(position=held.position)
             record = self._placed(record)
+        self._naming.check_move(held, record)
         self._put(record)
-        return Outcome(record, "updated")
+        return self._outcome(record, "updated")
 
     @staticmethod
     def _is_asked_for(wanted: Draft, held: Record | None) -> bool:
@@ -399,62 +310,76 @@ class Writer:
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
         """Change fields of a record. Raises: UnknownRecordError, ConflictError, InvalidRecordError, ScopeError."""
-        held = self.live(record_id)
-        if held is None or not self._scope.admits(held):
-            _check_expectation(record_id, expect, None)
+        held = self._naming.find(record_id)
+        if held is None:
+            self._check_expectation(record_id, expect, None)
             raise UnknownRecordError(record_id, self._line.namespace)
-        _check_expectation(record_id, expect, held, lambda: self._changes_nothing(held, changes))
+        self._check_expectation(record_id, expect, held, lambda: self._changes_nothing(held, changes))
         record = self._placed(self._changed(held, changes))
         if not callable(changes):  # a function gives the record just as it is to be
-            record = _remarked(held, record, tags_given="tags" in changes)
+            record = remarked(held, record, tags_given="tags" in changes)
         check_limits(record, self._limits)
         if not self._scope.admits(record):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
         if record == held:
-            return Outcome(held, "unchanged")
+            return self._outcome(held, "unchanged")
+        self._naming.check_move(held, record)
         self._put(record)
-        return Outcome(record, "updated")
+        return self._outcome(record, "updated")
+
+    def _check_expectation(
+        self, record_id: str, expect: str | None, held: Record | None, satisfied: Callable[[], bool] = lambda: False
+    ) -> None:
+        """Compare what is live with what the caller expects, before anything else is decided.
+
+        satisfied  whether what is live already is what the call asks for, which the error then says
+
+        Raises: ConflictError.
+        """
+        current = self._scope.shown(held).hash if held else ABSENT
+        if expect is not None and expect != current:
+            raise ConflictError(f"record {record_id!r}", expect, current, satisfied())
 
     def _changes_nothing(self, held: Record, changes: Mapping[str, Any] | Any) -> bool:
         """Whether a record already has the fields that an update asks for. A function asks for no state."""
         if callable(changes):
             return False
         try:
-            return _remarked(held, self._changed(held, changes), tags_given="tags" in changes) == held
+            return remarked(held, self._changed(held, changes), tags_given="tags" in changes) == held
         except InvalidRecordError:  # they do not go with what is there now
             return False
 
-    @staticmethod
-    def _changed(held: Record, changes: Mapping[str, Any] | Any) -> Record:
+    def _changed(self, held: Record, changes: Mapping[str, Any] | Any) -> Record:
         if not callable(changes):
             # None takes a field away, also one whose absence is written otherwise.
             absent: dict[str, Any] = {"tags": (), "metadata": {}, "supersedes": (), "derived_from": (), "pinned": False}
             return held.changed(
                 **{name: absent.get(name) if value is None else value for name, value in changes.items()}
             )
-        record = changes(held)
+        shown = self._scope.shown(held)
+        record = changes(shown)
         if not isinstance(record, Record):
             raise InvalidRecordError("update", record, "the function must return a record, such as record.changed(...)")
-        if record.id != held.id:
+        if record.id != shown.id:
             raise InvalidRecordError("id", record.id, "of a record cannot change; remember it anew")
-        return record
+        return record if record.id == held.id else record.changed(id=held.id)
 
     def forget(self, record_id: str, expect: str | None = None) -> Outcome:
         """Let a record be held no longer. Raises: UnknownRecordError where it never was; ConflictError."""
-        held = self.live(record_id)
-        if held is not None and not self._scope.admits(held):
-            held = None
-        _check_expectation(record_id, expect, held, lambda: held is None)
-        if held is None:
-            # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
-            due = self._due(record_id)
+        held = self._naming.find(record_id)
+        self._check_expectation(record_id, expect, held, lambda: held is None)
+        if held is not None:
+            self._drop(held.id, "forgotten")
+            return self._outcome(held, "forgotten")
+        # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
+        for stored in self._naming.stored(record_id):
+            due = self._due(stored)
             if due is not None and self._scope.admits(due):
-                self._drop(record_id, "expired")
-            elif self._scope.fixed or not self._known(record_id):
-                raise UnknownRecordError(record_id, self._line.namespace)
-            return Outcome(None, "unchanged")
-        self._drop(held.id, "forgotten")
-        return Outcome(held, "forgotten")
+                self._drop(stored, "expired")
+                return Outcome(None, "unchanged")
+        if self._scope.fixed or not self._known(record_id):
+            raise UnknownRecordError(record_id, self._line.namespace)
+        return Outcome(None, "unchanged")
 
     def forget_where(self, where: Filter, told: Filter | None = None) -> int:
         """Forget every record in the scope that matches; how many. Those that are due go too, uncounted.
@@ -617,11 +542,23 @@ class Writer:
             if at < len(held) and same_fact(held[at], record):
                 found[place] = held[at].id
                 at += 1
-            elif self._known(once_held) and self.live(once_held) is None:
+            elif self._was_forgotten(once_held):
                 found[place] = FORGOTTEN
             else:
                 break
         return found
+
+    def _was_forgotten(self, record_id: str) -> bool:
+        """Whether a derived id had a record in the scope, and has none now."""
+        if not self._known(record_id) or self._naming.find(record_id) is not None:
+            return False
+        if not self._scope.fixed or record_id in self._pending:
+            return True
+        # Whoever is outside may have given this id to a record of their own.
+        commits = self._tx.commits(self._line, 0, None, record_id)
+        versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
+        payloads = (self._tx.payload(self._line, version) for version in versions if version is not None)
+        return any(payload is not None and self._scope.admits(Record.load(payload)) for payload in payloads)
 
     def _turns(self, conversation: str) -> Iterator[Record]:
         where = AllOf.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
@@ -636,17 +573,3 @@ def _differ(name: str, one: Record, other: Record) -> bool:
     if isinstance(left, datetime) and isinstance(right, datetime):
         return left.isoformat() != right.isoformat()
     return bool(left != right)
-
-
-def _check_expectation(
-    record_id: str, expect: str | None, held: Record | None, satisfied: Callable[[], bool] = lambda: False
-) -> None:
-    """Compare what is live with what the caller expects, before anything else is decided.
-
-    satisfied  whether what is live already is what the call asks for, which the error then says
-
-    Raises: ConflictError.
-    """
-    current = held.hash if held else ABSENT
-    if expect is not None and expect != current:
-        raise ConflictError(f"record {record_id!r}", expect, current, satisfied())

@@ -100,6 +100,11 @@ class Commit:
         """When it was committed (UTC)."""
         return moment(self.micros)
 
+    @property
+    def cursor(self) -> str:
+        """Where the log goes on behind it: what `changes(since=)` and `listen(since=)` take, also within a scope."""
+        return str(self.seq)
+
     def touches(self, record_id: str | None) -> bool:
         """Whether it changed the record; any, where no id is given."""
         return record_id is None or any(change.id == record_id for change in self.changes)
@@ -114,6 +119,29 @@ class Commit:
             "actor": self.actor,
             "reason": self.reason,
             "root": self.root.hash.hex(),
+            "changes": [change.to_json() for change in self.changes],
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScopedCommit(Commit):
+    """A commit as a scope sees it: without seq (0), parents, root, actor and reason, which tell of others.
+
+    token  its cursor
+    """
+
+    token: str
+
+    @property
+    def cursor(self) -> str:
+        return self.token
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "namespace": self.namespace,
+            "branch": self.branch,
+            "cursor": self.token,
+            "time": self.time.isoformat(),
             "changes": [change.to_json() for change in self.changes],
         }
 

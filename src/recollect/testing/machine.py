@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from recollect import filters as f
+from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
-from recollect.engine.writing import Intake
 from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.indexes.merkle import root_of, version_hash

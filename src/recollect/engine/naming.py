@@ -1,0 +1,102 @@
+"""Which stored id stands behind the id that a caller names, inside a transaction.
+
+Outside of scopes they are one. Within a scope, an id that was chosen there is stored in a qualified form
+(`Scope.qualified`); one that is derived from what a record says is stored as it is, since it follows from the scope's
+own fields, and so is one that a record had before it came into the scope. A scope never shows two records under one
+id: from outside, none is given an id, or moved, so that it would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from recollect.engine.drafts import Draft
+from recollect.engine.scope import Scope, scopes_of
+from recollect.errors import InvalidRecordError, RecordExistsError
+from recollect.operations import SCOPED
+from recollect.records.record import Record
+
+Known = Callable[[str], bool]
+
+
+class Naming:
+    """The ids of a scope.
+
+    known  whether a stored id was ever in use
+    live   the live record of a stored id, whatever its scope
+    """
+
+    def __init__(self, scope: Scope, known: Known, live: Callable[[str], Record | None]) -> None:
+        self._scope = scope
+        self._known = known
+        self._live = live
+
+    def asked_for(self, wanted: Draft) -> Iterator[str]:
+        """The stored ids that a draft will first be looked up under."""
+        yield wanted.record.id
+        scopes = [self._scope] if self._scope.fixed else scopes_of(wanted.record) if wanted.own_id else []
+        for scope in scopes:
+            with suppress(InvalidRecordError):  # nobody could choose it there
+                yield scope.qualified(wanted.record.id)
+
+    def stored(self, record_id: str) -> Iterator[str]:
+        """The stored ids that the scope shows as this one."""
+        return self._scope.stored_ids(record_id, self._known)
+
+    def find(self, record_id: str) -> Record | None:
+        """The live record that the scope shows under an id."""
+        if not self._scope.fixed:
+            return self._live(record_id)
+        for stored in self.stored(record_id):
+            record = self._live(stored) if self._known(stored) else None
+            if record is not None and self._scope.admits(record):
+                return record
+        return None
+
+    def was_used(self, record_id: str, wanted: Draft) -> bool:
+        """Whether the scope has ever shown a record under an id that a draft may get."""
+        if not self._scope.fixed:
+            return self._known(record_id)
+        if wanted.derives(record_id):  # none but those of the scope have it
+            return any(self._known(each) for each in self.stored(record_id))
+        if any(self._known(each) for each in self.stored(record_id) if each != record_id):
+            return True
+        return self.find(record_id) is not None
+
+    def free(self, record_id: str, wanted: Draft) -> str:
+        """Under which id a draft is stored that the scope is to show under `record_id`.
+
+        Raises: RecordExistsError: another scope shows a record under it; InvalidRecordError: too long for this one.
+        """
+        if not self._scope.fixed:
+            if (shadowing := self.shadowing(record_id, wanted)) is not None:
+                raise RecordExistsError(shadowing.id, shadowing.hash)
+            return record_id
+        derives = wanted.derives(record_id)
+        for stored in self.stored(record_id):
+            if (derives or stored != record_id) and (not self._known(stored) or self._live(stored) is None):
+                return stored
+        return self._scope.qualified(record_id)  # which raises
+
+    def shadowing(self, record_id: str, wanted: Draft) -> Record | None:
+        """The record that a scope would show under the same id as a draft that is written from outside."""
+        if self._scope.fixed or not wanted.own_id:
+            return None
+        return self._other(record_id, wanted.record)
+
+    def check_move(self, held: Record, record: Record) -> None:
+        """Raises: RecordExistsError where a record is moved into a scope that shows another under its id."""
+        if self._scope.fixed or all(getattr(held, name) == getattr(record, name) for name in SCOPED):
+            return
+        if (other := self._other(record.id, record)) is not None:
+            raise RecordExistsError(other.id, other.hash)
+
+    def _other(self, record_id: str, record: Record) -> Record | None:
+        """Another live record that a scope in which `record` lies shows as it would `record_id`."""
+        for scope in scopes_of(record):
+            for stored in scope.stored_ids(scope.shown_id(record_id), self._known):
+                held = self._live(stored) if stored != record_id and self._known(stored) else None
+                if held is not None and scope.admits(held):
+                    return held
+        return None
