@@ -23,22 +23,25 @@ Known = Callable[[str], bool]
 class Naming:
     """The ids of a scope.
 
-    known  whether a stored id was ever in use
-    live   the live record of a stored id, whatever its scope
+    known      whether a stored id was ever in use
+    live       the live record of a stored id, whatever its scope
+    qualified  whether any live record has a qualified id
     """
 
-    def __init__(self, scope: Scope, known: Known, live: Callable[[str], Record | None]) -> None:
+    def __init__(
+        self, scope: Scope, known: Known, live: Callable[[str], Record | None], qualified: Callable[[], bool]
+    ) -> None:
         self._scope = scope
         self._known = known
         self._live = live
+        self._qualified = qualified
 
     def asked_for(self, wanted: Draft) -> Iterator[str]:
         """The stored ids that a draft will first be looked up under."""
         yield wanted.record.id
-        scopes = [self._scope] if self._scope.fixed else scopes_of(wanted.record) if wanted.own_id else []
-        for scope in scopes:
-            with suppress(InvalidRecordError):  # nobody could choose it there
-                yield scope.qualified(wanted.record.id)
+        if self._scope.fixed:
+            with suppress(InvalidRecordError):  # it is too long to be chosen here
+                yield self._scope.qualified(wanted.record.id)
 
     def stored(self, record_id: str) -> Iterator[str]:
         """The stored ids that the scope shows as this one."""
@@ -94,7 +97,7 @@ class Naming:
 
     def _other(self, record_id: str, record: Record) -> Record | None:
         """Another live record that a scope in which `record` lies shows as it would `record_id`."""
-        for scope in scopes_of(record):
+        for scope in scopes_of(record) if self._qualified() else ():
             for stored in scope.stored_ids(scope.shown_id(record_id), self._known):
                 held = self._live(stored) if stored != record_id and self._known(stored) else None
                 if held is not None and scope.admits(held):

@@ -21,7 +21,7 @@ from recollect.records.record import MAX_ID_BYTES, Record, RecordId
 from recollect.unicode import nfc
 
 #: What a qualified id begins with: `@user=ana/note`, or `@user=ana&2/note` where the first is another's by now.
-_MARK = "@"
+MARK = "@"
 #: A qualifier of more bytes is replaced by a digest, so that there is room for the id itself.
 _MOST_BYTES = 100
 _RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
@@ -75,7 +75,7 @@ class Scope(NamedTuple):
 
     def shown_id(self, record_id: str) -> str:
         """A stored id as this scope shows it: one that was chosen here, as it was chosen; any other as it is."""
-        if not self.fixed or not record_id.startswith(_MARK):
+        if not self.fixed or not record_id.startswith(MARK):
             return record_id
         stem = _stem(self.fixed)
         found = _NUMBER_AND_ID.fullmatch(record_id, len(stem)) if record_id.startswith(stem) else None
@@ -136,7 +136,7 @@ def scopes_of(record: Record) -> list[Scope]:
 def _stem(fixed: tuple[tuple[str, str], ...]) -> str:
     """What the ids chosen in a scope are qualified with, up to the number or the slash."""
     escaped = (f"{name}={_RESERVED.sub(lambda found: f'%{ord(found[0]):02X}', value)}" for name, value in fixed)
-    stem = nfc(_MARK + "&".join(escaped))
+    stem = nfc(MARK + "&".join(escaped))
     if len(stem.encode("utf-8")) <= _MOST_BYTES:
         return stem
-    return f"{_MARK}scope={hashlib.sha256(stem.encode('utf-8')).hexdigest()[:32]}"
+    return f"{MARK}scope={hashlib.sha256(stem.encode('utf-8')).hexdigest()[:32]}"

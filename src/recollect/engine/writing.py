@@ -17,7 +17,7 @@ from recollect.engine.drafts import Draft, Intake, check_limits, is_turn, remark
 from recollect.engine.naming import Naming
 from recollect.engine.quotas import Fills, Room, quota_of
 from recollect.engine.results import Outcome
-from recollect.engine.scope import Scope
+from recollect.engine.scope import MARK, Scope
 from recollect.engine.tries import TrieKeeper
 from recollect.errors import (
     ConflictError,
@@ -89,6 +89,7 @@ class Writer:
         self._room: Room | None = None
         self._room_known = False
         self._swept = False
+        self._qualified: bool | None = None  # whether there is a qualified id; None before that was asked
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
@@ -107,7 +108,12 @@ class Writer:
     @property
     def _naming(self) -> Naming:
         # Made when it is needed: kept, it and the writer would keep each other, and the store, from being freed.
-        return Naming(self._scope, self._known, self.live)
+        return Naming(self._scope, self._known, self.live, self._any_qualified)
+
+    def _any_qualified(self) -> bool:
+        if self._qualified is None:
+            self._qualified = self._tx.any_id(self._line, MARK)
+        return self._qualified
 
     @property
     def touched(self) -> list[str]:
@@ -419,6 +425,8 @@ class Writer:
             for record_id, cause in room.make(record):
                 self._drop(record_id, cause)
             room.note(record.id, record)
+        if record.id.startswith(MARK):
+            self._qualified = True
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
         self._tx.put(self._line, record, Stored(version, payload))

@@ -220,6 +220,10 @@ class View(Protocol):
         """What the live records that match are made up of."""
         ...
 
+    def any_id(self, line: Line, first: str) -> bool:
+        """Whether a live id begins with a character. Cost: O(log n)."""
+        ...
+
     def payload(self, line: Line, version: bytes) -> bytes | None:
         """The canonical bytes of a version that was ever held; None where it never was, or is erased."""
         ...

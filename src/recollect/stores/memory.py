@@ -34,6 +34,7 @@ class _Ledger:
     log: list[Commit] = field(default_factory=list)
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
     expiring: list[tuple[int, str]] = field(default_factory=list)  # in order
+    begins: dict[str, set[str]] = field(default_factory=dict)  # live ids by their first character
 
     def replace(self, record_id: str, held: tuple[Stored, Record] | None) -> None:
         """Let the id have another version, or none. Done twice, or half and then whole, it is done once."""
@@ -48,12 +49,14 @@ class _Ledger:
                 due = microseconds(before.expires), record_id
                 if self._is_expiring(due):
                     del self.expiring[bisect_left(self.expiring, due)]
+            self.begins[record_id[0]].discard(record_id)
             del self.live[record_id]
         if held is not None:
             if held[1].conversation is not None and held[1].position is not None:
                 self.turns.setdefault(held[1].conversation, {}).setdefault(held[1].position, set()).add(record_id)
             if held[1].expires is not None and not self._is_expiring((microseconds(held[1].expires), record_id)):
                 insort(self.expiring, (microseconds(held[1].expires), record_id))
+            self.begins.setdefault(record_id[0], set()).add(record_id)
             self.live[record_id] = held
 
     def _is_expiring(self, due: tuple[int, str]) -> bool:
@@ -222,6 +225,9 @@ class _MemoryView:
         commits = self._ledger(line).log[since:]
         return list(dict.fromkeys(change.id for commit in commits for change in commit.changes))
 
+    def any_id(self, line: Line, first: str) -> bool:
+        return bool(self._ledger(line).begins.get(first))
+
     def last_touched(self, line: Line, since: int) -> dict[str, int]:
         return {change.id: each.micros for each in self._log(line, max(since, 0)) for change in each.changes}
 
@@ -274,6 +280,11 @@ class _MemoryTransaction(_MemoryView):
             return super().get(line, record_id)
         held = staged[record_id]
         return held[0] if held else None
+
+    def any_id(self, line: Line, first: str) -> bool:
+        staged = self._staged.get(line, {})
+        put = any(held is not None and record_id.startswith(first) for record_id, held in staged.items())
+        return put or bool(self._ledger(line).begins.get(first, set()) - staged.keys())
 
     def known(self, line: Line, record_id: str) -> bool:
         return self._staged.get(line, {}).get(record_id) is not None or super().known(line, record_id)

@@ -144,6 +144,15 @@ class SqliteTransaction(SqliteView):
             last[within] = super().last_position(line, conversation, within)
         return last[within]
 
+    def any_id(self, line: Line, first: str) -> bool:
+        branch = self._branch(line)
+        staged = [(each, put) for (of, each), put in self._puts.items() if of == branch and each.startswith(first)]
+        if any(put is not None for _, put in staged):
+            return True
+        if staged:  # what was dropped is in the file until then
+            self.flush()
+        return super().any_id(line, first)
+
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
         branch = self._branch(line)
         held = [(Record.load(stored.payload).id, stored) for stored in super().turns_at(line, conversation, position)]

@@ -280,6 +280,10 @@ class SqliteView:
         rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
         return list(dict.fromkeys(row[0] for row in rows))
 
+    def any_id(self, line: Line, first: str) -> bool:
+        sql = "SELECT 1 FROM heads WHERE branch = ? AND id >= ? AND id < ? LIMIT 1"
+        return self._value(sql, (self._branch(line), first, chr(ord(first) + 1))) is not None
+
     def last_touched(self, line: Line, since: int) -> dict[str, int]:
         rows = self._sql(
             "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "

@@ -220,6 +220,16 @@ class StoreContract:
             assert (view.last_position(LINE, "c"), view.last_position(LINE, "other")) == (3, 9)
             assert view.last_position(OTHER, "c") is None
 
+    def test_whether_an_id_begins_with_a_character_is_known(self, store: Store) -> None:
+        write(store, [note("@a"), note("b"), note("é")])
+        with store.write() as transaction:
+            assert [transaction.any_id(LINE, each) for each in "@bé?a"] == [True, True, True, False, False]
+            write_into(transaction, store.key, [note("?c")], ["@a", "b"])
+            assert [transaction.any_id(LINE, each) for each in "@bé?a"] == [False, False, True, True, False]
+        with store.read() as view:
+            assert [view.any_id(LINE, each) for each in "@bé?a"] == [False, False, True, True, False]
+            assert not view.any_id(OTHER, "é")
+
     def test_the_last_position_can_be_that_of_some_records(self, store: Store) -> None:
         ana, bob = f.user("ana"), f.user("bob") | f.custom(lambda record: record.user == "bob")
         write(store, [note("a", user="ana", conversation="c", position=1)])
