@@ -4,6 +4,9 @@ For each filter there are two conditions: an upper one, true for every record th
 a lower one, true only for records that match (and perhaps not for all). What SQL cannot say is 1 above and 0 below, so
 `NOT` turns one into the other and a custom predicate is never lost: it only makes the bounds wider. Within a `NOT`
 every condition is made true or false, never NULL, so a missing value means what it means to Python.
+
+SQLite limits how many values and how deep an expression a statement may have. So the values are counted over the whole
+filter, and a part that does not fit is one of those that SQL cannot say.
 """
 
 from __future__ import annotations
@@ -13,8 +16,9 @@ from typing import Any, NamedTuple
 from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
 
-#: Beyond so many values in one condition SQL is not asked: statements have a limit, and an index no use.
-_MOST_VALUES = 200
+#: Maximum number of values that one statement compares with. A conjunction of n conditions is an expression n deep, and
+#: each of the at most MAX_DEPTH levels of a filter adds up to three; SQLite stops at 1,000, and at 32,766 values.
+MOST_VALUES = 500
 
 
 class Sql(NamedTuple):
@@ -33,21 +37,60 @@ TRUE, FALSE = Sql("1"), Sql("0")
 
 
 def bounds(where: Filter) -> Bounds:
-    """The upper and lower conditions of a filter on the columns of `heads`, under the alias `h`."""
+    """The upper and lower conditions of a filter on the columns of `heads`, under the alias `h`.
+
+    Of a filter with more than MOST_VALUES values, the parts of its outermost conjunction with the fewest values are
+    said, as far as they fit: what the others ask is left to the predicate.
+
+    Cost: O(distinct parts of the filter).
+    """
+    sizes: dict[int, int] = {}
+    if _size(where, sizes) <= MOST_VALUES:
+        return _bounds(where)
+    if not isinstance(where, AllOf):
+        return Bounds(TRUE, FALSE)
+    said: set[int] = set()
+    room = MOST_VALUES
+    for place in sorted(range(len(where.parts)), key=lambda place: sizes[id(where.parts[place])]):
+        room -= sizes[id(where.parts[place])]
+        if room < 0:
+            break
+        said.add(place)
+    parts = [_bounds(part) for place, part in enumerate(where.parts) if place in said]
+    return Bounds(_joined("AND", [part.upper for part in parts]), FALSE)
+
+
+def _size(where: Filter, sizes: dict[int, int]) -> int:
+    """How many values a filter compares with, every condition counting at least as one.
+
+    sizes  of the parts that are known, by `id`: a part that stands in many places is looked at once
+    """
+    size = sizes.get(id(where))
+    if size is None:
+        if isinstance(where, AllOf | AnyOf):
+            size = 1 + sum(_size(part, sizes) for part in where.parts)
+        elif isinstance(where, Not):
+            size = _size(where.part, sizes)
+        elif isinstance(where, Is):
+            size = len(where.values)
+        else:
+            size = 2 if isinstance(where, Time) else 1
+        sizes[id(where)] = size
+    return size
+
+
+def _bounds(where: Filter) -> Bounds:
+    """`bounds`, of a filter that fits into a statement."""
     if isinstance(where, Everything):
         return Bounds(TRUE, TRUE)
     if isinstance(where, Nothing):
         return Bounds(FALSE, FALSE)
-    if isinstance(where, AllOf | AnyOf) and len(where.parts) > _MOST_VALUES:
-        return Bounds(TRUE, FALSE)
-    if isinstance(where, AllOf):
-        parts = [bounds(part) for part in where.parts]
-        return Bounds(_joined("AND", [part.upper for part in parts]), _joined("AND", [part.lower for part in parts]))
-    if isinstance(where, AnyOf):
-        parts = [bounds(part) for part in where.parts]
-        return Bounds(_joined("OR", [part.upper for part in parts]), _joined("OR", [part.lower for part in parts]))
+    if isinstance(where, AllOf | AnyOf):
+        word = "AND" if isinstance(where, AllOf) else "OR"
+        parts = [_bounds(part) for part in where.parts]
+        return Bounds(_joined(word, [part.upper for part in parts]), _joined(word, [part.lower for part in parts]))
     if isinstance(where, Not):
-        inner = bounds(where.part)
+        inner = _bounds(where.part)
         return Bounds(_negated(inner.lower), _negated(inner.upper))
     exact = _exact(where)
     return Bounds(exact, exact) if exact else Bounds(TRUE, FALSE)
@@ -55,7 +98,7 @@ def bounds(where: Filter) -> Bounds:
 
 def _exact(where: Filter) -> Sql | None:
     """The condition that says just what the filter says, where the columns can."""
-    if isinstance(where, Is) and len(where.values) <= _MOST_VALUES:
+    if isinstance(where, Is):
         marks = ",".join("?" * len(where.values))
         test = "= ?" if len(where.values) == 1 else f"IN ({marks})"
         return Sql(f'h."{where.name}" {test}', where.values)

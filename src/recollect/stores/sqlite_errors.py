@@ -6,7 +6,8 @@ catches those too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import apsw
@@ -27,31 +28,51 @@ from recollect.errors import (
 SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)
 
 
+_Kind = Callable[[str, str], RecollectError]
+#: What each of SQLite's result codes becomes, by the name that apsw gives it. Others are StoreIOError.
+_KINDS: dict[type[Exception], _Kind] = {
+    apsw.BusyError: StoreBusyError,
+    apsw.LockedError: StoreBusyError,
+    apsw.ProtocolError: StoreBusyError,  # too many at once began to use a log
+    apsw.SchemaChangeError: StoreBusyError,  # another program changes the tables, again and again
+    apsw.FullError: StoreFullError,
+    apsw.NoMemError: NoMemoryError,
+    apsw.NotADBError: NotAStoreError,
+    apsw.FormatError: NotAStoreError,
+    apsw.CorruptError: DamagedStoreError,
+    UnicodeDecodeError: DamagedStoreError,  # a text of ours is valid UTF-8
+    # No statement of ours breaks a rule of our own tables, as long as what is in them is what we wrote.
+    apsw.ConstraintError: DamagedStoreError,
+    apsw.MismatchError: DamagedStoreError,
+    apsw.ReadOnlyError: ReadOnlyStoreError,
+}
+#: The same, by the extended code, where it says more than the name.
+_EXTENDED: dict[int, _Kind] = {
+    apsw.SQLITE_IOERR_DATA: lambda path, detail: DamagedStoreError(path, "a page does not have its checksum"),
+    apsw.SQLITE_IOERR_CORRUPTFS: DamagedStoreError,
+    apsw.SQLITE_IOERR_NOMEM: NoMemoryError,
+}
+#: The plain error is one of the statement. Most often it is too large, or needs what is not there; only these say that
+#: our tables are not ours any more.
+_NOT_OUR_TABLES = re.compile(
+    r"no such (table|column|index|view)|table .* has no column|has \d+ columns? but \d+ values|"
+    r"cannot modify .* because it is a view|malformed|ON CONFLICT clause does not match|foreign key mismatch|"
+    r"unsafe use of|is circularly defined|no such (module|function)|vtable constructor failed"
+)
+
+
 def ours(path: str, error: Exception) -> RecollectError:
-    """Our error for one of `SQLITE_ERRORS`."""
-    match error:
-        case apsw.BusyError() | apsw.LockedError():
-            return StoreBusyError(path, str(error))
-        case apsw.FullError():
-            return StoreFullError(path, str(error))
-        case apsw.NoMemError():
-            return NoMemoryError(path, str(error))
-        case apsw.NotADBError() | apsw.FormatError():
-            return NotAStoreError(path, str(error))
-        case apsw.CorruptError() | UnicodeDecodeError():  # a text of ours is valid UTF-8
-            return DamagedStoreError(path, str(error))
-        case apsw.IOError() if getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_DATA:
-            return DamagedStoreError(path, "a page does not have its checksum")
-        case apsw.ReadOnlyError():
-            return ReadOnlyStoreError(path, str(error))
-        case apsw.IOError() | apsw.CantOpenError() | apsw.PermissionsError():
-            return StoreIOError(path, str(error))
-        case apsw.ConnectionClosedError():
-            return ClosedError("the memory")
-        case apsw.SQLError() | apsw.MismatchError() | apsw.ConstraintError() | apsw.SchemaChangeError():
-            # Our own statements are right on our own tables, so the tables are not ours any more.
-            return DamagedStoreError(path, str(error))
-    return StoreIOError(path, str(error))
+    """Our error for one of `SQLITE_ERRORS`.
+
+    DamagedStoreError is for what SQLite calls corrupt, and for tables that are not as we made them: a statement that
+    fails for its size, or for want of memory, says nothing about the file.
+    """
+    if isinstance(error, apsw.ConnectionClosedError):
+        return ClosedError("the memory")
+    kind = _EXTENDED.get(getattr(error, "extendedresult", 0))
+    if kind is None and isinstance(error, apsw.SQLError) and _NOT_OUR_TABLES.search(str(error)):
+        kind = DamagedStoreError
+    return (kind or _KINDS.get(type(error), StoreIOError))(path, str(error))
 
 
 @contextmanager

@@ -21,8 +21,8 @@ from click.testing import CliRunner
 
 from recollect.cli.app import app
 from recollect.engine import indexing
+from recollect.filters import Filter, parse
 from recollect.filters import from_json as filter_from_json
-from recollect.filters import parse
 from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
@@ -71,15 +71,25 @@ def _json(data: bytes) -> object:
         return _text(data)
 
 
-def _filter_text(data: bytes, _folder: Path) -> bool:
-    found = parse(_text(data))
-    found.matches(RECORD)
+def _agrees(where: Filter, folder: Path) -> None:
+    """A filter means the same to SQLite as to Python, and none is so large that the store is called damaged."""
+    path = folder / "filtered.db"
+    with open_memory(path, durability="normal", embedder="none") as memory:
+        if not memory.count():
+            memory.remember_all([RECORD, "The harbour lies beyond the mole."])
+        matching = [record for record in memory.find(order="id") if where.matches(record)]
+        assert memory.find(where, order="id") == matching
+        assert memory.count(where) == len(matching)
+
+
+def _filter_text(data: bytes, folder: Path) -> bool:
+    _agrees(parse(_text(data)), folder)
     return True
 
 
-def _filter_json(data: bytes, _folder: Path) -> bool:
+def _filter_json(data: bytes, folder: Path) -> bool:
     found = filter_from_json(_json(data))
-    found.matches(RECORD)
+    _agrees(found, folder)
     assert filter_from_json(json.loads(json.dumps(found.to_json()))).to_json() == found.to_json()
     return True
 
@@ -224,6 +234,7 @@ def _export() -> bytes:
 def _made() -> dict[str, Target]:
     record = {"content": "x", "tags": ["a"], "metadata": {"n": [1, 2.5]}, "importance": 0.5, "user": "ana", "ttl": 60}
     filters = ["user=ana and not tag=old", "kind=user_fact or importance>=0.5", "meta.n=1"]
+    many = [{"any_of": [{"user": f"{one} {two}"} for two in range(9)]} for one in range(60)]
     remembered = {"op": "remember", "content": "text", "fields": {"user": "ana"}}
     operations = [
         remembered,
@@ -279,7 +290,13 @@ def _made() -> dict[str, Target]:
     }
     targets = {
         "filter text": Target(_filter_text, [each.encode() for each in filters]),
-        "filter JSON": Target(_filter_json, [json.dumps(parse(each).to_json()).encode() for each in filters[:2]]),
+        "filter JSON": Target(
+            _filter_json,
+            [
+                json.dumps(each).encode()
+                for each in (*(parse(each).to_json() for each in filters[:2]), {"any_of": many})
+            ],
+        ),
         "codec": Target(_codec, [RECORD.to_bytes()]),
         "operation": Target(_operation, [json.dumps(each).encode() for each in operations]),
         "fields": Target(_fields, [json.dumps(record).encode()]),
