@@ -16,8 +16,8 @@ from tests.unit.strategies import any_texts, hostile_json
 
 from recollect import filters as f
 from recollect.errors import InvalidFilterError, RecollectError, UnsupportedError
-from recollect.filters import Filter
-from recollect.filters.tree import MAX_DEPTH, AllOf, AnyOf, Everything, Not, Nothing
+from recollect.filters import Filter, from_json
+from recollect.filters.tree import MAX_DEPTH, TEXT_FIELDS, AllOf, AnyOf, Everything, Not, Nothing
 from recollect.records.record import Record
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -243,6 +243,46 @@ class TestShape:
         again = pickle.loads(pickle.dumps(tree))
         assert again == tree
         assert hash(again) == hash(tree)
+
+    @pytest.mark.parametrize("count", [1, 7, 8, 9, 2000])
+    @pytest.mark.parametrize("name", [*TEXT_FIELDS, "tag"])
+    def test_many_values_mean_what_few_do_and_are_compared_at_once(self, name: str, count: int) -> None:
+        values = [f"v{number}" for number in range(count)]
+        parts = [f.tag(value) if name == "tag" else getattr(f, name)(value) for value in values]
+        filters = [f.any_of(*parts), f.any_of(*parts, f.everything() & f.custom(lambda record: False))]
+        if name != "tag":
+            filters.append(getattr(f, name)(*values))
+        for where in filters:
+            before = (repr(where), hash(where), None if where is filters[1] else pickle.dumps(where))
+            for value in ("v0", values[-1], "w", "v"):
+                for record in (make(tags=(value,)), make(**({} if name == "tag" else {name: value}))):
+                    assert where.matches(record) == any(part.matches(record) for part in parts)
+            assert not where.matches(make())
+            assert before == (repr(where), hash(where), None if where is filters[1] else pickle.dumps(where))
+            if where is not filters[1]:
+                again = pickle.loads(pickle.dumps(where))
+                assert again == where
+                assert again.to_json() == where.to_json() == from_json(where.to_json()).to_json()
+                assert again.matches(make(tags=("v0",)) if name == "tag" else make(**{name: "v0"}))
+
+    def test_values_are_compared_by_a_set_and_not_one_by_one(self) -> None:
+        compared = 0
+
+        class Counted(str):
+            __hash__ = str.__hash__
+
+            def __eq__(self, other: object) -> bool:
+                nonlocal compared
+                compared += 1
+                return str.__eq__(self, other)
+
+        where = f.user(*(Counted(f"v{number}") for number in range(1000)))
+        either = f.any_of(*(f.user(Counted(f"v{number}")) for number in range(1000)))
+        for each in (where, either):
+            each.matches(make(user="x"))
+            compared = 0
+            assert not any(each.matches(make(user=f"w{number}")) for number in range(100))
+            assert compared < 100
 
     def test_filters_that_mean_the_same_of_numbers_are_equal_with_equal_hashes(self) -> None:
         for one, other in ((1, 1.0), ({"a": 1, "b": 2}, {"b": 2, "a": 1}), ([True], [1]), (0.0, -0.0)):

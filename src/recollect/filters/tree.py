@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
@@ -20,6 +20,8 @@ from recollect.records.record import Record, aware, parse_time
 from recollect.unicode import fold, has_surrogate, nfc, word_class
 
 MAX_DEPTH = 60
+#: From so many values or parts on, a set is made of them: a record is then compared in the time of one lookup.
+_MANY = 8
 #: Fields that a filter can compare with a text, exactly.
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
 
@@ -29,6 +31,11 @@ class Filter:
 
     #: How deeply conditions are nested in it.
     depth: int = 1
+    #: What is derived from the fields when it is first needed, and not pickled.
+    _derived: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name not in self._derived}
 
     def matches(self, record: Record) -> bool:
         """Whether the record meets the condition."""
@@ -93,8 +100,14 @@ class Is(Filter):
         if self.name in ("id", "kind"):
             object.__setattr__(self, "values", tuple(map(nfc if self.name == "id" else fold, self.values)))
 
+    _derived = ("_set",)
+
+    @cached_property
+    def _set(self) -> frozenset[str]:
+        return frozenset(self.values)
+
     def matches(self, record: Record) -> bool:
-        return getattr(record, self.name) in self.values
+        return getattr(record, self.name) in (self.values if len(self.values) < _MANY else self._set)
 
     def to_json(self) -> dict[str, Any]:
         return {self.name: self.values[0] if len(self.values) == 1 else list(self.values)}
@@ -114,6 +127,15 @@ class Tag(Filter):
 
     def to_json(self) -> dict[str, Any]:
         return {"tag": self.tag}
+
+
+class _AnyTag(NamedTuple):
+    """The record carries one of some tags. Part of no tree: `AnyOf` merges its tags into one."""
+
+    tags: frozenset[str]
+
+    def matches(self, record: Record) -> bool:
+        return not self.tags.isdisjoint(record.tags)
 
 
 @dataclass(frozen=True)
@@ -231,6 +253,8 @@ class Contains(Filter):
     def __post_init__(self) -> None:
         _checked_text("contains", self.text, empty=True)
 
+    _derived = ("_folded",)
+
     @cached_property
     def _folded(self) -> str:
         return fold(self.text)
@@ -254,6 +278,8 @@ class Matches(Filter):
         _checked_text("matches", self.words)
         if not self._wanted:
             raise InvalidFilterError(self.words, "matches needs at least one word")
+
+    _derived = ("_wanted",)
 
     @cached_property
     def _wanted(self) -> frozenset[str]:
@@ -323,8 +349,26 @@ class AllOf(_Several):
 class AnyOf(_Several):
     """At least one part matches."""
 
+    _derived = ("_merged",)
+
+    @cached_property
+    def _merged(self) -> tuple[Filter | _AnyTag, ...]:
+        """Fewer parts, of which one matches where one of `parts` does: those on one field are one, as are tags."""
+        fields: dict[str, dict[str, None]] = {}
+        tags: set[str] = set()
+        rest: list[Filter | _AnyTag] = []
+        for part in self.parts:
+            if isinstance(part, Is):
+                fields.setdefault(part.name, {}).update(dict.fromkeys(part.values))
+            elif isinstance(part, Tag):
+                tags.add(part.tag)
+            else:
+                rest.append(part)
+        merged = [Is(name, tuple(values)) for name, values in fields.items()]
+        return (*merged, *([_AnyTag(frozenset(tags))] if tags else []), *rest)
+
     def matches(self, record: Record) -> bool:
-        return any(part.matches(record) for part in self.parts)
+        return any(part.matches(record) for part in (self.parts if len(self.parts) < _MANY else self._merged))
 
     def to_json(self) -> dict[str, Any]:
         return {"any_of": [part.to_json() for part in self.parts]}
