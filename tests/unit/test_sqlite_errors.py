@@ -29,7 +29,7 @@ BECOMES: dict[str, type[RecollectError]] = {
     "SQLITE_LOCKED": StoreBusyError,
     "SQLITE_NOMEM": NoMemoryError,
     "SQLITE_READONLY": ReadOnlyStoreError,
-    "SQLITE_INTERRUPT": StoreIOError,
+    "SQLITE_INTERRUPT": DamagedStoreError,
     "SQLITE_IOERR": StoreIOError,
     "SQLITE_CORRUPT": DamagedStoreError,
     "SQLITE_NOTFOUND": StoreIOError,

@@ -410,14 +410,16 @@ class Engine:
     def grep(
         self, operation: Grep, line: Line, scope: Scope, now: int, staged: Sequence[Record | str] = ()
     ) -> list[Record]:
-        """The records that match a full-text query.
+        """The records that match a full-text query. Raises: InvalidQueryError, also for one over its cap.
 
         staged  what a batch wrote and has not committed: records, and ids of those that it forgot
         """
+        self.intake.limits.check_query(operation.query)
         with ExitStack() as stack:
             moments: list[View] = []
 
             def news(reached: int, root: bytes | None) -> Told:
+                stack.close()  # the moment before is not wanted any more
                 moment = stack.enter_context(self.store.read())
                 moments[:] = [moment]
                 head = moment.head(line)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from recollect.errors import InvalidArgumentError, InvalidRecordError
+from recollect.errors import InvalidArgumentError, InvalidQueryError, InvalidRecordError
 from recollect.records.codec import encode_json
 from recollect.records.record import Record
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Caps on one record and on one question; each a whole number, 1 or more.
+    """Caps on one record, one question and one query; each a whole number, 1 or more.
 
     content_bytes    of a content, as UTF-8: 10 MiB
     metadata_bytes   of the metadata, in its canonical encoding: 1 MiB
     tags             how many: 1,000. (A tag, like every name, has at most 1,000 bytes.)
     question_bytes   of a question, as UTF-8: 64 KiB
+    query_bytes      of a full-text query, as UTF-8: 8 KiB. (It has at most 256 words, a phrase in it at most 64.)
 
     Raises: InvalidArgumentError.
     """
@@ -25,6 +26,7 @@ class Limits:
     metadata_bytes: int = 2**20
     tags: int = 1000
     question_bytes: int = 2**16
+    query_bytes: int = 2**13
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -50,3 +52,8 @@ class Limits:
             raise InvalidArgumentError(
                 "question", question, f"is longer than the cap of {self.question_bytes} bytes: ask with less"
             )
+
+    def check_query(self, query: str) -> None:
+        """Raises: InvalidQueryError for a full-text query over the cap."""
+        if len(query) > self.query_bytes or len(query.encode("utf-8")) > self.query_bytes:
+            raise InvalidQueryError(query, f"it is longer than the cap of {self.query_bytes} bytes: ask for less")

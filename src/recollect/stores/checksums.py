@@ -28,8 +28,18 @@ _turn = threading.Lock()
 
 
 def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
-    """Open a file, with its checksums compared where it has them. Raises: apsw.Error."""
-    return apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
+    """Open a file, with its checksums compared where it has them. Raises: apsw.Error.
+
+    Our files have neither views nor triggers. Those that somebody has put there are not run: they may never end.
+    """
+    connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
+    for known in (
+        apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
+        apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
+        apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA,
+    ):
+        connection.config(known, 0)
+    return connection
 
 
 def available() -> bool:

@@ -6,16 +6,54 @@ so they are called by the module's name. All raise OSError and nothing else.
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+#: Opening a pipe does not wait for who is at its other end, nor follows a link. (Windows has neither.)
+_UNHURRIED = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
 
 def create(path: str, *, anew: bool = False) -> None:
-    """Make an empty file with mode 0600 where there is none; with `anew`, there must be none."""
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR | (os.O_EXCL if anew else 0), 0o600))
+    """Make an empty file with mode 0600 where there is nothing; with `anew`, there must be nothing."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        if anew:
+            raise
+
+
+def is_regular(path: str) -> bool:
+    """Whether there is a regular file, or nothing. (A link is none.)"""
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return True
+
+
+def open_regular(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
+    """A descriptor of a regular file, opened without waiting for anybody.
+
+    follow  whether the path itself may be a link
+
+    Raises: OSError, for what is no regular file, too: its number is EINVAL, or ELOOP for a link.
+    """
+    descriptor = os.open(path, flags | _UNHURRIED | (0 if follow else _NOFOLLOW), 0o600)
+    try:
+        mode = os.fstat(descriptor).st_mode
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "is not a regular file", path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
@@ -26,8 +64,9 @@ def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def read(path: str, most: int = -1) -> NDArray[np.uint8]:
-    """The bytes of a file; no more than the first so many, where that is not -1."""
-    return np.fromfile(path, dtype=np.uint8, count=most)
+    """The bytes of a regular file; no more than the first so many, where that is not -1."""
+    with open(open_regular(path), "rb") as file:
+        return np.fromfile(file, dtype=np.uint8, count=most)
 
 
 def replace(path: str, by: str) -> None:

@@ -4,6 +4,10 @@ It is derived from the ledger, lazy, and never in the write path: when someone g
 lives in a small SQLite FTS5 file beside the store (`FILE.index/text.db`), which may be deleted at any time, or in
 memory where the store is in memory or cannot be written. Words are split and folded by our own tokenizer, so Chinese
 phrases are found too; nothing is stemmed.
+
+The write lock is held for catching up only. A search runs in a read transaction of its own, at a moment of the index
+that is one of the store's; so a slow one keeps nobody from searching or catching up. (In memory there is but one
+connection, and searches take turns.)
 """
 
 from __future__ import annotations
@@ -12,31 +16,49 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 import apsw
 
-from recollect.errors import InvalidQueryError, StoreBusyError, StoreIOError
-from recollect.stores import checksums, files
+from recollect.errors import (
+    InvalidQueryError,
+    NoMemoryError,
+    RecollectError,
+    StoreBusyError,
+    StoreFullError,
+    StoreIOError,
+)
+from recollect.stores import derived
 from recollect.stores.base import Line
+from recollect.stores.derived import UnusableError
+from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours
 from recollect.text.words import runs
 
 _log = logging.getLogger("recollect")
 _TABLES = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS reached (namespace TEXT, branch TEXT, seq INTEGER, root BLOB,
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE reached (namespace TEXT, branch TEXT, seq INTEGER, root BLOB,
                                     PRIMARY KEY (namespace, branch));
-CREATE TABLE IF NOT EXISTS texts (number INTEGER PRIMARY KEY, namespace TEXT, branch TEXT, id TEXT,
+CREATE TABLE texts (number INTEGER PRIMARY KEY, namespace TEXT, branch TEXT, id TEXT,
                                   UNIQUE (namespace, branch, id));
-CREATE VIRTUAL TABLE IF NOT EXISTS words
+CREATE VIRTUAL TABLE words
     USING fts5(text, content='', contentless_delete=1, tokenize='unicode61');
 """
 #: Changes when the tokenizer or the tables do: an index of another layout is made anew.
 _LAYOUT = "2"
-#: What SQLite says of a query that it cannot hold at once; the index is not hurt then.
+#: What SQLite says of a query that is too deep for it.
 _TOO_DEEP = ("fts5: parser stack overflow", "fts5 expression tree is too large")
+#: Errors that say nothing about the file.
+_PASSING = (StoreBusyError, StoreFullError, NoMemoryError)
+#: Maximum number of words of a query, and of one phrase in it. SQLite walks all occurrences of each word, and holds
+#: those of a phrase in memory together: in a text of 1 MB that says nothing else, some 4 ms and 0.4 MB for each.
+MOST_WORDS, MOST_PHRASE_WORDS = 256, 64
+#: A search that finds the index at another moment than the store so often holds the write lock while it runs.
+_ROUNDS = 5
+#: Maximum number of connections that are kept for the next search.
+_IDLE = 4
 _QUERY = re.compile(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
 
 
@@ -58,14 +80,14 @@ def fts_query(query: str) -> str:
     `and`, `or`, `not` (any case; `a not b` and `a and not b` are the same) and parentheses are operators; "..." is a
     phrase; a trailing * asks for a prefix; words side by side must all occur.
 
-    Raises: InvalidQueryError.
+    Raises: InvalidQueryError, also for more than MOST_WORDS words, or MOST_PHRASE_WORDS in a phrase.
 
     >>> fts_query('window-seat or "middle of" ca*')
     '("window" + "seat") OR ("middle" + "of") AND ("ca" *)'
     """
     out: list[str] = []
     operand = False  # whether the last thing was an operand
-    depth = at = 0
+    depth = at = count = 0
     while at < len(query):
         found = _QUERY.match(query, at)
         if found is None:
@@ -100,6 +122,11 @@ def fts_query(query: str) -> str:
         words = split(phrase)
         if not words:
             raise InvalidQueryError(query, f"{phrase!r} has no letter or digit")
+        count += len(words)
+        if len(words) > MOST_PHRASE_WORDS:
+            raise InvalidQueryError(query, f"a phrase has more than {MOST_PHRASE_WORDS} words: ask for part of it")
+        if count > MOST_WORDS:
+            raise InvalidQueryError(query, f"it has more than {MOST_WORDS} words: ask for fewer")
         out.append("(" + " + ".join(f'"{each}"' for each in words) + (" *" if star else "") + ")")
         operand = True
     if depth or not operand:
@@ -131,95 +158,198 @@ class FullText:
     """
 
     def __init__(self, folder: str | None, uuid: str) -> None:
-        self._folder = folder
+        self._path = None if folder is None else os.path.join(folder, "text.db")
         self._uuid = uuid
-        self._turn = threading.Lock()
-        self._connection: apsw.Connection | None = None
+        self._turn = threading.Lock()  # to catch up; in memory, for whatever is done
+        self._pool = threading.Lock()  # for what follows
+        self._idle: list[apsw.Connection] = []
+        self._file: tuple[int, int] | None = None  # that the connections are to
+        self._life = 0  # of that file
+        self._own: apsw.Connection | None = None  # the index in memory
 
-    def _open(self) -> apsw.Connection:
-        if self._connection is None:
-            try:
-                self._connection = self._opened(self._folder)
-            except (apsw.Error, OSError) as error:
-                if self._folder is None:
-                    raise
-                _log.warning("the full-text index in %s cannot be used (%s); it is made anew", self._folder, error)
-                self._remove()
-                try:
-                    self._connection = self._opened(self._folder)
-                except (apsw.Error, OSError) as again:
-                    _log.warning("%s cannot hold a full-text index (%s); it is kept in memory", self._folder, again)
-                    self._connection = self._opened(None)
-        return self._connection
+    # Connections
 
-    def _opened(self, folder: str | None) -> apsw.Connection:
-        path = ":memory:"
-        if folder is not None:
-            files.make_folder(folder)
-            path = os.path.join(folder, "text.db")
-            files.create(path)
-        connection = checksums.connect(path)
-        checksums.begin(connection)
-        connection.set_busy_timeout(10_000)
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()
-        # OFF would let a power cut leave an index that is whole for SQLite and lacks texts that it says it has.
-        connection.execute("PRAGMA synchronous = NORMAL")
-        with connection:
-            connection.execute(_TABLES)
-            about = dict(connection.execute("SELECT name, value FROM about"))
-            if about != {"uuid": self._uuid, "layout": _LAYOUT}:
-                connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM texts; DELETE FROM words")
-                connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
+    @contextmanager
+    def _lent(self) -> Iterator[apsw.Connection]:
+        """A connection to the file that is there now, while the block runs. Raises: apsw.Error, OSError, UnusableError.
+
+        Every one is good for searching and for catching up. There must be a file: see `_in_memory`.
+        """
+        assert self._path is not None
+        with self._pool:
+            if derived.identity(self._path) != self._file:
+                self._drop()  # deleted, or made anew by another process: what these have is nobody's any more
+            connection = self._idle.pop() if self._idle else self._opened(self._path)
+            if self._file is None:
+                self._file = derived.identity(self._path)
+            life = self._life
+        try:
+            yield connection
+        finally:
+            if connection.in_transaction:
+                with suppress(apsw.Error):
+                    connection.execute("ROLLBACK")
+            with self._pool:
+                kept = life == self._life and len(self._idle) < _IDLE and not connection.in_transaction
+                if kept:
+                    self._idle.append(connection)
+            if not kept:
+                with suppress(apsw.Error):
+                    connection.close()
+
+    def _opened(self, path: str) -> apsw.Connection:
+        connection = derived.connect(path, _TABLES)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()
+            # OFF would let a power cut leave an index that is whole for SQLite and lacks texts that it says it has.
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if not self._is_ours(connection):
+                with derived.writing(connection):
+                    if not self._is_ours(connection):
+                        self._begin(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
+
+    def _is_ours(self, connection: apsw.Connection) -> bool:
+        about = dict(connection.execute("SELECT name, value FROM about"))
+        return about == {"uuid": self._uuid, "layout": _LAYOUT}
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM texts; DELETE FROM words").fetchall()
+        connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
+
+    def _drop(self) -> None:
+        """Close the connections that nobody uses, and let the others be closed by those who do."""
+        self._life += 1
+        self._file = None
+        idle, self._idle = self._idle, []
+        for connection in idle:
+            with suppress(apsw.Error):  # it is derived: what could not be kept is made anew
+                connection.close()
+
+    def _remove(self) -> None:
+        """Delete the files."""
+        assert self._path is not None
+        with self._pool:
+            self._drop()
+            derived.remove(self._path)
+
+    def _in_memory(self) -> apsw.Connection:
+        """The index in memory. Whoever asks has the turn."""
+        if self._own is None:
+            self._own = derived.in_memory(_TABLES)
+        return self._own
+
+    def close(self) -> None:
+        with self._turn, self._pool:
+            self._drop()
+            if self._own is not None:
+                self._own.close()
+                self._own = None
+
+    # Searching
 
     def search(self, line: Line, query: str, news: News) -> list[str]:
         """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreBusyError,
-        StoreIOError.
+        NoMemoryError, StoreFullError, StoreIOError.
 
-        news  is asked, with the index locked, for what is newer than what the index reflects. So no other process can
-              be ahead of what it tells, and what is found belongs to the moment that it told of.
+        news  is asked for what is newer than what the index reflects, and tells of a moment of the store, the newest
+              then. What is found belongs to the moment that it told of last. It is mostly asked once, and again where
+              the index has to be caught up, or another process has brought it further.
         """
         wanted = fts_query(query)
+        if self._path is None or self._own is not None:
+            return self._found_in_memory(line, query, wanted, news)
+        for _ in range(2):
+            try:
+                return self._search(line, wanted, news)
+            except (*SQLITE_ERRORS, OSError, UnusableError, MemoryError) as error:
+                why = self._why_unusable(query, error)
+            _log.warning("the full-text index %s cannot be used (%s); it is made anew", self._path, why)
+            self._remove()
+        _log.warning("there can be no full-text index at %s; it is kept in memory", self._path)
+        return self._found_in_memory(line, query, wanted, news)
+
+    def _found_in_memory(self, line: Line, query: str, wanted: str, news: News) -> list[str]:
         with self._turn:
             try:
-                return self._search(line, wanted, news)
-            except (apsw.BusyError, apsw.LockedError) as error:  # another process brings it up
-                raise StoreBusyError(self._path, str(error)) from error
-            except apsw.Error as error:
-                if isinstance(error, apsw.SQLError) and str(error).startswith(_TOO_DEEP):
-                    raise InvalidQueryError(query, f"it is nested too deeply ({error})") from error
-                _log.warning("the full-text index %s is damaged (%s); it is made anew", self._path, error)
-                self._remove()
-            try:
-                return self._search(line, wanted, news)
-            except apsw.Error as error:
-                raise StoreIOError(self._path, f"the full-text index: {error}") from error
+                return self._found_after_news(self._in_memory(), line, wanted, news)
+            except (*SQLITE_ERRORS, UnusableError, MemoryError) as error:
+                why = self._why_unusable(query, error)
+                raise StoreIOError(":memory:", f"the full-text index: {why}") from error
+
+    def _why_unusable(self, query: str, error: Exception) -> str:
+        """Why the index cannot be used. Raises: our error for one that says nothing about the index."""
+        path = self._path or ":memory:"
+        if isinstance(error, RecollectError):  # of the store, which was read for what is new
+            raise error
+        if isinstance(error, MemoryError):
+            raise NoMemoryError(path, "while it was searched") from error
+        if isinstance(error, apsw.SQLError) and str(error).startswith(_TOO_DEEP):
+            raise InvalidQueryError(query, f"it is nested too deeply ({error})") from error
+        if isinstance(error, SQLITE_ERRORS):
+            told = ours(path, error)
+            if isinstance(told, _PASSING):
+                raise told from error
+        return str(error)
 
     def _search(self, line: Line, wanted: str, news: News) -> list[str]:
-        connection = self._open()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            row = connection.execute(
-                "SELECT seq, root FROM reached WHERE namespace = ? AND branch = ?", line
-            ).fetchone()
-            told = news(*(row or (0, None)))
-            if told.anew:
-                self._forget(connection, line)
-            for record_id, text in told.changed:
-                self._apply_one(connection, line, record_id, text)
-            if not row or told.anew or told.seq != row[0]:
-                connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*line, told.seq, told.root))
-            rows = connection.execute(
-                "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
-                "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
-                (wanted, *line),
-            )
-            found = [str(row[0]) for row in rows]
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
+        told: Told | None = None
+        for _ in range(_ROUNDS):
+            with self._lent() as connection:
+                connection.execute("BEGIN")
+                reached = self._reached(connection, line)  # the first that is read: this is the moment
+                if told is None or not _agree(reached, told):
+                    told = news(*(reached or (0, None)))
+                if _agree(reached, told):
+                    return self._found(connection, line, wanted)
+            with self._turn, self._lent() as connection, derived.writing(connection):
+                told = self._catch_up(connection, line, news)
+        with self._turn, self._lent() as connection:
+            return self._found_after_news(connection, line, wanted, news)
+
+    def _found_after_news(self, connection: apsw.Connection, line: Line, wanted: str, news: News) -> list[str]:
+        """What is found while nobody else can write to the index."""
+        with derived.writing(connection):
+            self._catch_up(connection, line, news)
+            return self._found(connection, line, wanted)
+
+    @staticmethod
+    def _reached(connection: apsw.Connection, line: Line) -> tuple[int, bytes] | None:
+        """The seq and root that the index reflects; None where it has nothing of the line. Raises: UnusableError."""
+        query = "SELECT seq, root FROM reached WHERE namespace = ? AND branch = ?"
+        row = connection.execute(query, line).fetchone()
+        if row is None:
+            return None
+        seq, root = row
+        if not isinstance(seq, int) or not isinstance(root, bytes):
+            raise UnusableError("what it reflects is not a commit")
+        return seq, root
+
+    def _catch_up(self, connection: apsw.Connection, line: Line, news: News) -> Told:
+        """Bring the index to the newest moment, in a transaction; which that is."""
+        reached = self._reached(connection, line)
+        told = news(*(reached or (0, None)))
+        if told.anew:
+            self._forget(connection, line)
+        for record_id, text in told.changed:
+            self._apply_one(connection, line, record_id, text)
+        if reached != (told.seq, told.root):
+            connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*line, told.seq, told.root))
+        return told
+
+    @staticmethod
+    def _found(connection: apsw.Connection, line: Line, wanted: str) -> list[str]:
+        rows = connection.execute(
+            "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
+            "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
+            (wanted, *line),
+        )
+        found = [row[0] for row in rows]
+        if not all(isinstance(each, str) for each in found):
+            raise UnusableError("an id in it is not text")
         return found
 
     @staticmethod
@@ -243,24 +373,7 @@ class FullText:
         )
         connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", line)
 
-    def _remove(self) -> None:
-        """Close the index and delete its files."""
-        if self._connection is not None:
-            with suppress(apsw.Error):
-                self._connection.close()
-            self._connection = None
-        if self._folder is not None:
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(OSError):
-                    files.remove(self._path + suffix)
 
-    @property
-    def _path(self) -> str:
-        return ":memory:" if self._folder is None else os.path.join(self._folder, "text.db")
-
-    def close(self) -> None:
-        with self._turn:
-            if self._connection is not None:
-                with suppress(apsw.Error):  # it is derived: what could not be kept is made anew
-                    self._connection.close()
-                self._connection = None
+def _agree(reached: tuple[int, bytes] | None, told: Told) -> bool:
+    """Whether the index stands at the moment that was told of."""
+    return (told.seq == 0 and not told.anew) if reached is None else reached == (told.seq, told.root)

@@ -23,6 +23,8 @@ SETTING = "setting/"
 #: In `meta.features`, of a file whose pages carry checksums.
 PAGE_CHECKSUMS = "page checksums"
 
+#: The formats that have these tables.
+FORMATS = (1, 2)
 TABLES = """
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,

@@ -47,6 +47,7 @@ from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_file import admit, check_size, header_of, must_not_write, stands_still
 from recollect.stores.sqlite_place import Place
+from recollect.stores.sqlite_tables import few_steps, strange, structure
 from recollect.stores.sqlite_transaction import SqliteTransaction
 from recollect.stores.sqlite_view import SqliteView
 from recollect.stores.turns import LOOK_AGAIN_S, Shared, Turn, Turns
@@ -145,8 +146,10 @@ class SqliteStore:
                 self._checkpointer.attach(self._writer)
             if not new:
                 self._check_size()
-            self._make_tables()
-            meta = dict(self._writer.execute("SELECT name, value FROM meta"))
+            with few_steps(self._writer):
+                if not self._has_tables():
+                    self._make_tables()
+                meta = dict(self._writer.execute("SELECT name, value FROM meta"))
             self.has_checksums = checksums.kept(self._writer)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
@@ -185,16 +188,24 @@ class SqliteStore:
             return "its pages have checksums, which the SQLite at hand cannot keep: pip install --force-reinstall apsw"
         return ""
 
+    def _has_tables(self) -> bool:
+        """Whether the file has our tables. Raises: DamagedStoreError where something else has the name of one."""
+        held = structure(self._writer)
+        if not held:
+            return False
+        known = self._writer.pragma("user_version") in schema.FORMATS
+        name = "meta" if "meta" not in held else strange(held, TABLES, exactly=known)
+        if name:
+            raise DamagedStoreError(self.path, f"its table {name} is not one of a store")
+        return True
+
     def _make_tables(self) -> None:
         """The tables, in one transaction, where the file has none yet: it is new, or a process died making it."""
-        has_tables = "SELECT 1 FROM sqlite_schema WHERE name = 'meta'"
-        if self._writer.execute(has_tables).fetchone():
-            return
         if self._write_refused:
             raise NotAStoreError(self.path, "it is empty")
         self._writer.execute("BEGIN IMMEDIATE")
         try:
-            if not self._writer.execute(has_tables).fetchone():
+            if not self._has_tables():  # another process may have been faster
                 self._writer.execute(TABLES)
                 # Again: where a power cut came in between, SQLite has just undone the first time.
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")

@@ -45,6 +45,8 @@ _KINDS: dict[type[Exception], _Kind] = {
     apsw.ConstraintError: DamagedStoreError,
     apsw.MismatchError: DamagedStoreError,
     apsw.ReadOnlyError: ReadOnlyStoreError,
+    # Only what is read while a file is opened is interrupted (`sqlite_tables.few_steps`).
+    apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "what is read to open it does not end"),
 }
 #: The same, by the extended code, where it says more than the name.
 _EXTENDED: dict[int, _Kind] = {
@@ -57,7 +59,8 @@ _EXTENDED: dict[int, _Kind] = {
 _NOT_OUR_TABLES = re.compile(
     r"no such (table|column|index|view)|table .* has no column|has \d+ columns? but \d+ values|"
     r"cannot modify .* because it is a view|malformed|ON CONFLICT clause does not match|foreign key mismatch|"
-    r"unsafe use of|is circularly defined|no such (module|function)|vtable constructor failed"
+    r"unsafe use of|access to view .* prohibited|is circularly defined|"
+    r"no such (module|function)|vtable constructor failed"
 )
 
 
