@@ -172,8 +172,8 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
 
 
 def test_the_files_beside_the_store_are_synced_at_their_checkpoints(folder: Path) -> None:
-    text = FullText(str(folder), "uuid")._opened(str(folder))
-    vectors = VectorStore(str(folder), "uuid")._opened(str(folder / "vectors.db"))
+    text = FullText(str(folder), "uuid")._opened(str(folder / "text.db"))
+    vectors = VectorStore(str(folder), "uuid")._opened()
     normal = 1
     assert (text.pragma("synchronous"), vectors.pragma("synchronous")) == (normal, normal)
     text.close()

@@ -51,7 +51,10 @@ class Records:
                 payloads |= self._stored([number for number, payload in payloads.items() if not payload])
             came = []
             for number, payload in payloads.items():
-                record = found[number] = Record.load(payload)
+                record = _record(payload)
+                if record is None or record.id != self._table.id(number):  # somebody has written to the index file
+                    record = Record.load(self._stored([number])[number])
+                found[number] = record
                 came.append((number, record, held_bytes(record)))
             memo.keep(came)
         return [found[number] for number in numbers]
@@ -64,6 +67,14 @@ class Records:
             if record_id not in stored:
                 raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
         return {number: stored[record_id].payload for number, record_id in ids.items()}
+
+
+def _record(payload: bytes) -> Record | None:
+    """The record of bytes that an index file has; None where they are of none."""
+    try:
+        return Record.load(payload)
+    except (ValueError, AttributeError, TypeError):
+        return None
 
 
 def held_bytes(record: Record) -> int:

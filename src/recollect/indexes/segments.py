@@ -207,6 +207,9 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         last = column[-1] if len(column) else 0
         if last != end or (len(column) and column[0] < 0) or (np.diff(column) < 0).any():
             raise ValueError(f"its column {name} does not rise to its end")
+    for name in ("ids", "sessions", "terms", "values"):
+        if not _is_text(arrays[f"{name}.blob"], arrays[f"{name}.ends"]):
+            raise ValueError(f"its {name} are not all text")
     for name in ("ids", "sessions", "values"):
         order = arrays[f"{name}.order"]
         if (np.bincount(order, minlength=len(order)) != 1).any():
@@ -223,6 +226,16 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         raise ValueError("its occurrences do not rise")
     if not arrays["alive"].all():
         raise ValueError("it has dead documents")
+
+
+def _is_text(blob: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
+    """Whether each piece of a blob is UTF-8: all of it is, and no piece begins within a character."""
+    try:
+        blob.tobytes().decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    begins = ends[ends < len(blob)]
+    return bool(((blob[begins] & 0xC0) != 0x80).all())
 
 
 class Gathered(NamedTuple):

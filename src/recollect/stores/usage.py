@@ -11,23 +11,28 @@ import logging
 import os
 import threading
 from collections.abc import Container, Iterable
-from contextlib import closing, suppress
+from contextlib import closing
 
 import apsw
 
-from recollect.stores import files
+from recollect.stores import derived
 from recollect.stores.base import Line
+from recollect.stores.derived import UnusableError
+from recollect.stores.sqlite_errors import SQLITE_ERRORS
 
 _log = logging.getLogger("recollect")
 #: So many uses are kept in memory before they are written.
 _BATCH = 1000
 _TABLE = (
-    "CREATE TABLE IF NOT EXISTS uses (uuid TEXT, namespace TEXT, branch TEXT, id TEXT, micros INTEGER, "
+    "CREATE TABLE uses (uuid TEXT, namespace TEXT, branch TEXT, id TEXT, micros INTEGER, "
     "PRIMARY KEY (uuid, namespace, branch, id)) WITHOUT ROWID"
 )
 _PUT = "INSERT INTO uses VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET micros = max(micros, excluded.micros)"
 
 _OF = "SELECT id, micros FROM uses WHERE uuid = ? AND namespace = ? AND branch = ?"
+#: What reading and writing the file raises; and of that, what says nothing about the file.
+_UNREADABLE = (*SQLITE_ERRORS, OSError, UnusableError)
+_PASSING = (apsw.BusyError, apsw.FullError, apsw.NoMemError, OSError)
 _DROP = "DELETE FROM uses WHERE uuid = ? AND namespace = ? AND branch = ? AND id = ?"
 
 
@@ -81,10 +86,12 @@ class Uses:
             with closing(_connection(self._path)) as connection:
                 self._looked[line] = _state(self._path)  # before it is read: what comes then is news
                 rows = connection.execute(_OF, (self._uuid, *line))
-                uses = {str(record_id): int(micros) for record_id, micros in rows}
+                uses = dict(rows)
+                if not all(isinstance(each, str) and isinstance(when, int) for each, when in uses.items()):
+                    raise UnusableError("a use is not of an id, or not a time")
                 self._rows[line] = len(uses)
                 return uses
-        except (apsw.Error, OSError, ValueError, TypeError) as error:
+        except _UNREADABLE as error:
             self._lost(error)
             return {}
 
@@ -102,7 +109,7 @@ class Uses:
                 try:
                     with closing(_connection(self._path)) as connection, connection:
                         connection.executemany(_DROP, [(self._uuid, *line, record_id) for record_id in gone])
-                except (apsw.Error, OSError) as error:
+                except _UNREADABLE as error:
                     self._lost(error)
 
     def write(self) -> None:
@@ -119,14 +126,13 @@ class Uses:
                 with closing(_connection(self._path)) as connection, connection:
                     rows = [(self._uuid, *line, record_id, micros) for (line, record_id), micros in unwritten.items()]
                     connection.executemany(_PUT, rows)
-            except (apsw.Error, OSError) as error:
+            except _UNREADABLE as error:
                 self._lost(error)
 
     def _lost(self, error: Exception) -> None:
         _log.warning("when records were last used is not known any more (%s); eviction goes by their times", error)
-        if self._path is not None and not isinstance(error, apsw.BusyError | apsw.FullError | OSError):
-            with suppress(OSError):
-                files.remove(self._path)
+        if self._path is not None and not isinstance(error, _PASSING):
+            derived.remove(self._path)
 
 
 def _state(path: str) -> tuple[int, ...]:
@@ -140,11 +146,6 @@ def _state(path: str) -> tuple[int, ...]:
 
 def _connection(path: str) -> apsw.Connection:
     """For one use: there is seldom any, and a file that is not held open can be deleted."""
-    files.make_folder(os.path.dirname(path))
-    with suppress(FileExistsError):
-        files.create(path, anew=True)
-    connection = apsw.Connection(path)
-    connection.set_busy_timeout(1000)
+    connection = derived.connect(path, _TABLE, timeout_ms=1000)
     connection.execute("PRAGMA synchronous = OFF")
-    connection.execute(_TABLE)
     return connection

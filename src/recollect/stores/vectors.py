@@ -12,29 +12,37 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from typing import NamedTuple, TypeVar
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.errors import ClosedError, DamagedStoreError, NotAStoreError, ReadOnlyStoreError, StoreIOError
-from recollect.stores import checksums, files
+from recollect.errors import (
+    ClosedError,
+    DamagedStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreError,
+    StoreIOError,
+)
+from recollect.stores import derived
 from recollect.stores.base import Line
+from recollect.stores.derived import UnusableError
 from recollect.stores.sqlite_errors import translated
 
 T = TypeVar("T")
 Floats = NDArray[np.float32]
 _log = logging.getLogger("recollect")
 _TABLES = """
-CREATE TABLE IF NOT EXISTS about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS sets (number INTEGER PRIMARY KEY, model TEXT, dimension INTEGER, namespace TEXT,
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE sets (number INTEGER PRIMARY KEY, model TEXT, dimension INTEGER, namespace TEXT,
                                  UNIQUE (model, dimension, namespace));
 -- Numbers are never given twice, so that a reader finds what is new by them.
-CREATE TABLE IF NOT EXISTS vectors (number INTEGER PRIMARY KEY AUTOINCREMENT, vectors INTEGER, text BLOB, vector BLOB,
+CREATE TABLE vectors (number INTEGER PRIMARY KEY AUTOINCREMENT, vectors INTEGER, text BLOB, vector BLOB,
                                     UNIQUE (vectors, text));
-CREATE TABLE IF NOT EXISTS reached (vectors INTEGER, branch TEXT, seq INTEGER, root BLOB,
+CREATE TABLE reached (vectors INTEGER, branch TEXT, seq INTEGER, root BLOB,
                                     PRIMARY KEY (vectors, branch));
 """
 #: Changes when the tables do: a file of another layout is made anew.
@@ -42,6 +50,11 @@ _LAYOUT = "1"
 _NAME = "vectors.db"
 #: So many vectors are read at a time.
 _PAGE = 1000
+#: The newest vector's number, and the newest that was ever given; far more than are ever given.
+_NEWEST = "SELECT (SELECT max(number) FROM vectors), (SELECT max(seq) FROM sqlite_sequence)"
+_MOST_NUMBER = 2**62
+#: Of a SHA-256, which texts are known by; of a component of a vector.
+_DIGEST_BYTES, _FLOAT_BYTES = 32, 4
 
 
 class Model(NamedTuple):
@@ -91,10 +104,15 @@ class VectorStore:
             assert np.isfinite(vector).all(), "embedded() lets through only finite ones"
 
         def write(connection: apsw.Connection) -> None:
-            with _transaction(connection):
+            with derived.writing(connection):
                 keys = (model.name, model.dimension, namespace)
                 connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
                 number = self._set(connection, model, namespace)
+                for newest in connection.execute(_NEWEST).fetchone() or ():
+                    if (
+                        newest is not None and _is(int, newest) > _MOST_NUMBER
+                    ):  # then it would seem that the disk is full
+                        raise UnusableError("its numbers are used up")
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
                     [(number, text, vector.astype("<f4").tobytes()) for text, vector in vectors.items()],
@@ -107,24 +125,24 @@ class VectorStore:
         query = "SELECT number, text, vector FROM vectors WHERE vectors = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
 
-            def read(connection: apsw.Connection, seen: int = seen) -> list[tuple[int, bytes, bytes]]:
+            def read(connection: apsw.Connection, seen: int = seen) -> tuple[int, dict[bytes, Floats]]:
                 number = self._set(connection, model, namespace)
-                return list(connection.execute(query, (number, seen, _PAGE)))
+                rows = list(connection.execute(query, (number, seen, _PAGE)))
+                vectors = {_digest(text): _vector(vector, model) for _, text, vector in rows}
+                return rows[-1][0] if rows else seen, vectors
 
-            rows = self._do(read)
-            if not rows:
+            seen, vectors = self._do(read)
+            if not vectors:
                 return
-            seen = rows[-1][0]
-            yield seen, {text: np.frombuffer(vector, dtype="<f4") for _, text, vector in rows}
+            yield seen, vectors
 
     def held(self, model: Model, namespace: str) -> set[bytes]:
         """The digests of all texts that have a vector."""
 
         def read(connection: apsw.Connection) -> set[bytes]:
             number = self._set(connection, model, namespace)
-            return {
-                bytes(row[0]) for row in connection.execute("SELECT text FROM vectors WHERE vectors = ?", (number,))
-            }
+            rows = connection.execute("SELECT text FROM vectors WHERE vectors = ?", (number,))
+            return {_digest(text) for (text,) in rows}
 
         return self._do(read)
 
@@ -134,18 +152,23 @@ class VectorStore:
             "SELECT s.model, s.dimension, count(v.number) FROM sets s JOIN vectors v ON v.vectors = s.number "
             "WHERE s.namespace = ? GROUP BY s.number ORDER BY s.number"
         )
-        rows = self._do(lambda connection: list(connection.execute(query, (namespace,))))
-        return [(Model(str(name), int(dimension)), int(count)) for name, dimension, count in rows]
+
+        def read(connection: apsw.Connection) -> list[tuple[Model, int]]:
+            rows = connection.execute(query, (namespace,))
+            return [(Model(_is(str, name), _is(int, dimension)), count) for name, dimension, count in rows]
+
+        return self._do(read)
 
     def reached(self, model: Model, line: Line) -> tuple[int, bytes]:
         """The seq and root up to which every text has been embedded; (0, b"") at first."""
         query = "SELECT seq, root FROM reached WHERE vectors = ? AND branch = ?"
-        row = self._do(
-            lambda connection: connection.execute(
-                query, (self._set(connection, model, line.namespace), line.branch)
-            ).fetchone()
-        )
-        return (int(row[0]), bytes(row[1])) if row else (0, b"")
+
+        def read(connection: apsw.Connection) -> tuple[int, bytes]:
+            number = self._set(connection, model, line.namespace)
+            row = connection.execute(query, (number, line.branch)).fetchone()
+            return (_is(int, row[0]), _is(bytes, row[1])) if row else (0, b"")
+
+        return self._do(read)
 
     def reach(self, model: Model, line: Line, seq: int, root: bytes) -> None:
         """Note that every text up to a commit has been embedded."""
@@ -163,7 +186,7 @@ class VectorStore:
         """Delete the vectors of texts, of every model; how many. For texts that must not be held any more."""
 
         def write(connection: apsw.Connection) -> int:
-            with _transaction(connection):
+            with derived.writing(connection):
                 before = connection.total_changes()
                 connection.executemany(
                     "DELETE FROM vectors WHERE text = ? AND vectors IN (SELECT number FROM sets WHERE namespace = ?)",
@@ -190,20 +213,28 @@ class VectorStore:
         return int(row[0]) if row else None
 
     def _do(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Work on the open file. A damaged one is made anew, once: it is derived."""
+        """Work on the open file. One that cannot be used is made anew, once: it is derived.
+
+        Where nothing may be written it is passed over, as if there were none.
+        """
         with self._turn:
             if self._closed:
                 raise ClosedError("the memory")
             try:
                 with translated(self._path):
                     return work(self._open())
-            except (DamagedStoreError, NotAStoreError) as error:
+            except (DamagedStoreError, NotAStoreError, UnusableError) as error:
+                why = error.args[1] if isinstance(error, StoreError) else error
+                _log.warning("the vectors in %s cannot be used (%s); they are to be made anew", self._path, why)
                 if self._read_only:
-                    raise
-                _log.warning("the vectors in %s cannot be used (%s); they are to be made anew", self._path, error)
-                self._remove()
-            with translated(self._path):
-                return work(self._open())
+                    self._pass_over()
+                else:
+                    self._remove()
+            try:
+                with translated(self._path):
+                    return work(self._open())
+            except UnusableError as error:
+                raise StoreIOError(self._path, str(error)) from error
 
     def _open(self) -> apsw.Connection:
         """The connection to the file that is there now. Raises: StoreIOError."""
@@ -213,51 +244,54 @@ class VectorStore:
             self._disconnect()
             self.life += 1
         if self._connection is None:
-            if found is None and self._read_only and self._folder is not None:
-                self._connection = self._opened(":memory:")  # there is nothing to read yet
+            if self._folder is None or (found is None and self._read_only):  # there is nothing to read yet
+                self._connection = derived.in_memory(_TABLES)
             else:
                 try:
-                    self._connection = self._opened(self._path)
+                    self._connection = self._opened()
                 except OSError as error:
                     raise StoreIOError(self._path, error.strerror or str(error)) from error
             self._file = self._identity()
         return self._connection
 
+    def _pass_over(self) -> None:
+        """Read from nothing, until another file is there."""
+        self._disconnect()
+        self.life += 1
+        self._connection, self._file = derived.in_memory(_TABLES), self._identity()
+
     def _identity(self) -> tuple[int, int] | None:
         """Which file is at the path; None for none, and in memory."""
-        if self._folder is None:
-            return None
-        try:
-            facts = os.stat(self._path)
-        except OSError:
-            return None
-        return facts.st_dev, facts.st_ino
+        return None if self._folder is None else derived.identity(self._path)
 
-    def _opened(self, path: str) -> apsw.Connection:
-        if self._read_only and path != ":memory:":
-            connection = checksums.connect(path, apsw.SQLITE_OPEN_READONLY)
-            connection.set_busy_timeout(10_000)
-            return connection if self._is_ours(connection) else self._opened(":memory:")
-        if self._folder is not None and path != ":memory:":
-            files.make_folder(self._folder)
-            files.create(path)
-        connection = checksums.connect(path)
-        checksums.begin(connection)
-        connection.set_busy_timeout(10_000)
-        # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
-        connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before that
-        connection.execute("PRAGMA synchronous = NORMAL")
-        with _transaction(connection):
-            connection.execute(_TABLES)
+    def _opened(self) -> apsw.Connection:
+        connection = derived.connect(self._path, _TABLES, read_only=self._read_only)
+        try:
+            if self._read_only:
+                if self._is_ours(connection):
+                    return connection
+                connection.close()
+                return derived.in_memory(_TABLES)
+            # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before
+            connection.execute("PRAGMA synchronous = NORMAL")
             if not self._is_ours(connection):
-                connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM vectors; DELETE FROM sets")
-                connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
+                with derived.writing(connection):
+                    if not self._is_ours(connection):
+                        self._begin(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _is_ours(self, connection: apsw.Connection) -> bool:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone() is None:
             return False  # a process died making it
         return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": _LAYOUT}
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM vectors; DELETE FROM sets").fetchall()
+        connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None
@@ -269,18 +303,28 @@ class VectorStore:
         self._disconnect()
         self.life += 1
         if self._folder is not None:
-            for suffix in ("", "-wal", "-shm"):
-                with suppress(OSError):
-                    files.remove(self._path + suffix)
+            derived.remove(self._path)
 
 
-@contextmanager
-def _transaction(connection: apsw.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+def _is(kind: type[T], value: Any) -> T:
+    """What a column holds. Raises: UnusableError where that is of another kind: SQLite keeps what it is given."""
+    if not isinstance(value, kind):
+        raise UnusableError(f"a row has {type(value).__name__} where {kind.__name__} belongs")
+    return value
+
+
+def _digest(value: Any) -> bytes:
+    digest = _is(bytes, value)
+    if len(digest) != _DIGEST_BYTES:
+        raise UnusableError(f"a text is known by {len(digest)} bytes")
+    return digest
+
+
+def _vector(value: Any, model: Model) -> Floats:
+    raw = _is(bytes, value)
+    if len(raw) != model.dimension * _FLOAT_BYTES:
+        raise UnusableError(f"a vector of {model.dimension} components has {len(raw)} bytes")
+    vector = np.frombuffer(raw, dtype="<f4")
+    if not np.isfinite(vector).all():
+        raise UnusableError("a vector is not finite")
+    return vector
