@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 from collections.abc import Callable
@@ -315,6 +316,24 @@ def test_a_broken_file_among_others_does_not_keep_them_out(run: Run, tmp_path: P
         ("broken", None),
     ]
     assert "broken.json" in run("import", "openai", *map(str, paths), code=1).stderr
+
+
+@pytest.mark.promise("export.private")
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+@pytest.mark.parametrize("before", [None, 0o644, 0o666])
+def test_an_export_is_for_its_owner_only(run: Run, tmp_path: Path, umask: int, before: int | None) -> None:
+    run("remember", "a secret")
+    path = tmp_path / "out.jsonl"
+    if before is not None:
+        assert run("export", str(path)).exit_code == 0
+        path.chmod(before)
+    mask = os.umask(umask)
+    try:
+        assert run("export", str(path)).exit_code == 0
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(tmp_path.glob("*.part")) == []
 
 
 def test_an_export_replaces_an_export_and_nothing_else(run: Run, tmp_path: Path) -> None:

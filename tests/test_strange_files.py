@@ -455,7 +455,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
     path = stores(tmp_path)["2"]
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
     monkeypatch.setattr("recollect.stores.sqlite.strange", lambda *_, **__: "")
-    with pytest.raises(DamagedStoreError, match="access to view|no such table"):
+    with pytest.raises(DamagedStoreError, match=r"access to view|no such table"):
         recollect.open(path)
     real = checksums.connect
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import socket
+from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
 from recollect import Memory
+from recollect.cli.app import app
 from recollect.errors import ImportFormatError
 from recollect.importers import IMPORTERS, ImportReport, import_path
 
@@ -74,6 +79,100 @@ def test_missing_unreadable_and_impossible_paths_are_refused_or_reported(
     if not os.access(tmp_path / "closed", os.R_OK):  # root reads everything
         report = tried(memory, form, tmp_path / "closed")
         assert report is None or report.damaged
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def link_to_a_pipe(path: Path) -> None:
+    os.mkfifo(f"{path}.pipe")
+    path.symlink_to(f"{path}.pipe")
+
+
+def endless(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def a_socket(path: Path) -> None:
+    with contextlib.chdir(path.parent), contextlib.closing(socket.socket(socket.AF_UNIX)) as made:
+        made.bind(path.name)  # its name may have a hundred bytes
+
+
+@EVERY
+@pytest.mark.promise("import.regular")
+@pytest.mark.parametrize("make", [pipe, link_to_a_pipe, endless, folder, a_socket])
+def test_what_is_no_regular_file_is_refused_and_never_waited_for(
+    form: str, make: Callable[[Path], None], memory: Memory, tmp_path: Path
+) -> None:
+    path = tmp_path / "source"
+    make(path)
+    with pytest.raises(ImportFormatError, match=r"regular file|folder|holds no|neither it") as refused:
+        import_path(memory, IMPORTERS[form], path)
+    assert "nothing of it was imported" in str(refused.value)
+    with pytest.raises(ImportFormatError):
+        import_path(memory, IMPORTERS[form], Path("/dev/zero"))
+    assert memory.count() == 0
+
+
+@EVERY
+@pytest.mark.promise("import.regular")
+@pytest.mark.parametrize("make", [pipe, endless, a_socket])
+def test_what_is_no_regular_file_in_a_folder_is_reported_and_never_waited_for(
+    form: str, make: Callable[[Path], None], memory: Memory, tmp_path: Path
+) -> None:
+    for name in ("a.txt", "a.md", "chat.json", "sub/chat.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        make(tmp_path / name)
+    with contextlib.suppress(ImportFormatError):
+        report = import_path(memory, IMPORTERS[form], tmp_path, follow_links=True)
+        assert report.damaged
+    assert memory.count() == 0
+
+
+@pytest.mark.promise("import.links")
+@pytest.mark.parametrize("form", ["text", "markdown", "beam", "beam folders"])
+@pytest.mark.parametrize("relative", [False, True])
+def test_a_link_out_of_a_folder_is_followed_only_where_that_is_asked_for(
+    form: str, relative: bool, memory: Memory, tmp_path: Path
+) -> None:
+    chat = json.dumps([{"turns": [[{"role": "user", "id": 1, "content": "the secret"}]]}])
+    name = {"text": "a.txt", "markdown": "a.md", "beam": "chat.json", "beam folders": "one/chat.json"}[form]
+    secret, source = tmp_path / "secret", tmp_path / "source"
+    secret.write_text(chat if "beam" in form else "the secret", encoding="utf-8")
+    place = source / name
+    place.parent.mkdir(parents=True)
+    place.symlink_to(os.path.relpath(secret, place.parent) if relative else secret)
+    importer = IMPORTERS[form.split()[0]]
+    try:
+        report = import_path(memory, importer, source)
+        assert "link out of the folder" in report.damaged[0].reason
+    except ImportFormatError as error:
+        assert form == "beam"
+        assert "link out of the folder" in str(error)
+    assert not any(memory.namespace(each).count() for each in memory.namespaces())
+    assert import_path(memory, importer, source, follow_links=True).created == 1
+    done = CliRunner().invoke(
+        app, ["import", form.split()[0], str(source), "--db", str(tmp_path / "a.db"), "--follow-links"]
+    )
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.promise("import.links")
+def test_links_that_stay_in_the_folder_and_a_link_that_is_named_itself_are_read(memory: Memory, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "sub").mkdir(parents=True)
+    (source / "a.txt").write_text("one", encoding="utf-8")
+    (source / "sub" / "b.txt").symlink_to("../a.txt")
+    (tmp_path / "link").symlink_to(source)
+    (tmp_path / "link.txt").symlink_to(source / "a.txt")
+    report = import_path(memory, IMPORTERS["text"], tmp_path / "link")
+    assert (report.created, report.damaged) == (2, ())
+    assert import_path(memory, IMPORTERS["text"], tmp_path / "link.txt").created == 1
 
 
 @EVERY

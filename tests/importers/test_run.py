@@ -30,7 +30,7 @@ class Listed:
     def __init__(self, *items: Item | Damage) -> None:
         self.items = items
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         yield from self.items
 
 

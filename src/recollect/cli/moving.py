@@ -19,6 +19,7 @@ from recollect.importers import IMPORTERS
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
+from recollect.stores.sqlite_file import part_beside
 
 #: So many damaged items are named; the rest are counted.
 _NAMED = 20
@@ -47,20 +48,29 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
 @app.command("import")
 @click.argument("format", type=click.Choice(tuple(IMPORTERS)))
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option("--follow-links", is_flag=True, help="Read links in a folder that lead out of it, too.")
 @zone_option
 @common
-def import_(settings: Settings, format: str, paths: tuple[Path, ...], zone: tzinfo) -> None:  # noqa: A002
+def import_(
+    settings: Settings,
+    format: str,  # noqa: A002
+    paths: tuple[Path, ...],
+    follow_links: bool,
+    zone: tzinfo,
+) -> None:
     """Remember what files of a FORMAT hold. Run again, it adds only what is new."""
     importer = IMPORTERS[format]
     reports = []
     refused = []
     first = next((path for path in paths if os.path.exists(path)), paths[0])
-    source: Source | None = Source(importer, first, zone)  # before a store is made for nothing
+    source: Source | None = Source(
+        importer, first, zone, follow_links=follow_links
+    )  # before a store is made for nothing
     paths = (first, *(path for path in paths if path is not first))
     with settings.open(create=True) as memory:
         for path in paths:
             try:
-                source = source or Source(importer, path, zone)
+                source = source or Source(importer, path, zone, follow_links=follow_links)
             except ImportFormatError as error:  # the others are not the worse for it
                 refused.append((path, error))
                 continue
@@ -98,10 +108,12 @@ def _written_whole(path: Path, memories: list[Memory], replace: bool) -> int:
         raise InvalidArgumentError("path", str(path), "is not a regular file: give another path")
     if os.path.exists(path) and not replace and not _is_export(path):
         raise InvalidArgumentError("path", str(path), "is there and is no export: give another path, or --force")
-    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    beside = Path(part_beside(str(path)))
     try:
         try:
-            with beside.open("w", encoding="utf-8", newline="\n") as file:
+            # For its owner only, as the store is, whatever the umask says and whoever could read the one before.
+            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
                 count = sum(write_jsonl(each, file) for each in memories)
                 file.flush()
                 os.fsync(file.fileno())

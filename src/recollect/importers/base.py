@@ -8,6 +8,7 @@ nothing. It leaves to `run` what becomes of the items, and to `Record` whether a
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -16,11 +17,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from recollect.errors import ImportFormatError
 from recollect.records.record import MAX_ID_BYTES
+from recollect.stores.files import open_regular
 from recollect.unicode import nfc
+
+LEADS_OUT = "is a link out of the folder (--follow-links, follow_links=True reads it)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +67,10 @@ class Importer(Protocol):
     summary: str
     exact: bool
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage | Promise]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
         """The items of the source at `path`, in its order. Times without an offset are taken in `zone`.
+
+        follow_links  whether a link within a folder is followed to what lies outside it. The path itself may be a link
 
         Raises: ImportFormatError, before anything is given, where the source is not of this format at all.
         """
@@ -128,10 +134,19 @@ def kind_of(value: object) -> str:
     return "missing" if value is None else names.get(type(value), "a number")
 
 
-def read_text(path: Path) -> str:
-    """The text of a UTF-8 file, without its byte order mark. Raises: ImportFormatError."""
+def open_file(path: Path, *, follow: bool = True) -> BinaryIO:
+    """A regular file, opened for reading: a pipe or a device, which may never end, is refused. Raises: OSError."""
+    return os.fdopen(open_regular(os.fspath(path), follow=follow), "rb")
+
+
+def read_text(path: Path, *, follow: bool = True) -> str:
+    """The text of a UTF-8 file, without its byte order mark. Raises: ImportFormatError.
+
+    follow  whether the path may be a link
+    """
     try:
-        raw = path.read_bytes()
+        with open_file(path, follow=follow) as file:
+            raw = file.read()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         raise format_error(path, "", why_unreadable(error)) from None
     try:
@@ -144,6 +159,8 @@ def why_unreadable(error: OSError | ValueError) -> str:
     """The operating system's reason, in words."""
     if isinstance(error, IsADirectoryError):
         return "is a folder; a file is expected"
+    if getattr(error, "errno", None) in (errno.EINVAL, errno.ENXIO):  # ENXIO: a socket, or a device without a driver
+        return "is not a regular file"
     return f"cannot be read ({printable(getattr(error, 'strerror', None) or error)})"
 
 
@@ -168,8 +185,23 @@ def load_json(path: Path) -> Any:
         raise format_error(path, "", str(error)) from None
 
 
-def files_below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path | Damage]:
+class Found(NamedTuple):
+    """A file below a folder: its path below that, and where it is to be read, which is no link."""
+
+    source: str
+    path: Path
+
+
+def leads_out(folder: Path, path: Path) -> bool:
+    """Whether a path within a folder is one to something outside it."""
+    root, real = os.path.realpath(folder), os.path.realpath(path)
+    return os.path.commonpath((root, real)) != root
+
+
+def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) -> Iterator[Found | Damage]:
     """The files of a folder and its subfolders that end in one of `suffixes`, in order; hidden ones are passed over.
+
+    follow_links  whether those are read, too, that are links to files outside the folder. Links to folders never are
 
     What carries such a name and is no file, and a subfolder that cannot be listed, is damage.
     """
@@ -189,8 +221,12 @@ def files_below(folder: Path, suffixes: tuple[str, ...]) -> Iterator[Path | Dama
         except OSError as error:
             yield Damage(_below(folder, path), why_unreadable(error))
             continue
-        # Reading a pipe would wait for ever.
-        yield path if stat.S_ISREG(mode) else Damage(_below(folder, path), "is not a regular file")
+        if not stat.S_ISREG(mode):
+            yield Damage(_below(folder, path), "is not a regular file")
+        elif not follow_links and leads_out(folder, path):
+            yield Damage(_below(folder, path), LEADS_OUT)
+        else:
+            yield Found(path.relative_to(folder).as_posix(), Path(os.path.realpath(path)))
 
 
 def _ends(name: str, suffixes: tuple[str, ...]) -> bool:

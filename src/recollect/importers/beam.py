@@ -16,12 +16,14 @@ from typing import Any
 
 from recollect.errors import ImportFormatError, InvalidRecordError
 from recollect.importers.base import (
+    LEADS_OUT,
     Damage,
     Item,
     SeenIds,
     UnreadableError,
     format_error,
     kind_of,
+    leads_out,
     load_json,
     printable,
     why_unreadable,
@@ -42,16 +44,18 @@ class Beam:
     summary = "BEAM: a chat folder, a folder of them, or a chat.json; each chat becomes a namespace beam-FOLDER"
     exact = False
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         if not os.path.isdir(path):
             yield from _chat(path, zone)
-        elif os.path.exists(path / _CHAT):
+        elif os.path.lexists(path / _CHAT):
+            if not follow_links and leads_out(path, path / _CHAT):
+                raise format_error(path / _CHAT, "", LEADS_OUT)
             yield from _chat(path / _CHAT, zone)
         else:
-            yield from _chats(path, zone)
+            yield from _chats(path, zone, follow_links)
 
 
-def _chats(folder: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+def _chats(folder: Path, zone: tzinfo, follow_links: bool) -> Iterator[Item | Damage]:
     try:
         below = [each for each in folder.iterdir() if os.path.isdir(each) and not each.name.startswith(".")]
     except OSError as error:
@@ -59,6 +63,9 @@ def _chats(folder: Path, zone: tzinfo) -> Iterator[Item | Damage]:
     if not any(os.path.exists(each / _CHAT) for each in below):
         raise format_error(folder, "", f"neither it nor a folder in it holds a {_CHAT}")
     for each in sorted(below, key=lambda each: (len(each.name), each.name)):  # 2 before 10
+        if not follow_links and leads_out(folder, each / _CHAT):
+            yield Damage(f"{printable(each.name)}/{_CHAT}", LEADS_OUT)
+            continue
         try:
             yield from _chat(each / _CHAT, zone)
         except ImportFormatError as error:

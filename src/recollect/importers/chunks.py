@@ -53,26 +53,26 @@ class Documents:
         """The pieces of a document's text, whose line ends are newlines."""
         raise NotImplementedError
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         if not os.path.isdir(path):
-            if not os.path.exists(path):
-                raise format_error(path, "", "is not there")
-            yield from self._document(path, path.name)
+            if not os.path.isfile(path):
+                raise format_error(path, "", "is not a regular file" if os.path.exists(path) else "is not there")
+            yield from self._document(Path(os.path.realpath(path)), path.name)
             return
         found = False
-        for each in files_below(path, self.suffixes):
+        for each in files_below(path, self.suffixes, follow_links=follow_links):
             found = True
             if isinstance(each, Damage):
                 yield each
             else:
-                yield from self._document(each, each.relative_to(path).as_posix())
+                yield from self._document(each.path, each.source)
         if not found:
             raise format_error(path, "", f"holds no file that ends in {' or '.join(self.suffixes)}")
 
     def _document(self, path: Path, source: str) -> Iterator[Item | Damage]:
         place = printable(source)
         try:
-            text = read_text(path)
+            text = read_text(path, follow=False)
             Record(id="piece", content="piece", source=source)
         except ImportFormatError as error:
             yield Damage(", ".join(part for part in (place, error.args[1]) if part), error.args[2])

@@ -25,6 +25,7 @@ from recollect.importers.base import (
     UnreadableError,
     format_error,
     kind_of,
+    open_file,
     parse_json,
     why_unreadable,
 )
@@ -46,17 +47,17 @@ class JsonLines:
     summary = "Recollect: JSON lines written by `recollect export`; records come back exactly as they were"
     exact = True
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage | Promise]:
-        if not os.path.isfile(path):  # it is read twice, which a pipe cannot be
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
+        if not os.path.isfile(path):
             rule = "is not a regular file" if os.path.exists(path) else "is not there"
             raise format_error(path, "", rule)
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 several = _count_headers(path, file) > 1
         except OSError as error:
             raise format_error(path, "", why_unreadable(error)) from None
         try:
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 yield from _items(file, several)
         except OSError as error:
             yield Damage("the rest of the file", why_unreadable(error))

@@ -32,7 +32,7 @@ class LoCoMo:
     summary = "LoCoMo: a JSON list of long conversations; each becomes a namespace named by its sample_id"
     exact = False
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         samples = load_json(path)
         if not isinstance(samples, list):
             raise format_error(path, "", f"must be a list of conversations, not {kind_of(samples)}")

@@ -69,7 +69,7 @@ class Messages:
     roles: tuple[str, ...] = ("role",)
     other_roles: Mapping[str, str] = {}
 
-    def read(self, path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         stem, ids = path.stem, SeenIds()
         text = read_text(path)
         try:

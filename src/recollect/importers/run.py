@@ -67,14 +67,15 @@ class ImportReport:
 class Source:
     """What is to be imported, with its beginning read, so that it is known to be of the format.
 
-    zone  in which times without an offset are taken
+    zone          in which times without an offset are taken
+    follow_links  whether links within a folder are followed to what lies outside it
 
     Raises: ImportFormatError.
     """
 
-    def __init__(self, importer: Importer, path: Path, zone: tzinfo = UTC) -> None:
+    def __init__(self, importer: Importer, path: Path, zone: tzinfo = UTC, *, follow_links: bool = False) -> None:
         self.exact = importer.exact
-        items = importer.read(path, zone)
+        items = importer.read(path, zone, follow_links=follow_links)
         self.items = chain([each for each in (next(items, None),) if each is not None], items)
 
 
@@ -98,10 +99,11 @@ def import_path(
     path: Path,
     *,
     zone: tzinfo = UTC,
+    follow_links: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
     """Remember what is at `path`: `import_source` of a `Source`, with the errors of both."""
-    return import_source(memory, Source(importer, path, zone), progress=progress)
+    return import_source(memory, Source(importer, path, zone, follow_links=follow_links), progress=progress)
 
 
 class _Run:

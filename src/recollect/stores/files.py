@@ -10,9 +10,11 @@ import errno
 import os
 import stat
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 #: Opening a pipe does not wait for who is at its other end, nor follows a link. (Windows has neither.)
 _UNHURRIED = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
@@ -65,6 +67,8 @@ def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
 
 def read(path: str, most: int = -1) -> NDArray[np.uint8]:
     """The bytes of a regular file; no more than the first so many, where that is not -1."""
+    import numpy as np  # importers, which open files too, do without it
+
     with open(open_regular(path), "rb") as file:
         return np.fromfile(file, dtype=np.uint8, count=most)
 
