@@ -103,6 +103,7 @@ class Engine:
         self.store = store
         self._pid = os.getpid()
         self.clock = clock
+        self._latest = -(2**63)  # that the clock has said, in microseconds of 1970
         self.intake = intake
         self.feed = Feed()
         self._tries = TrieKeeper()
@@ -125,9 +126,20 @@ class Engine:
     def now(self) -> datetime:
         """The clock's time. Raises: InvalidArgumentError where it is naive."""
         try:
-            return aware("clock", self.clock())
+            now = aware("clock", self.clock())
         except RecollectError as error:
             raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
+        # Two threads at once may leave the earlier of their times: by so little is it wrong, and it needs no lock.
+        self._latest = max(self._latest, microseconds(now))
+        return now
+
+    def reads_at(self, moment: View, line: Line) -> int:
+        """The time by which records have expired at a moment of the store, in microseconds of 1970.
+
+        It is the latest that the clock has said, or that of the newest commit where that is later: a clock that goes
+        back brings nothing back. What is read depends on this time and on the records alone.
+        """
+        return max(self._latest, moment.head(line).micros)
 
     # The two ways in
 
@@ -158,9 +170,8 @@ class Engine:
             with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
-        now = microseconds(clock)
         if isinstance(operation, Grep):
-            return self.grep(operation, line, scope, now)
+            return self.grep(operation, line, scope)
         if isinstance(operation, Recall):
             self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
@@ -180,6 +191,7 @@ class Engine:
         def read(moment: View, words: WordView | None) -> Any:
             if helps:
                 words = self.keeper.at_hand(moment, line, in_file=in_file)
+            now = self.reads_at(moment, line)
             found = self.read(operation, moment, line, scope, now, words, asking)
             self._note_uses(operation, found, moment, line, scope, now)
             if words is not None:
@@ -229,8 +241,11 @@ class Engine:
             with self._write_shared() if shared else self.store.write() as transaction:
                 if expect_head is not None:
                     check_head(transaction, line, scope, expect_head)
-                writer = Writer(transaction, line, self.store.key, now, scope, self.intake, self._tries, self._fills)
-                writing = Writing(self, transaction, writer, line, scope, now)
+                reads_at = self.reads_at(transaction, line)
+                # Records that have no time get the clock's; what has expired is told by the other.
+                at = _moment(reads_at, now)
+                writer = Writer(transaction, line, self.store.key, at, scope, self.intake, self._tries, self._fills)
+                writing = Writing(self, transaction, writer, line, scope, now, reads_at)
                 try:
                     yield writing
                 finally:
@@ -407,9 +422,7 @@ class Engine:
 
     # Reads
 
-    def grep(
-        self, operation: Grep, line: Line, scope: Scope, now: int, staged: Sequence[Record | str] = ()
-    ) -> list[Record]:
+    def grep(self, operation: Grep, line: Line, scope: Scope, staged: Sequence[Record | str] = ()) -> list[Record]:
         """The records that match a full-text query. Raises: InvalidQueryError, also for one over its cap.
 
         staged  what a batch wrote and has not committed: records, and ids of those that it forgot
@@ -431,6 +444,7 @@ class Engine:
             ids = self._fulltext.search(line, operation.query, news)
             stored = (moments[0].get(line, record_id) for record_id in ids)
             records = {each.id: each for each in (Record.load(held.payload) for held in stored if held is not None)}
+            now = self.reads_at(moments[0], line)
         if staged:
             own = FullText(None, "batch")
             written = {each.id: each for each in staged if isinstance(each, Record)}
@@ -470,8 +484,9 @@ class Engine:
 
     def held(self, line: Line, scope: Scope) -> tuple[str, list[Record]]:
         """The live records by rising id, and the root of just these; "" within a scope."""
-        now = microseconds(self.now())
+        self.now()
         with self.store.read() as moment:
+            now = self.reads_at(moment, line)
             records = list(moment.select(line, scope.filter, order="id", now=now))
             if scope.fixed:
                 return "", in_order(map(scope.shown, records), "id")
@@ -486,13 +501,17 @@ class Engine:
         """Embed the texts that have no vector yet; how many. Raises: UnsupportedError without an embedder."""
         if self.vectors is None:
             raise needs_embedder()
-        return self.vectors.embed_all(self.store, line, scope, microseconds(self.now()), batch_size, progress)
+        self.now()
+        with self.store.read() as moment:
+            now = self.reads_at(moment, line)
+        return self.vectors.embed_all(self.store, line, scope, now, batch_size, progress)
 
     def vector_stats(self, line: Line, scope: Scope) -> dict[str, Any]:
         """How many texts there are, and how many have a vector."""
         stats = no_embedder if self.vectors is None else self.vectors.stats
+        self.now()
         with self.store.read() as moment:
-            return stats(moment, line, scope, microseconds(self.now()))
+            return stats(moment, line, scope, self.reads_at(moment, line))
 
     # Listening, checking, closing
 
@@ -549,6 +568,14 @@ def _stored(record_id: str, moment: View, line: Line, scope: Scope, now: int) ->
         if record is not None and scope.admits(record) and not expired(record, now):
             return record
     return None
+
+
+def _moment(micros: int, now: datetime) -> datetime:
+    """A time as a datetime; `now` where it is none: the head of a damaged store may have any."""
+    try:
+        return to_moment(micros)
+    except (OverflowError, ValueError):
+        return now
 
 
 #: What runs no code of the caller's when it is looked at.

@@ -38,7 +38,6 @@ from recollect.operations import (
     Sweep,
     Update,
 )
-from recollect.records.codec import microseconds
 from recollect.stores.base import Line, Transaction, View
 
 if TYPE_CHECKING:
@@ -49,7 +48,14 @@ class Writing:
     """A transaction under way: operations on it see what those before them did."""
 
     def __init__(
-        self, engine: Engine, transaction: Transaction, writer: Writer, line: Line, scope: Scope, now: datetime
+        self,
+        engine: Engine,
+        transaction: Transaction,
+        writer: Writer,
+        line: Line,
+        scope: Scope,
+        now: datetime,
+        reads_at: int,
     ) -> None:
         self._engine = engine
         self._transaction = transaction
@@ -57,6 +63,7 @@ class Writing:
         self._line = line
         self._scope = scope
         self._now = now
+        self._reads_at = reads_at  # the time by which records have expired: see `Engine.reads_at`
         self._index: WordIndex | None = None
         self._count = 0  # how many records were told one by one
         self.open = True
@@ -114,17 +121,16 @@ class Writing:
                 )
             case SetQuota():
                 raise InvalidArgumentError("operation", "set_quota", "is not part of a batch, as it changes no record")
-        now = microseconds(self._now)
         if isinstance(operation, Grep):
             staged = [self.writer.live(each) or each for each in self.writer.touched]
-            return self._engine.grep(operation, self._line, self._scope, now, staged)
+            return self._engine.grep(operation, self._line, self._scope, staged)
         if isinstance(operation, Recall):
             self._engine.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
             operation = operation.asked_at(self._now)
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._engine.vectors is not None else None
-        return self._engine.read(operation, self._transaction, self._line, self._scope, now, words, asking)
+        return self._engine.read(operation, self._transaction, self._line, self._scope, self._reads_at, words, asking)
 
     def _stored_form(self, where: Filter) -> Filter:
         return self._scope.stored_form(where, lambda each: self._transaction.known(self._line, each))
@@ -137,7 +143,7 @@ class Writing:
             words = self._engine.keeper.at_hand(committed, self._line, in_file=False)
         if words is None:
             return where
-        view = words.at(microseconds(self._now))
+        view = words.at(self._reads_at)
         return picked(where, bounds(where, view), view)
 
     def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:

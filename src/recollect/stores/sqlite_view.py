@@ -126,6 +126,8 @@ class SqliteView:
         """The numbers of a line and its head, for one statement."""
         row = self._row(_LINE, line)
         self._numbers[line] = Numbers(*row[:2]) if row else None
+        if row and row[2] and not isinstance(row[5], int):
+            raise DamagedStoreError(self._path, "a commit has lost its time")
         self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
 
     def _branch(self, line: Line) -> int | None:
