@@ -496,3 +496,72 @@ def test_an_error_in_reading_is_told_as_what_it_is(store: Path) -> None:
         for line in view.lines():
             list(view.versions(line))
     opened.close()
+
+
+# Pages that have changed places
+
+
+def leaves(path: Path) -> dict[str, list[int]]:
+    """The leaves of the two tables that hold what is live, by the shape of their rows."""
+    pages = Pages(path.read_bytes())
+    out: dict[str, list[int]] = {"heads": [], "versions": []}
+    for number in range(1, pages.count + 1):
+        if pages.kind(number) == TABLE_LEAF:
+            shapes = {len(row.values) for row in pages.rows(number)}
+            of_versions = all(isinstance(row.values[2], bytes) for row in pages.rows(number) if len(row.values) == 4)
+            if shapes == {17}:
+                out["heads"].append(number)
+            elif shapes == {4} and of_versions:
+                out["versions"].append(number)
+    return out
+
+
+def exchanged(path: Path, one: int, two: int) -> None:
+    data = bytearray(path.read_bytes())
+    begin, end = (one - 1) * 4096, (two - 1) * 4096
+    data[begin : begin + 4096], data[end : end + 4096] = data[end : end + 4096], data[begin : begin + 4096]
+    path.write_bytes(data)
+
+
+READS_ALL: dict[str, Callable[[recollect.Memory], Any]] = {
+    "find": lambda memory: memory.find(order="id"),
+    "find by kind": lambda memory: memory.find(recollect.filters.kind("task"), order="id"),
+    "find by user": lambda memory: memory.find(recollect.filters.user("ana"), order="id"),
+    "get": lambda memory: [memory.get(f"r{number}") for number in range(120)],
+    "grep": lambda memory: sorted(memory.grep("fact", 200), key=lambda record: record.id),
+    "recall": lambda memory: sorted((hit.record for hit in memory.recall("fact", 200)), key=lambda record: record.id),
+    "held": lambda memory: memory.held()[1],
+}
+
+
+@pytest.mark.promise("damage.exchanged")
+@pytest.mark.parametrize("table", ["heads", "versions"])
+@pytest.mark.parametrize("name", READS_ALL)
+def test_pages_of_records_that_changed_places_are_noticed_by_whoever_meets_them(
+    tmp_path: Path, name: str, table: str
+) -> None:
+    path = tmp_path / "a.db"
+    with recollect.open(path) as memory:
+        memory.remember_all(
+            {
+                "content": f"fact {number} " + "and so on " * 30,
+                "id": f"r{number}",
+                "kind": "task" if number % 3 else "note",
+                "user": "ana",
+            }
+            for number in range(120)
+        )
+        memory.grep("fact")
+        right = READS_ALL[name](memory)
+    whole, numbers = path.read_bytes(), leaves(path)[table]
+    assert len(numbers) > 1
+    for one, two in zip(numbers, numbers[1:] + numbers[:1], strict=True):
+        path.write_bytes(whole)
+        exchanged(path, one, two)
+        with recollect.open(path) as memory:
+            assert memory.check() != []
+            with pytest.raises(DamagedStoreError):
+                READS_ALL[name](memory)
+        path.write_bytes(whole)
+        with recollect.open(path) as memory:
+            assert READS_ALL[name](memory) == right  # the negative control

@@ -34,6 +34,7 @@ from recollect.engine.vectors import Asking, Progress, VectorKeeper, needs_embed
 from recollect.engine.writing import ToldAgain, Writer
 from recollect.errors import (
     ClosedError,
+    DamagedStoreError,
     InvalidArgumentError,
     InvalidOperationError,
     RecollectError,
@@ -442,8 +443,10 @@ class Engine:
                 return Told(head.seq, head.root.hash, False, _texts(moment, line, moment.changed(line, reached)))
 
             ids = self._fulltext.search(line, operation.query, news)
-            stored = (moments[0].get(line, record_id) for record_id in ids)
-            records = {each.id: each for each in (Record.load(held.payload) for held in stored if held is not None)}
+            stored = ((record_id, moments[0].get(line, record_id)) for record_id in ids)
+            records = {each: Record.load(held.payload) for each, held in stored if held is not None}
+            if strange := [each for each, record in records.items() if record.id != each]:
+                raise DamagedStoreError(self.store.path, f"record {strange[0]!r} is not the one that it is listed as")
             now = self.reads_at(moments[0], line)
         if staged:
             own = FullText(None, "batch")

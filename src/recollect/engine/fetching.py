@@ -53,11 +53,19 @@ class Records:
             for number, payload in payloads.items():
                 record = _record(payload)
                 if record is None or record.id != self._table.id(number):  # somebody has written to the index file
-                    record = Record.load(self._stored([number])[number])
+                    record = self._listed(number)
                 found[number] = record
                 came.append((number, record, held_bytes(record)))
             memo.keep(came)
         return [found[number] for number in numbers]
+
+    def _listed(self, number: int) -> Record:
+        """The record of a document, from the store. Raises: DamagedStoreError where another is under its id."""
+        record = Record.load(self._stored([number])[number])
+        if record.id != self._table.id(number):
+            named = f"record {self._table.id(number)!r} is not the one that it is listed as"
+            raise DamagedStoreError(f"namespace {self._line.namespace!r}", named)
+        return record
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, bytes]:
         """The payloads that only the store has. Raises: DamagedStoreError."""

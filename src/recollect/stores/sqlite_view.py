@@ -48,6 +48,8 @@ class Numbers(NamedTuple):
 class SqliteView:
     """One moment of the file.
 
+    A head without its version is an error and not passed over, hence LEFT JOIN.
+
     key      of the store
     trusted  payloads of fewer bytes lie whole in pages whose checksums were compared; others are hashed when read
     """
@@ -152,7 +154,7 @@ class SqliteView:
 
     def get(self, line: Line, record_id: str) -> Stored | None:
         row = self._row(
-            "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.id = ?",
             (self._branch(line), record_id),
         )
@@ -163,7 +165,7 @@ class SqliteView:
         for begin in range(0, len(record_ids), _AT_ONCE):
             ids = tuple(record_ids[begin : begin + _AT_ONCE])
             sql = (
-                "SELECT h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+                "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
                 f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
             )
             for record_id, digest, payload in self._sql(sql, (branch, *ids)):
@@ -180,10 +182,15 @@ class SqliteView:
         if limit == 0:
             return
         sql, parameters = self.select_sql(line, where, order, now)
+        exact = self._says_all(where)
         given = 0
-        for row in self._sql(sql, parameters):
+        for record_id, *row in self._sql(sql, parameters):
             record = Record.load(self._stored(*row).payload)
-            if where.matches(record):
+            matches = where.matches(record)
+            if record.id != record_id or (exact and not matches):
+                # Pages that have changed places have right checksums, but what they hold is not what leads to them.
+                raise DamagedStoreError(self._path, f"record {record_id!r} is not the one that it is listed as")
+            if matches:
                 yield record
                 given += 1
                 if given == limit:
@@ -198,7 +205,7 @@ class SqliteView:
             # all of the namespace in order of time than sort one conversation, or a few records.
             order_by = order_by.replace("h.time", "+h.time")
         sql = (
-            "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             f"WHERE {live} ORDER BY {order_by}"
         )
         return sql, parameters
@@ -243,7 +250,8 @@ class SqliteView:
 
     def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
         rows = self._sql(
-            "SELECT h.id, v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version WHERE h.branch = ?",
+            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ?",
             (self._branch(line),),
         )
         for record_id, digest, payload in rows:
@@ -267,7 +275,7 @@ class SqliteView:
 
     def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
         rows = self._rows(
-            "SELECT v.hash, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+            "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
             # The plus: else SQLite walks all of the branch in order of id rather than sort the few of one place.
             (self._branch(line), conversation, position),
