@@ -179,13 +179,15 @@ def test_whatever_is_in_the_place_of_an_index_file_the_answers_are_the_same(
     if put is not link_to_the_file_itself:
         place.unlink(missing_ok=True)
     put(place, tmp_path)
-    before = {each: each.read_bytes() for each in tmp_path.iterdir() if each.is_file()}
+    names = set(tmp_path.iterdir())
+    before = {each: each.read_bytes() for each in names if each.is_file()}
     try:
         assert used(path, **({"read_only": True} if read_only else {})) == right
     except StoreError as error:
         # A folder cannot be deleted for it; the vectors, which are not made anew unasked, say so.
         assert (put, name[:10], read_only) == (folder, "vectors.db", False), error
     assert {each: each.read_bytes() for each in before} == before, "it was written through a link"
+    assert set(tmp_path.iterdir()) == names, "a file was made through a link"
 
 
 @pytest.mark.promise("index.strange")

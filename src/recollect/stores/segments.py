@@ -156,7 +156,7 @@ class SegmentFiles:
     @contextmanager
     def _alone(self) -> Iterator[bool]:
         """Whether this process is the only one that writes here, while the block runs."""
-        lock = os.open(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        lock = files.open_regular(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR)
         try:
             if fcntl is not None:
                 try:

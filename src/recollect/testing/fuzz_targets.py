@@ -187,9 +187,11 @@ def _file(suffix: str) -> Callable[[bytes, Path], bool]:
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(data if name.endswith(suffix) else kept)
         with quiet(), open_memory(store / "a.db", embedder="none") as memory:
-            expected = suffix == ".seg"  # an index file that is damaged changes no answer
+            expected = suffix != "a.db"  # an index file that is damaged changes no answer
             found = [hit.record.id for hit in memory.recall("which text is of the harbour?", 3)]
             assert not expected or len(found) == 3
+            grepped = memory.grep("harbour", 40)
+            assert not expected or len(grepped) == 30
             memory.find()
             memory.changes()
             memory.check()
@@ -211,7 +213,9 @@ def _store_files() -> dict[str, bytes]:
                 path = Path(made) / "a.db"
                 with open_memory(path, embedder="none", clock=lambda: NOW) as memory:
                     memory.remember_all([RECORD, *(f"text {number} of the harbour" for number in range(30))])
+                    memory.set_quota(records=99, when_full="least recent")
                     memory.recall("harbour")
+                    memory.grep("harbour")
                 _MADE.update(
                     {
                         str(each.relative_to(made)): each.read_bytes()
@@ -301,7 +305,7 @@ def _made() -> dict[str, Target]:
         "operation": Target(_operation, [json.dumps(each).encode() for each in operations]),
         "fields": Target(_fields, [json.dumps(record).encode()]),
         "question": Target(_question, [b"Which seat did Ana want last week, on 3 May 2023?", b"Wo ist der Hafen?"]),
-        "grep": Target(_grep, [b'"window seats" OR harb* -mole']),
+        "grep": Target(_grep, [b'"window seats" OR harb* -mole', b"1-" * 30 + b" or " + b"a* " * 100]),
         "arguments": Target(_arguments, ["\0".join(each).encode() for each in arguments]),
         "import jsonl": Target(_importer("jsonl", ".jsonl"), [_export()]),
         "import text": Target(_importer("text", ".txt"), [b"First paragraph.\n\nSecond one, of the harbour.\n"]),
@@ -309,6 +313,8 @@ def _made() -> dict[str, Target]:
             _importer("markdown", ".md"), [b"---\ntags: [a, b]\n---\n# One\ntext\n## Two\n- a\n"]
         ),
         "database": Target(_file("a.db"), [_store_files()["a.db"]]),
+        "full-text file": Target(_file("text.db"), [_store_files()["a.db.index/text.db"]]),
+        "file of uses": Target(_file("usage.db"), [_store_files()["a.db.index/usage.db"]]),
         "index file": Target(_file(".seg"), [data for name, data in _store_files().items() if name.endswith(".seg")]),
     }
     for name, (suffix, value) in sources.items():
