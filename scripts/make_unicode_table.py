@@ -1,4 +1,5 @@
-"""Write src/recollect/_unicode14.py: which code points Unicode 14 knows, and which of them make up words.
+"""Write src/recollect/_unicode14.py: which code points Unicode 14 knows, which make up words, and which may join what
+stands before them when a text is normalised.
 
 Run it with a Python whose `unicodedata` is version 14.0.0 (CPython 3.11); any other is refused, because the
 point of the table is that it never moves.
@@ -17,7 +18,7 @@ TARGET = Path(__file__).parent.parent / "src" / "recollect" / "_unicode14.py"
 def ranges(wanted: Callable[[str], bool]) -> Iterator[tuple[int, int]]:
     start = None
     for point in range(0x110001):
-        inside = point < 0x110000 and wanted(unicodedata.category(chr(point)))
+        inside = point < 0x110000 and wanted(chr(point))
         if inside and start is None:
             start = point
         elif not inside and start is not None:
@@ -46,15 +47,29 @@ def base36(number: int) -> str:
     return (base36(number // 36) if number >= 36 else "") + digits[number % 36]
 
 
+def joins() -> Callable[[str], bool]:
+    """Whether a character, decomposed, begins with a non-starter or with the second of a pair that is composed."""
+    everything = [chr(point) for point in range(0x110000) if not 0xD800 <= point < 0xE000]
+    pairs = [each for char in everything if len(each := unicodedata.normalize("NFD", char)) > 1]
+    seconds = {char for pair in pairs for char in pair[1:]}
+
+    def wanted(char: str) -> bool:
+        first = {unicodedata.normalize(form, char)[0] for form in ("NFD", "NFKD")}
+        return any(unicodedata.combining(each) or each in seconds for each in first)
+
+    return wanted
+
+
 def main() -> None:
     if unicodedata.unidata_version != "14.0.0":
         sys.exit(f"this Python has Unicode {unicodedata.unidata_version}; 14.0.0 is needed (CPython 3.11)")
     TARGET.write_text(
-        '"""Unicode 14.0.0 in two tables, written by scripts/make_unicode_table.py: do not edit by hand.\n\n'
+        '"""Unicode 14.0.0 in three tables, written by scripts/make_unicode_table.py: do not edit by hand.\n\n'
         "Each table is a list of code point ranges, as pairs `gap.length` in base 36: the distance from the end of\n"
         'the range before, and how many further code points the range holds.\n"""\n\n'
-        f"UNKNOWN = (\n{packed(lambda category: category == 'Cn')}\n)\n\n"
-        f"WORD = (\n{packed(lambda category: category[0] in 'LMN')}\n)\n",
+        f"UNKNOWN = (\n{packed(lambda char: unicodedata.category(char) == 'Cn')}\n)\n\n"
+        f"WORD = (\n{packed(lambda char: unicodedata.category(char)[0] in 'LMN')}\n)\n\n"
+        f"JOINING = (\n{packed(joins())}\n)\n",
         encoding="ascii",
     )
 

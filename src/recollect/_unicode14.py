@@ -1,4 +1,4 @@
-"""Unicode 14.0.0 in two tables, written by scripts/make_unicode_table.py: do not edit by hand.
+"""Unicode 14.0.0 in three tables, written by scripts/make_unicode_table.py: do not edit by hand.
 
 Each table is a list of code point ranges, as pairs `gap.length` in base 36: the distance from the end of
 the range before, and how many further code points the range holds.
@@ -74,4 +74,18 @@ WORD = (
     "2.3 25.18 2.e 5f.3 2.q 2.1 2.0 3.0 2.9 2.3 2.0 2.0 7.0 5.0 2.0 2.0 2.2 2.1 2.0 3.0 2.0 2.0 2.0 2.0 "
     "2.1 2.0 3.3 2.6 2.3 2.3 2.0 2.9 2.g 6.2 2.4 2.g g5.c 25g.9 sn.wyn x.37c 8.65 3.4g1 f.5rk 2e8.f1 "
     "15v.3t6 fcmu.6n "
+)
+
+JOINING = (
+    "lc.26 2.v 7o.4 7e.18 2.0 2.1 2.1 2.0 21.a 1d.k h.0 2u.6 3.5 3.1 2.3 10.0 v.q 4h.8 a.0 p.3 2.8 2.2 "
+    "2.4 18.2 1p.7 17.n 2.s 1p.0 h.0 4.3 2w.0 2.0 f.0 a.0 13.0 1q.0 h.0 33.0 h.0 33.0 2.0 f.0 9.1 2v.0 "
+    "f.0 a.0 2t.0 h.0 8.1 2u.0 6.0 b.0 8.1 2t.1 2.0 f.0 a.0 37.0 5.0 g.0 2h.2 e.3 31.2 e.3 25.1 s.0 2.0 "
+    "2.0 1k.4 5.3 3.4 2.1 1a.0 2.0 f.0 2w.0 9.0 2.1 2b.0 5w.k 1f.q bf.2 qd.1 v.0 4e.0 b.0 5o.0 40.2 64.1 "
+    "20.0 l.7 3.0 1d.d 2.f 2u.1 f.0 13.8 1j.1 1n.0 c.1 1w.0 49.2 2.c 2.6 5.0 7.0 4.1 5j.1r k1.c 5.0 4.b "
+    "2db.2 3y.0 2p.v ff.5 2y.1 49.0 2.1 4.5 g.k n4c.0 5.9 x.1 29.1 7p.0 12.0 48.0 s.h 1m.2 12.0 2o.0 d.0 "
+    "6o.0 2.2 3.1 6.1 2.0 1h.0 6v.0 fn5.0 le.f a7.1 4.0 2.1 4.5 j.5 3.5 3.5 3.2 f5.0 6b.0 46.4 1ar.0 2.0 "
+    "15.2 5.0 4m.1 fy.3 as.1 4a.a 1e.3 5d.0 16.0 f.0 1m.1 1y.2 11.0 c.1 1r.0 25.0 a.0 2z.1 4z.1 29.1 2.0 "
+    "f.0 a.0 f.6 4.4 5q.0 4.0 o.0 2a.0 a.0 3.0 5.1 6k.0 g.1 3j.0 3b.1 38.0 7i.1 6u.0 d.1 5.0 4d.0 2c.0 "
+    "j.0 2a.0 bq.0 77.0 2.1 2a.0 fa1.4 1o.6 xm.1 f59.0 43r.4 4.5 9.7 3.6 v.3 45.2 2po.6 2.g 3.6 2.1 2.4 "
+    "7a.6 ag.0 1q.3 15t.6 32.6 "
 )

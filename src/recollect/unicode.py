@@ -7,34 +7,86 @@ table of word characters is our own (`_unicode14`).
 
 Nothing here is applied to what is stored: text is kept and hashed exactly as given. These forms serve ids, filters
 and indexes.
+
+Cost is linear in the text, whatever is in it, and no single call into Python's C code works on more than `PIECE`
+characters where the text can be divided, so that other threads run. Canonical ordering as such is quadratic in a run of
+combining marks: runs of more than `MOST_MARKS` are cut, as in the Stream-Safe Text Process of UAX 15, but without a
+character being put in. No language has such runs.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from typing import Literal
 
 from recollect import _unicode14
 
 UNICODE_VERSION = "14.0.0"
+#: Characters that are worked on at once.
+PIECE = 2**14
+#: Non-starters of a decomposed run that are put in their order together (UAX 15, section 13, UAX15-D3).
+MOST_MARKS = 30
+#: Characters that join what stands before them, of which a run is looked at more closely: each has at most two
+#: non-starters, and a character before them at most three.
+_LOOKED_AT = 14
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
-def character_class(table: str) -> str:
-    """The table as the inside of a regular expression's `[...]`."""
-    out, end = [], 0
+def _ranges(table: str) -> Iterator[tuple[int, int]]:
+    """The first and last code point of each range of a table."""
+    end = 0
     for pair in table.split():
         gap, length = pair.split(".")
         start = end + int(gap, 36)
         end = start + int(length, 36)
-        out.append(f"\\U{start:08x}-\\U{end:08x}")
-    return "".join(out)
+        yield start, end
+
+
+def character_class(table: str) -> str:
+    """The table as the inside of a regular expression's `[...]`."""
+    return _class(_ranges(table))[1:-1]
+
+
+#: A character beyond the Basic Multilingual Plane.
+ASTRAL = re.compile("[\U00010000-\U0010ffff]")
+#: Ranges beyond the Basic Multilingual Plane that are compared with one after the other.
+_COMPARED = 20
+
+
+def _class(ranges: Iterable[tuple[int, int]]) -> str:
+    return "[" + "".join(f"\\U{start:08x}-\\U{end:08x}" for start, end in ranges) + "]"
+
+
+def one_of(table: str, *, astral: bool = True) -> str:
+    """A regular expression for one character of a table: what `[character_class(table)]` is, but fast.
+
+    `re` has a bitmap for the Basic Multilingual Plane and compares with each range beyond it in turn, also where the
+    character is in neither: with hundreds of ranges that is a microsecond for each character.
+
+    astral  whether the texts that it is for may have characters beyond the Basic Multilingual Plane
+    """
+    found = list(_ranges(table))
+    parts = [_class((start, min(end, 0xFFFF)) for start, end in found if start <= 0xFFFF)]
+    high = [(max(start, 0x10000), end) for start, end in found if end > 0xFFFF] if astral else []
+    for at in range(0, len(high), _COMPARED):
+        some = high[at : at + _COMPARED]
+        # Where no more than the first class is compared, most parts are passed over.
+        parts.append(f"{_class([(some[0][0], some[-1][1])])}(?<={_class(some)})")
+    return f"(?:{'|'.join(parts)})"
 
 
 @cache
-def _unknown() -> re.Pattern[str]:
-    return re.compile(f"[{character_class(_unicode14.UNKNOWN)}]")
+def _pattern(table: str, count: str, astral: bool) -> re.Pattern[str]:
+    return re.compile(one_of(table, astral=astral) + count)
+
+
+def _pattern_for(text: str, table: str, count: str = "") -> re.Pattern[str]:
+    """The characters of a table, in the form that is fast for a text."""
+    return _pattern(table, count, ASTRAL.search(text) is not None)
 
 
 @cache
@@ -43,39 +95,185 @@ def word_class() -> str:
     return character_class(_unicode14.WORD)
 
 
+def is_known(char: str) -> bool:
+    """Whether Unicode 14 knows a character."""
+    return _pattern(_unicode14.UNKNOWN, "", True).match(char) is None
+
+
+def words_in(text: str) -> set[str]:
+    """The folded words of a text: its runs of letters, marks and digits."""
+    out: set[str] = set()
+    for part in in_parts(text, fold, _pattern(_unicode14.WORD, "*+", True)):
+        out.update(_pattern_for(part, _unicode14.WORD, "++").findall(part))
+    return out
+
+
 def around_unknown(text: str, transform: Callable[[str], str]) -> str:
     """Apply `transform` to the stretches between code points that Unicode 14 does not know."""
+    unknown = _pattern_for(text, _unicode14.UNKNOWN, "++")
+    found = unknown.search(text)
+    if found is None:
+        return transform(text)
     out, start = [], 0
-    for unknown in _unknown().finditer(text):
-        out.append(transform(text[start : unknown.start()]))
-        out.append(unknown.group())
-        start = unknown.end()
+    for found in unknown.finditer(text):
+        out.append(transform(text[start : found.start()]))
+        out.append(found.group())
+        start = found.end()
     out.append(transform(text[start:]))
     return "".join(out)
 
 
-def nfc(text: str) -> str:
-    """Canonical composition: `e` and a combining acute become one letter. Used for ids and identity."""
+def normalized(form: Form, text: str) -> str:
+    """`unicodedata.normalize` of a text that Unicode 14 knows, in linear time.
+
+    The same, but where more than `MOST_MARKS` non-starters follow each other: there each stretch of so many is
+    normalised by itself. Doing it again changes nothing in any case. Cost: O(text).
+    """
     if text.isascii():
         return text
-    return around_unknown(text, lambda part: unicodedata.normalize("NFC", part))
+    many = _pattern_for(text, _unicode14.JOINING, f"{{{_LOOKED_AT},}}+")
+    if len(text) <= PIECE and many.search(text) is None:
+        return unicodedata.normalize(form, text)
+    return "".join([unicodedata.normalize(form, piece) for piece in _pieces(text, many)])
+
+
+def _pieces(text: str, many: re.Pattern[str]) -> Iterator[str]:
+    """The stretches of a text that are normalised by themselves."""
+    start = 0
+    for run in many.finditer(text):
+        *before, last = divided(text[start : run.start()])
+        yield from before
+        *cut, rest = _cut(last, run.group())
+        yield from cut
+        # What follows the run does not join it.
+        yield rest
+        start = run.end()
+    yield from divided(text[start:])
+
+
+def _cut(before: str, run: str) -> Iterator[str]:
+    """A text and a run of characters that join it, cut where more than `MOST_MARKS` non-starters stand together."""
+    trail = _marks_at_end(before[-1:])
+    run = before + run.translate(_TWO_MARKS)
+    combining = unicodedata.combining
+    marks, start = trail, 0
+    for at in range(len(before), len(run)):
+        char = run[at]
+        if combining(char) or char in _MARKS_BY_COMPATIBILITY:
+            marks += 1
+            if marks > MOST_MARKS:
+                yield run[start:at]
+                start, marks = at, 1
+        else:
+            marks = _marks_at_end(char)
+    yield run[start:]
+
+
+#: Characters that are decomposed into two non-starters (and never composed again), and those that only a
+#: compatibility form takes for a non-starter.
+_TWO_MARKS = {ord(char): unicodedata.normalize("NFD", char) for char in "\u0344\u0f73\u0f75\u0f81"}
+_MARKS_BY_COMPATIBILITY = frozenset("\uff9e\uff9f")
+
+
+def _marks_at_end(char: str) -> int:
+    """How many non-starters a character ends with, decomposed."""
+    decomposed = unicodedata.normalize("NFKD", char)
+    starters = [at for at, each in enumerate(decomposed, 1) if not unicodedata.combining(each)]
+    return len(decomposed) - starters[-1] if starters else len(decomposed)
+
+
+def divided(text: str) -> list[str]:
+    """A text in pieces of about `PIECE` characters, at least one, which can be normalised and folded by themselves.
+
+    A piece is longer only where no character in it begins a stretch of its own.
+    """
+    out, start = [], 0
+    while len(text) - start > PIECE:
+        found = _beginning().search(text, start + PIECE)
+        if found is None:
+            break
+        out.append(text[start : found.start()])
+        start = found.start()
+    out.append(text[start:])
+    return out
+
+
+@cache
+def _beginning() -> re.Pattern[str]:
+    """A character that joins nothing before it."""
+    return re.compile(f"(?!{one_of(_unicode14.JOINING)})[\\s\\S]")
+
+
+def in_parts(text: str, transform: Callable[[str], str], inner: re.Pattern[str]) -> Iterator[str]:
+    """What `transform` makes of the pieces of a text (`divided`), in parts that divide no run.
+
+    inner  matches the longest run, be it empty, from where it is asked; runs have no direction
+    """
+    unread: list[str] = []
+    rest = size = 0  # how many characters of what is unread were read before, and how many it has
+    pieces = divided(text)
+    for number, piece in enumerate(pieces, 1):
+        unread.append(transform(piece))
+        size += len(unread[-1])
+        if number == len(pieces):
+            yield "".join(unread)
+        elif size >= 2 * rest:  # a long run is not read again for each of its pieces
+            read = "".join(unread)
+            run = inner.match(read[::-1])
+            rest = 0 if run is None else run.end()
+            unread, size = [read[len(read) - rest :]], rest
+            yield read[: len(read) - rest]
+
+
+#: No match of a pattern that `occurs` is asked for is longer, in characters.
+_LONGEST_MATCH = 64
+
+
+def occurs(pattern: re.Pattern[str], text: str) -> bool:
+    """Whether a pattern of at most `_LONGEST_MATCH` characters is found in a text, which is read by windows.
+
+    It may look one character behind and ahead (`\\b`).
+    """
+    for start in range(0, len(text), PIECE):
+        end = start + PIECE + _LONGEST_MATCH + 1
+        found = pattern.search(text, start, end)
+        # What ends where the window does may go on in the text; then it begins in the next window, too.
+        if found is not None and (found.end() < end or end >= len(text)):
+            return True
+    return False
+
+
+def nfc(text: str) -> str:
+    """Canonical composition: `e` and a combining acute become one letter. Used for ids and identity.
+
+    Cost: O(text). A run of more than `MOST_MARKS` combining marks is composed in stretches (`normalized`).
+    """
+    if text.isascii():
+        return text
+    return around_unknown(text, lambda part: normalized("NFC", part))
 
 
 def fold(text: str) -> str:
     """The form in which two texts are compared without regard to case or compatibility variants.
+
+    Cost: O(text); it may be up to eighteen times as long (U+FDFA).
 
     >>> fold("Straße ＡＢＣ")
     'strasse abc'
     """
     if text.isascii():
         return text.lower()
+    return around_unknown(text, _fold)
+
+
+def _fold(text: str) -> str:
+    if text.isascii():
+        return text.lower()
+    once = normalized("NFKC", normalized("NFKC", text).casefold())
     # Folding can break the composed form and composing can expose a capital, so the pair is done twice: that is a
     # fixed point (Unicode 14, section 3.13, D146).
-    return around_unknown(text, lambda part: _fold_once(_fold_once(part)))
-
-
-def _fold_once(text: str) -> str:
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    again = once.casefold()
+    return once if again == once else normalized("NFKC", again)
 
 
 def has_surrogate(text: str) -> bool:

@@ -308,3 +308,20 @@ def test_the_words_of_a_long_text_are_not_kept_for_the_next_who_asks() -> None:
         words.letters(text)
         assert words._kept_runs.cache_info().currsize == kept
         assert words._kept_letters.cache_info().currsize == kept
+
+
+@pytest.mark.parametrize("sign", ["\ufdfa", "\ufdfb", "\u3316", "\u33af", "\ufdfa ", "a\u3316"])
+def test_signs_that_stand_for_phrases_give_no_more_terms_than_a_text_has_bytes(sign: str) -> None:
+    for count in (20_000, 40_000):
+        text = sign * count
+        size = len(text.encode())
+        assert len(terms(text)) <= size + words._SPARE
+        assert sum(len(run) for run, _ in runs(text)) <= 1.5 * size + words._SPARE
+    assert terms(f"{sign * 50} tea")[-1] == ("tea", "tea")
+
+
+@given(st.text(st.characters(max_codepoint=0x2FF) | st.sampled_from("我喜欢かなภาษา한국"), max_size=400))
+def test_a_text_as_people_write_it_is_read_to_its_end(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "_SPARE", 4)  # for what a few signs as short as "½" become longer by
+        assert terms(text.replace("½", "").replace("¼", "").replace("¾", "") + " tea")[-1] == ("tea", "tea")

@@ -6,15 +6,32 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from recollect import _unicode14
+from recollect import unicode as ours
+from recollect.text import words
 from recollect.text.folding import folded
-from recollect.text.words import terms
-from recollect.unicode import UNICODE_VERSION, character_class, fold, has_surrogate, nfc, word_class
+from recollect.text.words import runs, terms
+from recollect.unicode import (
+    MOST_MARKS,
+    PIECE,
+    UNICODE_VERSION,
+    Form,
+    character_class,
+    fold,
+    has_surrogate,
+    in_parts,
+    nfc,
+    normalized,
+    occurs,
+    one_of,
+    words_in,
+)
 
 POINTS = 0x110000
 SURROGATES = range(0xD800, 0xE000)
@@ -32,6 +49,7 @@ def unpacked(table: str) -> Iterator[int]:
 
 UNKNOWN = frozenset(unpacked(_unicode14.UNKNOWN))
 WORD = frozenset(unpacked(_unicode14.WORD))
+JOINING = frozenset(unpacked(_unicode14.JOINING))
 KNOWN = [point for point in range(POINTS) if point not in UNKNOWN and point not in SURROGATES]
 
 #: Characters on which folding and composing are hard: they change length, order, or once more when done again.
@@ -64,8 +82,22 @@ class TestTables:
 
     def test_the_regular_expressions_have_the_tables_to_the_character(self) -> None:
         everything = "".join(map(chr, range(POINTS)))
-        assert set(re.findall(f"[{word_class()}]", everything)) == set(map(chr, WORD))
-        assert set(re.findall(f"[{character_class(_unicode14.UNKNOWN)}]", everything)) == set(map(chr, UNKNOWN))
+        for table, points in ((_unicode14.WORD, WORD), (_unicode14.UNKNOWN, UNKNOWN), (_unicode14.JOINING, JOINING)):
+            assert set(re.findall(f"[{character_class(table)}]", everything)) == set(map(chr, points))
+            assert set(re.findall(one_of(table), everything)) == set(map(chr, points))
+            assert set(re.findall(one_of(table, astral=False), everything)) == {
+                chr(point) for point in points if point <= 0xFFFF
+            }
+
+    def test_what_joins_what_is_before_it_is_in_the_table(self) -> None:
+        """Wherever else a text is divided, its normal forms are those of its parts."""
+        before = ["e", "\u09c7", "\u1100", "\uac00", "\u0915", "\u304b", "\u0dd9", "\U00011347", "\u1b05"]
+        for char in map(chr, KNOWN):
+            if ord(char) not in JOINING:
+                for form in ("NFC", "NFD", "NFKC", "NFKD"):
+                    alone = unicodedata.normalize(form, char)
+                    apart = "".join(unicodedata.normalize(form, each) + alone for each in before)
+                    assert unicodedata.normalize(form, "".join(each + char for each in before)) == apart
 
     def test_letters_marks_and_digits_make_words_and_signs_do_not(self) -> None:
         assert set(map(ord, "aZ09éßжΩ木かกि\u0301٣Ⅷ²ª")) <= WORD
@@ -187,6 +219,109 @@ class TestNfc:
     @given(hard_texts)
     def test_composing_is_idempotent(self, text: str) -> None:
         assert nfc(nfc(text)) == nfc(text)
+
+
+#: Marks of many classes, those that are two or become none, and what stands among them.
+MARKS = (
+    "\u0301\u0316\u0323\u0327\u0345\u0334\u05b0\u0591\u064b\u093c\u0f71\u0f72\u3099\uff9e\U0001d165\U0001e8d0"
+    "\u0344\u0f73\u0f75\u0f81\u034f\u20d0\ufe20"
+)
+marked_texts = st.lists(
+    st.tuples(
+        st.text(st.sampled_from("aeιώǰΐ¨かᄀ\u1161각\U000323b0 " + MARKS), max_size=3),
+        st.text(st.sampled_from(MARKS), max_size=4),
+        st.integers(0, 40),
+    ),
+    max_size=4,
+).map(lambda parts: "".join(begin + marks * times for begin, marks, times in parts))
+
+
+def most_marks(text: str) -> int:
+    """The longest run of non-starters of a text, decomposed."""
+    most = run = 0
+    for char in unicodedata.normalize("NFKD", text):
+        run = run + 1 if unicodedata.combining(char) else 0
+        most = max(most, run)
+    return most
+
+
+class TestRunsOfMarks:
+    """Canonical ordering is quadratic in a run of marks, so long runs are cut."""
+
+    @given(marked_texts, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+    @example("a" + "\u0301\u0316" * 15, "NFC")
+    @example("ΐ" + "\u0344\u0316" * 12, "NFKD")
+    @settings(max_examples=500)
+    def test_a_text_without_long_runs_is_normalised_as_python_does(self, text: str, form: Form) -> None:
+        text = text.replace("\U000323b0", "")
+        if most_marks(text) <= MOST_MARKS:
+            assert normalized(form, text) == unicodedata.normalize(form, text)
+
+    @given(marked_texts, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
+    @example("a" + "\u0301\u0316" * 14 + "\u0301\u0344\u0316" * 20, "NFC")
+    @settings(max_examples=500)
+    def test_doing_it_again_changes_nothing(self, text: str, form: Form) -> None:
+        once = normalized(form, text.replace("\U000323b0", ""))
+        assert normalized(form, once) == once
+        assert nfc(nfc(text)) == nfc(text)
+        assert fold(fold(text)) == fold(text)
+
+    @given(marked_texts)
+    def test_no_mark_is_lost(self, text: str) -> None:
+        decomposed = sorted(unicodedata.normalize("NFD", nfc(text)))
+        assert decomposed == sorted("".join(unicodedata.normalize("NFD", char) for char in text))
+
+    @pytest.mark.parametrize(
+        "marks", ["\u0301\u0316", "\u0316\u0301", "\u0344\u0316", "\uff9e\u0301", "\u05b0\u0591\u0301"]
+    )
+    def test_python_is_never_given_a_run_that_is_longer(self, monkeypatch: pytest.MonkeyPatch, marks: str) -> None:
+        given_: list[str] = []
+
+        def noted(form: str, text: str) -> str:
+            given_.append(text)
+            return unicodedata.normalize(form, text)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(ours, "unicodedata", SimpleNamespace(normalize=noted, combining=unicodedata.combining))
+        for text in ("a" + marks * 5000, marks * 5000, f"a{marks * 9}" * 500, f"か{marks * 30} " * 100):
+            nfc(text)
+            folded(text)
+            words_in(text)
+        assert max(map(most_marks, given_)) <= MOST_MARKS + 1
+        given_.clear()
+        nfc("é" * 10 * PIECE)
+        folded("ﷺ" * 10 * PIECE)
+        assert max(map(len, given_)) <= 20 * PIECE
+
+
+class TestLongTexts:
+    """Long texts are worked on in pieces, which nobody can tell by what comes out."""
+
+    @given(st.text(st.sampled_from(HARD + MARKS + " '-1a"), max_size=60), st.integers(1, 7))
+    @settings(max_examples=300)
+    def test_pieces_change_nothing(self, text: str, piece: int) -> None:
+        whole = nfc(text), fold(text), folded(text), runs(text), words_in(text)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ours, "PIECE", piece)
+            patch.setattr(words, "PIECE", piece)
+            assert (nfc(text), fold(text)) == whole[:2]
+            assert runs(text) == whole[3]
+            assert words_in(text) == whole[4]
+
+    @given(st.text("ab' 😀", max_size=40), st.integers(1, 5))
+    def test_parts_divide_no_run_and_lose_nothing(self, text: str, piece: int) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ours, "PIECE", piece)
+            parts = list(in_parts(text, str.upper, re.compile("[AB']*+")))
+        assert "".join(parts) == text.upper()
+        assert re.findall("[AB']+", text.upper()) == [run for part in parts for run in re.findall("[AB']+", part)]
+
+    @given(st.text("no w", max_size=60), st.integers(1, 9))
+    @example("now" + "o" * 10, 1)
+    def test_a_pattern_occurs_where_it_is_found(self, text: str, piece: int) -> None:
+        for pattern in (re.compile(r"\bnow\b"), re.compile(r"(?<=[no]\s)[wo]\b"), re.compile("no+w")):
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(ours, "PIECE", piece)
+                assert occurs(pattern, text) == (pattern.search(text) is not None)
 
 
 class TestLaterUnicode:

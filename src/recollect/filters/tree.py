@@ -7,7 +7,6 @@ store may use a filter to read less, but it asks `matches` in the end. Filters a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
 from recollect.records.record import Record, aware, parse_time
-from recollect.unicode import fold, has_surrogate, nfc, word_class
+from recollect.unicode import fold, has_surrogate, nfc, words_in
 
 MAX_DEPTH = 60
 #: From so many values or parts on, a set is made of them: a record is then compared in the time of one lookup.
@@ -283,12 +282,12 @@ class Matches(Filter):
 
     @cached_property
     def _wanted(self) -> frozenset[str]:
-        return frozenset(_word_pattern().findall(fold(self.words)))
+        return frozenset(words_in(self.words))
 
     def matches(self, record: Record) -> bool:
         if not isinstance(record.content, str):
             return False
-        return self._wanted <= set(_word_pattern().findall(fold(record.content)))
+        return self._wanted <= words_in(record.content)
 
     def to_json(self) -> dict[str, Any]:
         return {"matches": self.words}
@@ -396,10 +395,6 @@ class Not(Filter):
 
     def to_json(self) -> dict[str, Any]:
         return {"not": self.part.to_json()}
-
-
-def _word_pattern() -> re.Pattern[str]:
-    return re.compile(f"[{word_class()}]+")  # re keeps compiled patterns
 
 
 def _checked_text(name: str, value: object, *, empty: bool = False) -> None:

@@ -12,6 +12,7 @@ import re
 from enum import IntFlag
 
 from recollect.text.words import letters
+from recollect.unicode import occurs
 
 
 class Kind(IntFlag):
@@ -92,13 +93,13 @@ def offered(text: str) -> Kind:
     out = 0
     present = letters(text)  # most texts lack the words of a rule, and need not be read for it
     digits = present is None or not _DIGITS.isdisjoint(present)
-    if (present is None or _may_have_time(text, present, digits)) and _TIME.search(text):
+    if (present is None or _may_have_time(text, present, digits)) and occurs(_TIME, text):
         out |= _A_TIME
     if present is None or not _NUMBER_WORDS.isdisjoint(present):
-        out |= _A_NUMBER if _NUMBER.search(text) else 0
+        out |= _A_NUMBER if occurs(_NUMBER, text) else 0
     elif digits:
         out |= _A_NUMBER
-    if _ASCII_NAME.search(text) or (
+    if occurs(_ASCII_NAME, text) or (
         not text.isascii() and any(found[1][0].isupper() for found in _NAME.finditer(text))
     ):
         out |= _A_NAME

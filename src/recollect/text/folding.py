@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 
-from recollect.unicode import around_unknown, fold
+from recollect.unicode import around_unknown, fold, normalized
 
 #: Typographic signs of which a text may have many though it has no other character beyond ASCII.
 _PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")
@@ -21,12 +20,11 @@ def folded(text: str) -> str:
     text = fold(text)
     if not _needs_unmarking(text):
         return text
-    return around_unknown(
-        text, lambda part: unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", part)))
-    )
+    return around_unknown(text, lambda part: normalized("NFC", _MARKS.sub("", normalized("NFD", part))))
+
+
+_MARKED = re.compile("[\u00c0-\u052f\u1e00-\u1fff\u0300-\u036f]")
 
 
 def _needs_unmarking(text: str) -> bool:
-    return any(
-        "\u00c0" <= char <= "\u052f" or "\u1e00" <= char <= "\u1fff" or "\u0300" <= char <= "\u036f" for char in text
-    )
+    return _MARKED.search(text) is not None

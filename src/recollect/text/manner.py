@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from recollect.text.words import letters, terms
+from recollect.unicode import occurs
 
 #: The tags of what governs other questions, and what they multiply a text's weight by.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"
@@ -83,7 +84,7 @@ def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
     return _weight(
         asking_share(text) or None,
         assistant,
-        first_person and _FIRST_PERSON.search(text) is not None,
+        first_person and occurs(_FIRST_PERSON, text),
         tuple(mark for mark in MARKS if mark in tags) if tags and not assistant else (),
     )
 
@@ -111,7 +112,7 @@ def asking_share(text: str) -> Fraction:
     for sentence in _SENTENCE_END.split(text):
         count = len(terms(sentence))
         whole += count
-        if sentence.rstrip("\"')* \t").endswith(("?", "？")) and not _FIRST_PERSON.search(sentence):
+        if sentence.rstrip("\"')* \t").endswith(("?", "？")) and not occurs(_FIRST_PERSON, sentence):
             asking += count
     return Fraction(asking, whole) if asking else _NOT_ASKING
 

@@ -15,10 +15,11 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
+from recollect import _unicode14
 from recollect.text.english import IRREGULAR
 from recollect.text.folding import folded
 from recollect.text.languages import ENGLISH, detected, known, stemmer, stop_words
-from recollect.unicode import word_class
+from recollect.unicode import ASTRAL, PIECE, in_parts, one_of
 
 #: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
 #: character is nearly a word, so single ones count too; a Thai letter says as little as a Latin one.
@@ -45,10 +46,17 @@ Term: TypeAlias = tuple[str, str]
 _NO_TERM: Term = ("", "")
 
 
+#: What any text may have beside what is in proportion to its length: folded characters that are read, terms.
+_SPARE = 4096
+
+
 @cache
-def _pattern() -> re.Pattern[str]:
-    """A run of a script without spaces, or else a word with at most one inner apostrophe."""
-    letters = f"[{word_class()}]"
+def _pattern(astral: bool) -> re.Pattern[str]:
+    """A run of a script without spaces, or else a word with at most one inner apostrophe.
+
+    astral  whether the texts may have characters beyond the Basic Multilingual Plane
+    """
+    letters = one_of(_unicode14.WORD, astral=astral)
     # The blocks have punctuation too (the middle dot of names in kana), and room that later Unicodes fill.
     unspaced = "|".join(f"(?:(?={letters})[{block}])+" for block in (_IDEOGRAPHS + _KANA, _HANGUL, _SOUTH_EAST))
     spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
@@ -78,8 +86,47 @@ def runs(text: str) -> list[Run]:
 
 def _runs(text: str) -> Sequence[str]:
     """The same without their kinds, which most who ask do not need."""
-    text = folded(text)
-    return _ascii_runs(text) if text.isascii() else [unspaced or word for unspaced, word in _pattern().findall(text)]
+    if len(text) > PIECE and not text.isascii():
+        return _runs_by_parts(text)
+    read = folded(text)
+    if read.isascii() and len(read) <= len(text):
+        return _ascii_runs(read)
+    return _found(read[: _most_characters(text)] if len(read) > len(text) else read)
+
+
+def _most_characters(text: str) -> int:
+    """How many characters of a folded text are read: three for two bytes of its UTF-8, and `_SPARE`.
+
+    No text that means something has more: those that become longer (U+FDFA, one sign for four words; U+3316,
+    "kilometre" in kana) stand among others.
+    """
+    return 3 * len(text.encode("utf-8", "surrogatepass")) // 2 + _SPARE
+
+
+def _found(text: str) -> list[str]:
+    """The runs of a folded text."""
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    return [unspaced or word for unspaced, word in _pattern(ASTRAL.search(text) is not None).findall(text)]
+
+
+@cache
+def _of_runs() -> re.Pattern[str]:
+    """What runs consist of."""
+    return re.compile(f"(?:{one_of(_unicode14.WORD)}|')*+")
+
+
+def _runs_by_parts(text: str) -> list[str]:
+    """The runs of a long text, folded piece by piece: folded, it may be many times as long, and words come again."""
+    out: list[str] = []
+    known: dict[str, str] = {}
+    left = _most_characters(text)
+    for part in in_parts(text, folded, _of_runs()):
+        out += [known.setdefault(run, run) for run in _found(part[:left])]
+        left -= len(part)
+        if left <= 0:
+            break
+    return out
 
 
 def _ascii_runs(text: str) -> Sequence[str]:
@@ -116,27 +163,47 @@ def terms(text: str, language: str = ENGLISH) -> list[Term]:
     >>> [term for term, _ in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
     """
-    return _terms(_runs(text), language)
+    return _terms(_runs(text), language, text)
 
 
 def told(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
     """The language of a text, as `language_of` tells it, and its terms in it: both for one reading."""
     found = _runs(text)
     language = known(tag) or (_spoken(found) if tag is None else None) or ENGLISH
-    return language, _terms(found, language)
+    return language, _terms(found, language, text)
 
 
-def _terms(of: Sequence[str], language: str) -> list[Term]:
+def _terms(of: Sequence[str], language: str, text: str) -> list[Term]:
+    """The terms of runs; of a text that has more than `most_terms`, so many of them."""
     kept = _kept(language)
     try:
-        return [each for run in of if (each := kept[run]) is not _NO_TERM]
+        out = [each for run in of if (each := kept[run]) is not _NO_TERM]
     except KeyError:  # a word that did not come before, or a script without spaces
-        pass
+        out = _terms_of_new(of, language, kept, text)
+    return out if len(out) <= len(text) + _SPARE else out[: most_terms(text)]
+
+
+def most_terms(text: str) -> int:
+    """How many terms of a text count: one for each byte of its UTF-8, and `_SPARE`.
+
+    Written out, no text has so many: a word has a letter and a blank, an ideograph three bytes for its two terms. Only
+    signs that stand for whole phrases (U+3316 for the eleven terms of "kilometre" in kana) can have more.
+    """
+    return len(text.encode("utf-8", "surrogatepass")) + _SPARE
+
+
+def _terms_of_new(of: Sequence[str], language: str, kept: dict[str, Term], text: str) -> list[Term]:
     out: list[Term] = []
+    most = None
     for run in of:
         term = kept.get(run)
         if term is None:
             if _is_unspaced(run):
+                if len(out) + 2 * len(run) > len(text):  # perhaps too many
+                    most = most_terms(text) if most is None else most
+                    run = run[: max(most - len(out), 0)]
+                    if not run:
+                        break
                 out += [(gram, "") for gram in ngrams(run)]
                 continue
             word = _content_word(run, stop_words(language))
