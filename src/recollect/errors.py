@@ -8,6 +8,8 @@ are in, and what to do. Errors that have an obvious built-in counterpart are als
 
 from __future__ import annotations
 
+import logging
+from functools import wraps
 from typing import Any, ClassVar
 
 
@@ -16,9 +18,40 @@ class RecollectError(Exception):
 
     code: ClassVar[str] = "error"
 
+    def __init_subclass__(cls) -> None:
+        """Let no message hold a character that a terminal obeys: what it tells of may come from anywhere.
+
+        That is done here for every error, as each has texts from outside: paths, names, what a server says.
+        """
+        super().__init_subclass__()
+        message = cls.__dict__.get("__str__")
+        if message is not None:
+            cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
+
     def to_json(self) -> dict[str, Any]:
         """`{"error": code, "message": ..., "args": [...]}`, the form in which an error crosses a wire."""
         return {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
+
+
+def printable(text: object) -> str:
+    """A text from outside as a message shows it: on one line, and valid Unicode whatever it was.
+
+    >>> printable("a" + chr(10) + "b" + chr(0xD800) + chr(27))
+    'a\\\\nb\\\\ud800\\\\x1b'
+    """
+    valid = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
+    if valid.isprintable():
+        return valid
+    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in valid)
+
+
+def _printable(record: logging.LogRecord) -> bool:
+    """Let no line of the log hold such a character either: it tells of files and servers, and may go to a terminal."""
+    record.msg, record.args = printable(record.getMessage()), ()
+    return True
+
+
+logging.getLogger("recollect").addFilter(_printable)
 
 
 def _plain(arg: object) -> Any:

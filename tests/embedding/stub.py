@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import BufferedIOBase
 from typing import Any, NamedTuple
 
 from recollect.embedding.hashed import hashed_vector
@@ -22,6 +23,19 @@ class Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class Endless(NamedTuple):
+    """What is sent again and again, without a length, until whoever asked goes away.
+
+    begin    what is sent before it, beginning with the status line
+    part     what is repeated
+    pause_s  between the parts
+    """
+
+    begin: bytes
+    part: bytes
+    pause_s: float = 0.0
+
+
 class Asked(NamedTuple):
     """What was received."""
 
@@ -33,7 +47,7 @@ class Asked(NamedTuple):
 #: Instead of an answer: the connection is closed, or nothing is said until the test is over.
 CLOSED, SILENT = "closed", "silent"
 #: From the texts to an answer.
-Script = Answer | str | Callable[[list[str]], Answer]
+Script = Answer | Endless | str | Callable[[list[str]], Answer]
 
 
 def well(texts: list[str], size: int = 256) -> Answer:
@@ -50,6 +64,8 @@ class StubServer:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.script: list[Script] = []
+        self.sent = 0  # bytes of endless answers
+        self.left = threading.Event()  # whoever asked for one went away
         self._over = threading.Event()
         stub = self
 
@@ -62,6 +78,10 @@ class StubServer:
                     stub._over.wait(30)
                 if isinstance(wanted, str):
                     self.close_connection = True
+                    return
+                if isinstance(wanted, Endless):
+                    self.close_connection = True
+                    stub._send(self.wfile, wanted)
                     return
                 answer = wanted(body["input"]) if callable(wanted) else wanted
                 content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
@@ -79,6 +99,15 @@ class StubServer:
         self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self._thread.start()
+
+    def _send(self, file: BufferedIOBase, endless: Endless) -> None:
+        try:
+            file.write(endless.begin)
+            while not self._over.wait(endless.pause_s):
+                file.write(endless.part)
+                self.sent += len(endless.part)
+        except OSError:
+            self.left.set()
 
     def close(self) -> None:
         self._over.set()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import traceback
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -9,8 +11,9 @@ from email.utils import format_datetime
 from typing import Any
 
 import pytest
-from tests.embedding.stub import CLOSED, SILENT, Answer, Script, StubServer, well
+from tests.embedding.stub import CLOSED, SILENT, Answer, Endless, Script, StubServer, well
 
+import recollect
 from recollect.embedding.base import Embedder, embedded
 from recollect.embedding.endpoint import LONGEST_PAUSE_S, Endpoint
 from recollect.embedding.hashed import hashed_vector
@@ -257,3 +260,95 @@ def test_a_question_is_not_asked_twice_since_someone_waits_for_it(
 def test_an_address_that_is_none_is_refused(make: Make, url: str) -> None:
     with pytest.raises(InvalidArgumentError, match="url"):
         make(url=url)
+
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.promise("embedder.bounds")
+@pytest.mark.parametrize("kind", [Endpoint, Voyage])
+@pytest.mark.parametrize("begin", [HEAD + b"\r\n", b"HTTP/1.1 500 No\r\n\r\n"])
+def test_a_body_without_end_is_read_as_far_as_vectors_can_reach(
+    make: Make, server: StubServer, begin: bytes, kind: type[Endpoint]
+) -> None:
+    server.script = [Endless(begin, b" " * 2**16)]
+    embedder = make(kind, retries=0, timeout_s=600)
+    error = str(failing(embedder))
+    assert ("is longer than the" in error) if b"200" in begin else ("status 500" in error)
+    assert server.left.wait(60)  # the connection is closed, and nobody reads on
+    assert server.sent < embedder._most_bytes(1) + 64 * 2**20  # what was under way counts
+
+
+@pytest.mark.promise("embedder.bounds")
+def test_what_an_answer_may_have_follows_from_its_vectors(make: Make, server: StubServer) -> None:
+    embedder, unknown = make(dimensions=8), make()
+    assert embedder._most_bytes(1) < 70_000 < unknown._most_bytes(1)
+    for size in (8, 1536, 4096):  # numbers at their longest, with a blank line between
+        long = [-1.2345678901234567e-300] * size
+        body = json.dumps({"data": [{"index": at, "embedding": long} for at in range(3)]}, indent=4).encode()
+        server.script = [Answer(200, body)] * 2
+        first = make(dimensions=size)
+        assert len(first.embed(["a", "b", "c"])) == 3
+        assert len(unknown.embed(["a", "b", "c"])) == 3
+        unknown._size = None
+    assert len(unknown.embed(["a"])) == 1
+    assert unknown._most_bytes(1) == make(dimensions=256)._most_bytes(1)  # once it is known
+    server.script = [Answer(200, b" " * (embedder._most_bytes(1) + 1))]
+    assert "is longer" in str(failing(embedder))
+
+
+@pytest.mark.promise("embedder.bounds")
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Endless(HEAD + b"\r\n", b" ", 0.01),
+        Endless(HEAD, b"X-A: b\r\n", 0.01),  # the headers have no end
+        Endless(b"HTTP/1.1 200 ", b"O", 0.01),
+    ],
+    ids=["body", "headers", "status"],
+)
+def test_an_answer_that_trickles_in_has_a_deadline_as_a_whole(
+    make: Make, server: StubServer, pauses: Pauses, answer: Endless
+) -> None:
+    server.script = [answer] * 2
+    embedder = make(timeout_s=0.1, retries=1)
+    assert "no answer within 0.1 s, 2 times" in str(failing(embedder))
+    assert pauses == [0.5]
+    assert server.left.wait(60)
+    embedder._timeout_s = 30.0
+    assert len(embedded(embedder, ["a"]).vectors) == 1  # and it can be asked again
+
+
+@pytest.mark.promise("embedder.bounds")
+def test_recall_answers_without_the_signal_whose_server_trickles(make: Make, server: StubServer) -> None:
+    embedder = make()
+    with recollect.open(":memory:", embedder=embedder) as memory:
+        memory.remember("Ana prefers window seats", id="a")
+        memory.embed_all()
+        assert "dense" in memory.recall("window seats")[0].why.shares
+        embedder._timeout_s = 0.05
+        server.script = [Endless(HEAD + b"\r\n", b" ", 0.01)]
+        hits = memory.recall("which seats?")  # whose vector is not known yet
+        assert [hit.record.id for hit in hits] == ["a"]
+        assert "no answer within 0.05 s" in hits.plan.notes[0]
+
+
+@pytest.mark.promise("embedder.bounds")
+def test_a_compressed_answer_is_not_unpacked(make: Make, server: StubServer) -> None:
+    server.script = [Answer(200, gzip.compress(b" " * 2**24), (("Content-Encoding", "gzip"),))]
+    assert "compressed (gzip)" in str(failing(make()))
+    assert server.asked[0].headers["accept-encoding"] == "identity"
+
+
+def test_a_json_text_that_is_nested_too_deeply_is_an_error_of_ours(make: Make, server: StubServer) -> None:
+    server.script = [Answer(200, b"[" * 60_000), Answer(400, b"[" * 60_000)]
+    assert "not JSON" in str(failing(make()))
+    assert "status 400" in str(failing(make()))
+
+
+@pytest.mark.promise("messages.printable")
+def test_what_a_server_says_is_shown_and_not_sent_to_the_terminal(make: Make, server: StubServer) -> None:
+    server.script = [Answer(400, {"error": {"message": "no\x1b]0;owned\x07\n\u202eno\x9b"}})]
+    told = str(failing(make()))
+    assert told.isprintable()
+    assert r"no\x1b]0;owned\x07\n\u202eno\x9b" in told

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from recollect.cli.app import Settings, app, common, print_json
+from recollect.errors import printable
 from recollect.opening import store_file
 from recollect.stores.backups import restore as restore_store
 from recollect.stores.base import Backup
@@ -74,7 +75,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
             whole = ", with the root of the old store" if report.same[namespace] else ""
             click.echo(f"namespace {namespace}: {records} records, {report.commits[namespace]} commits{whole}")
         for lost in report.lost[:_NAMED]:
-            click.echo(f"  lost: {lost}", err=True)
+            click.echo(f"  lost: {printable(str(lost))}", err=True)
         if len(report.lost) > _NAMED:
             click.echo(f"  and {len(report.lost) - _NAMED} more lost: --json names all", err=True)
         click.echo(f"{new}: {sum(report.records.values())} records saved, {len(report.lost)} things lost")

@@ -2,7 +2,9 @@
 
 OpenAI itself, Ollama, vLLM, LM Studio and many others do. What the network does is expected: texts go in batches, each
 request has a timeout, and an answer that says "later" (429, 5xx, a connection that breaks) is asked for again a few
-times, after what the server names in Retry-After or else a growing pause. What comes back is read with suspicion.
+times, after what the server names in Retry-After or else a growing pause. What comes back is read with suspicion: an
+answer has a deadline as a whole, a size that follows from what was asked, and no compression, since a kilobyte can be
+compressed of a megabyte and vectors gain little by it.
 
 The key is sent to the server and appears nowhere else: in no message, no repr and no cause of an error. Redirects are
 not followed, so that the key goes to no other server.
@@ -10,12 +12,14 @@ not followed, so that the key goes to no other server.
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from recollect.embedding.base import Floors, Given, check_floors
@@ -35,6 +39,18 @@ LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 REFUSED = frozenset({400, 413, 422})
 #: The first pause in seconds, which doubles each time, and the longest, whatever the server asks for.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
+#: Bytes of an answer: of each vector where its dimension is not known yet (10,000 numbers as servers write them), of
+#: each number where it is, of what else stands with a vector, and of what stands once. Of an error no more is read.
+UNKNOWN_VECTOR_BYTES, NUMBER_BYTES, ITEM_BYTES, ENVELOPE_BYTES = 2**18, 64, 2**10, 2**16
+
+
+class _Answer(NamedTuple):
+    """What a server answered: `content` is what was read of the body, `whole` whether that is all of it."""
+
+    status: int
+    retry_after: str | None
+    content: bytes
+    whole: bool
 
 
 class Endpoint:
@@ -46,7 +62,8 @@ class Endpoint:
     provider     the first part of the embedder's name
     dimensions   ask for vectors of this size, where the model can shorten them; None: its own size
     batch_size   texts in a request
-    timeout_s    seconds that the server may be silent
+    timeout_s    seconds from sending a request to the end of its answer. Each retry has as many, and the pauses between
+                 them come on top; a question is one request, so its call ends within this time
     retries      how often a request that failed for now is sent again; a question's never is, as someone waits for it
     floors       of the model's cosines (`Floors`)
     sleep        waits so many seconds; for tests
@@ -102,6 +119,7 @@ class Endpoint:
         self._retries = retries
         self._sleep = sleep
         self._client: httpx.Client | None = None
+        self._size = dimensions  # of the vectors that came so far
         self._turn = threading.Lock()
 
     @property
@@ -117,16 +135,25 @@ class Endpoint:
         out: list[Given] = []
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
-            answer = self._asked(self._body(batch, asking), 0 if asking else self._retries)
+            answer = self._asked(
+                self._body(batch, asking), self._most_bytes(len(batch)), 0 if asking else self._retries
+            )
             out.extend(self._vectors(answer, len(batch)))
         return out
 
     def close(self) -> None:
         """Close the connections. Embedding again opens new ones."""
         with self._turn:
-            client, self._client = self._client, None
+            client = self._client
         if client is not None:
-            client.close()
+            self._close(client)
+
+    def _close(self, client: httpx.Client) -> None:
+        """Close the connections of a client, and use it no more."""
+        with self._turn:
+            if self._client is client:
+                self._client = None
+        client.close()
 
     def _body(self, texts: list[str], asking: bool) -> dict[str, Any]:
         """What is sent for a batch."""
@@ -146,29 +173,34 @@ class Endpoint:
                 self._client = httpx.Client(headers=headers, timeout=self._timeout_s, follow_redirects=False)
             return self._client
 
-    def _asked(self, body: dict[str, Any], retries: int) -> Any:
-        """The JSON of the server's answer. Raises: EmbedderError and its kinds."""
-        client = self._open()
+    def _most_bytes(self, count: int) -> int:
+        """How long an answer with so many vectors may be."""
+        vector = UNKNOWN_VECTOR_BYTES if self._size is None else self._size * NUMBER_BYTES
+        return ENVELOPE_BYTES + count * (ITEM_BYTES + vector)
+
+    def _asked(self, body: dict[str, Any], most: int, retries: int) -> Any:
+        """The JSON of the server's answer, of at most so many bytes. Raises: EmbedderError and its kinds."""
+        self._open()
         import httpx
 
         pause_s = FIRST_PAUSE_S
         for tries_left in range(retries, -1, -1):
             wanted_s: float | None = None
             try:
-                answer = client.post(self._url, json=body)
-            except httpx.TimeoutException:
+                answer = self._within_deadline(body, most)
+            except (httpx.TimeoutException, TimeoutError):
                 detail = f"no answer within {self._timeout_s:g} s"
             except httpx.HTTPError as error:
                 detail = f"no connection: {type(error).__name__} {self._scrubbed(str(error))}"
             else:
-                if answer.is_success:
-                    return self._read(answer)
-                detail = f"status {answer.status_code}{self._said(answer)}"
-                if answer.status_code in REFUSED:
+                if 200 <= answer.status < 300:
+                    return self._read(answer, most)
+                detail = f"status {answer.status}{self._said(answer)}"
+                if answer.status in REFUSED:
                     raise EmbedderRefusedError(self.name, detail)
-                if answer.status_code not in LATER:
+                if answer.status not in LATER:
                     raise EmbedderUnavailableError(self.name, detail)
-                wanted_s = _retry_after(answer.headers.get("Retry-After"))
+                wanted_s = _retry_after(answer.retry_after)
             if wanted_s is not None and wanted_s > LONGEST_PAUSE_S:
                 raise EmbedderError(self.name, f"{detail}; it asks to wait {wanted_s:.0f} s")
             if tries_left:
@@ -177,10 +209,54 @@ class Endpoint:
         # The cause is left out: its traceback would hold the request.
         raise EmbedderError(self.name, f"{detail}, {retries + 1} times" if retries else detail) from None
 
-    def _read(self, answer: httpx.Response) -> Any:
+    def _within_deadline(self, body: dict[str, Any], most: int) -> _Answer:
+        """Send a request and read its answer, in a thread of its own.
+
+        A timeout of httpx is for each reading of the socket, and a server that gives a byte each second, of its headers
+        too, keeps within it for ever. So what is waited for here is the whole. Past the deadline the connections are
+        closed, which ends the thread when the server next sends something, or is silent for `timeout_s`.
+
+        Raises: TimeoutError: past the deadline. httpx.HTTPError; EmbedderError where it is compressed.
+        """
+        client = self._open()
+        outcome: Future[_Answer] = Future()
+
+        def ask() -> None:
+            try:
+                outcome.set_result(self._answer(client, body, most))
+            except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for it
+                outcome.set_exception(error)
+
+        threading.Thread(target=ask, name="recollect-embedding", daemon=True).start()
         try:
-            return answer.json()
-        except ValueError:
+            return outcome.result(self._timeout_s)
+        except BaseException:
+            if not outcome.done():
+                self._close(client)
+            raise
+
+    def _answer(self, client: httpx.Client, body: dict[str, Any], most: int) -> _Answer:
+        """One answer, read up to what it may have."""
+        # Some servers compress unless they are told not to.
+        with client.stream("POST", self._url, json=body, headers={"Accept-Encoding": "identity"}) as answer:
+            coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
+            if coding not in ("", "identity"):
+                raise EmbedderError(self.name, f"its answer is compressed ({coding[:20]}), which was not asked for")
+            most = most if answer.is_success else ENVELOPE_BYTES
+            content = bytearray()
+            for part in answer.iter_raw(2**16):
+                content += part
+                if len(content) > most:
+                    break
+            whole = len(content) <= most
+            return _Answer(answer.status_code, answer.headers.get("Retry-After"), bytes(content[:most]), whole)
+
+    def _read(self, answer: _Answer, most: int) -> Any:
+        if not answer.whole:
+            raise EmbedderError(self.name, f"its answer is longer than the {most} bytes that such vectors can take")
+        try:
+            return json.loads(answer.content)
+        except (ValueError, RecursionError):
             raise EmbedderError(self.name, "its answer is not JSON") from None
 
     def _vectors(self, answer: Any, count: int) -> list[Given]:
@@ -196,16 +272,19 @@ class Endpoint:
             raise EmbedderError(self.name, "the indexes in its answer are not those of the texts")
         for place, item in zip(places, items, strict=True):
             out[place] = item.get("embedding")
+        sizes = [len(vector) for vector in out if isinstance(vector, list)]
+        if self._size is None and sizes:
+            self._size = max(sizes)
         return out
 
-    def _said(self, answer: httpx.Response) -> str:
+    def _said(self, answer: _Answer) -> str:
         """What the server says is wrong, for a message. Of a refused key nothing: such answers repeat the key."""
-        if answer.status_code in (401, 403):
+        if answer.status in (401, 403):
             return " (the key is missing, wrong, or may not use this model)"
         try:
-            said = answer.json()["error"]
+            said = json.loads(answer.content)["error"]
             said = said["message"] if isinstance(said, dict) else said
-        except (ValueError, LookupError, TypeError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return ""
         return f" ({self._scrubbed(said)[:200]})" if isinstance(said, str) and said else ""
 

@@ -19,7 +19,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
-from recollect.errors import ImportFormatError
+from recollect.errors import ImportFormatError, printable
 from recollect.records.record import MAX_ID_BYTES
 from recollect.stores.files import open_regular
 from recollect.unicode import nfc
@@ -79,16 +79,6 @@ class Importer(Protocol):
 
 class UnreadableError(ValueError):
     """A value of the source is not what the format says. The message is the reason that a person is given."""
-
-
-def printable(text: object) -> str:
-    """Text of the source as a message shows it: on one line, and valid Unicode whatever it was.
-
-    >>> printable("a" + chr(10) + "b" + chr(0xD800))
-    'a\\\\nb\\\\ud800'
-    """
-    valid = str(text).encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(char if char.isprintable() else char.encode("unicode_escape").decode("ascii") for char in valid)
 
 
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:

@@ -14,7 +14,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import ImportFormatError, InvalidRecordError
+from recollect.errors import ImportFormatError, InvalidRecordError, printable
 from recollect.importers.base import (
     LEADS_OUT,
     Damage,
@@ -25,7 +25,6 @@ from recollect.importers.base import (
     kind_of,
     leads_out,
     load_json,
-    printable,
     why_unreadable,
 )
 from recollect.importers.times import local

@@ -14,14 +14,13 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from recollect.errors import ImportFormatError, InvalidRecordError
+from recollect.errors import ImportFormatError, InvalidRecordError, printable
 from recollect.importers.base import (
     Damage,
     Item,
     bounded_id,
     files_below,
     format_error,
-    printable,
     read_text,
 )
 from recollect.records.factories import knowledge

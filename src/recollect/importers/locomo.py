@@ -14,8 +14,8 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import InvalidRecordError
-from recollect.importers.base import Damage, Item, SeenIds, UnreadableError, format_error, kind_of, load_json, printable
+from recollect.errors import InvalidRecordError, printable
+from recollect.importers.base import Damage, Item, SeenIds, UnreadableError, format_error, kind_of, load_json
 from recollect.importers.times import local
 from recollect.records.record import record_id
 

@@ -6,7 +6,8 @@ import math
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
-from recollect.importers.base import UnreadableError, kind_of, printable
+from recollect.errors import printable
+from recollect.importers.base import UnreadableError, kind_of
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: English month names. `strptime("%B")` reads those of the locale.

@@ -1,0 +1,76 @@
+"""Errors: what a message shows of texts from outside."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import errors
+from recollect.errors import RecollectError, StoreError, printable
+
+#: What a terminal obeys, what ends a line, what turns the direction of writing, and what no output can carry.
+HOSTILE = "a\x1b]0;owned\x07\x9b2J\r\n\u2028\u202e\ud800"
+
+
+def kinds() -> Iterator[type[RecollectError]]:
+    """Every class of error, however deep."""
+    todo = [RecollectError]
+    while todo:
+        kind = todo.pop()
+        yield kind
+        todo += kind.__subclasses__()
+
+
+def made(kind: type[RecollectError]) -> RecollectError:
+    """An error of which every text is hostile."""
+    if kind in (RecollectError, StoreError):
+        return kind(HOSTILE)
+    takes = inspect.signature(kind.__init__).parameters.values()
+    given: list[Any] = [7 if str(each.annotation) == "int" else HOSTILE for each in takes if each.name != "self"]
+    return kind(*given)
+
+
+@pytest.mark.promise("messages.printable")
+@pytest.mark.parametrize("kind", [kind for kind in kinds() if "__str__" in vars(kind)], ids=lambda kind: kind.__name__)
+def test_no_message_of_an_error_has_a_character_that_a_terminal_obeys(kind: type[RecollectError]) -> None:
+    error = made(kind)
+    told = str(error)
+    assert told.isprintable()
+    told.encode("utf-8")
+    assert str(pickle.loads(pickle.dumps(error))) == told
+
+
+def test_every_error_has_a_message_of_its_own() -> None:
+    """Those that have none show their arguments as they are, so none of them is raised as such."""
+    without = {kind for kind in kinds() if kind.__str__ is Exception.__str__}
+    assert without == {RecollectError, StoreError}
+
+
+@pytest.mark.promise("messages.printable")
+def test_no_line_of_the_log_has_one_either(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="recollect"):
+        logging.getLogger("recollect").warning("the index in %s is damaged (%s)", HOSTILE, ValueError(HOSTILE))
+    assert caplog.messages[0].isprintable()
+    assert "100%" in printable("100%")  # a message is not formatted twice
+    with caplog.at_level(logging.WARNING, logger="recollect"):
+        logging.getLogger("recollect").warning("%s", "100% of it, %s")
+    assert caplog.messages[1] == "100% of it, %s"
+
+
+@given(st.text(st.characters()))
+def test_printable_texts_stay_and_others_become_so(text: str) -> None:
+    out = printable(text)
+    assert out.isprintable()
+    assert printable(out) == out
+    if text.isprintable():
+        assert out == text
+    else:
+        assert out != text
+    assert errors.Shown(out) == out
