@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import recollect
 from recollect import filters as f
 from recollect.errors import ClosedError, RecollectError
+from recollect.importers import write_jsonl
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
 
@@ -115,8 +117,25 @@ def test_a_text_above_the_cap_is_refused_and_one_at_the_cap_is_held() -> None:
         memory.remember("é" * 50 + "x")
     with pytest.raises(RecollectError, match="cap"):
         memory.update(memory.recent(1)[0].id, content="x" * 101)
+    with pytest.raises(RecollectError, match="1048576"):
+        recollect.open(":memory:").remember("x" * (2**20 + 1))
     with pytest.raises(RecollectError, match="10485760"):
-        recollect.open(":memory:").remember("x" * (10 * 2**20 + 1))
+        recollect.open(":memory:").remember(b"x" * (10 * 2**20 + 1), media_type="image/png")
+
+
+def test_a_text_above_the_cap_that_a_store_has_is_used_as_before(tmp_path: Path) -> None:
+    long = "the harbour " * 100_000
+    with recollect.open(tmp_path / "a.db", limits=recollect.Limits(content_bytes=2**21)) as memory:
+        memory.remember(long, id="long")
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember("tea", id="short")
+        assert [hit.record.id for hit in memory.recall("harbour")] == ["long"]
+        assert memory.grep("harbour")[0].content == long
+        assert memory.check() == []
+        out = io.StringIO()
+        assert write_jsonl(memory, out) == 2
+        with pytest.raises(RecollectError, match="larger limits"):
+            memory.update("long", importance=0.5)
 
 
 def test_control_characters_inside_a_text_are_kept_as_they_are(memory: recollect.Memory) -> None:

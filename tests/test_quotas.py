@@ -470,7 +470,7 @@ def test_a_ttl_that_is_no_time_is_refused(memory: Memory, ttl: Any) -> None:
 def test_what_is_over_a_cap_is_refused_by_name_and_what_is_at_it_is_held(tmp_path: Path) -> None:
     metadata = {"k": "123"}
     cap = len(encode_json(metadata))
-    limits = recollect.Limits(content_bytes=10, metadata_bytes=cap, tags=2, question_bytes=10)
+    limits = recollect.Limits(content_bytes=10, media_bytes=4, metadata_bytes=cap, tags=2, question_bytes=10)
     memory = memory_on(MemoryStore(), limits=limits)
     memory.remember("x" * 10, id="a", tags=["1", "2"], metadata=metadata)
     over: dict[str, Any] = {"content": "é" * 6, "tags": ["1", "2", "3"], "metadata": {"k": "1234"}}
@@ -479,6 +479,9 @@ def test_what_is_over_a_cap_is_refused_by_name_and_what_is_at_it_is_held(tmp_pat
             memory.update("a", **{field: value})
         with pytest.raises(InvalidRecordError, match=field):
             memory.remember(**{"content": "y", field: value})
+    memory.remember(b"1234", media_type="image/png")
+    with pytest.raises(InvalidRecordError, match=r"content = .*cap of 4 bytes"):
+        memory.remember(b"12345", media_type="image/png")
     assert memory.recall("x" * 10) is not None
     with pytest.raises(InvalidArgumentError, match="question"):
         memory.recall("é" * 6)

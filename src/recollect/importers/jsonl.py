@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _HEADER = "recollect"
-#: No record's line is longer: 10 MiB of content, each byte escaped.
+#: No record's line is longer: 10 MiB of content, each byte escaped, as a memory with larger limits may have.
 _LONGEST_LINE = 2**28
 
 

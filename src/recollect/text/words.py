@@ -47,7 +47,7 @@ _NO_TERM: Term = ("", "")
 
 
 #: What any text may have beside what is in proportion to its length: folded characters that are read, terms.
-_SPARE = 4096
+_SPARE = 1024
 
 
 @cache
@@ -184,27 +184,38 @@ def _terms(of: Sequence[str], language: str, text: str) -> list[Term]:
 
 
 def most_terms(text: str) -> int:
-    """How many terms of a text count: one for each byte of its UTF-8, and `_SPARE`.
+    """How many terms of a text count: three for four bytes of its UTF-8, and `_SPARE`.
 
     Written out, no text has so many: a word has a letter and a blank, an ideograph three bytes for its two terms. Only
     signs that stand for whole phrases (U+3316 for the eleven terms of "kilometre" in kana) can have more.
     """
-    return len(text.encode("utf-8", "surrogatepass")) + _SPARE
+    return 3 * len(text.encode("utf-8", "surrogatepass")) // 4 + _SPARE
+
+
+#: Longer runs of a script without spaces do not come again.
+_SHORT_RUN = 8
 
 
 def _terms_of_new(of: Sequence[str], language: str, kept: dict[str, Term], text: str) -> list[Term]:
     out: list[Term] = []
     most = None
+    short: dict[str, list[Term]] = {}  # what short runs gave in this text
     for run in of:
         term = kept.get(run)
         if term is None:
+            if run in short:
+                out += short[run]
+                continue
             if _is_unspaced(run):
                 if len(out) + 2 * len(run) > len(text):  # perhaps too many
                     most = most_terms(text) if most is None else most
                     run = run[: max(most - len(out), 0)]
                     if not run:
                         break
-                out += [(gram, "") for gram in ngrams(run)]
+                grams = [(gram, "") for gram in ngrams(run)]
+                out += grams
+                if len(run) <= _SHORT_RUN:
+                    short[run] = grams
                 continue
             word = _content_word(run, stop_words(language))
             term = (stem(word, language), word) if word else _NO_TERM
