@@ -7,6 +7,7 @@
     python -m bench sdr --records 100000 --json
     python -m bench kernels --records 100000 --json
     python -m bench vectors --records 100000 --json
+    python -m bench poison --bytes 1048576 --json
     python -m bench namespaces, pauses, filters, catch-up, loading, once, plot, all
 
 Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
@@ -87,6 +88,7 @@ MEASURES = {
     "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
     "kernels": ("kernels.kernels", "records questions"),
     "vectors": ("vectors.vectors", "records questions"),
+    "poison": ("poison.poison", "bytes"),
     "once": ("once.once", "records peers"),
 }
 
@@ -153,6 +155,8 @@ def _parser() -> argparse.ArgumentParser:
     command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)
     command("kernels", "the words' kernel beside reading the bytes that it touches", 100_000, 200)
     command("vectors", "the exact scan of vectors beside reading them all", 100_000, 50)
+    poison = command("poison", "the texts that are dearest beside plain words of as many bytes", None)
+    poison.add_argument("--bytes", type=int, default=2**20)
     once = command("once", "peers in environments of their own", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from recollect.errors import InvalidArgumentError
 from recollect.testing import fuzzing
 from recollect.testing.fuzz_targets import Target, targets
 from recollect.testing.fuzzing import mutated, tried
+from recollect.testing.worst_cases import Case, Work, cases, plain, too_dear, use, work
+from recollect.text import words
+from recollect.unicode import is_known
 
 
 @pytest.fixture
@@ -37,6 +41,71 @@ def test_whatever_comes_in_an_error_of_ours_comes_out_or_a_result(tmp_path: Path
         said.add(outcome)
         assert problem == ""
     assert said
+
+
+@pytest.fixture(scope="module")
+def of_plain() -> Work:
+    """What plain words cost, once all that is made once for all texts is there."""
+    use("é 我 각 \U0001f600 \U000323b0 \u0301 \u00bd tea " * 20)
+    return work(plain(SIZE))
+
+
+SIZE = 2**13
+#: The dearest of them all, as `python -m bench poison` tells, and some that the seed chooses.
+DEAREST = [
+    "\u3316",
+    "a\u330e",
+    "\ufdfa",
+    "\ufdfa ",
+    "\u33af'",
+    "\u0378\u0711",
+    "a\u200d",
+    "a\u0301\u0316",
+    "\u00bd ",
+    "q? ",
+]
+CHOSEN = [Case(ascii(unit), unit) for unit in DEAREST] + random.Random(1).sample(cases(), 20)
+
+
+@pytest.mark.promise("input.bounds")
+@pytest.mark.parametrize("case", CHOSEN, ids=lambda case: case.name)
+def test_no_text_costs_more_than_twice_what_plain_words_do(of_plain: Work, case: Case) -> None:
+    assert too_dear(work(case.text(SIZE)), of_plain, timed=False) == ""
+
+
+def test_what_bounds_the_signs_that_stand_for_phrases_is_needed(
+    monkeypatch: pytest.MonkeyPatch, of_plain: Work
+) -> None:
+    monkeypatch.setattr(words, "most_terms", lambda text: 10**9)
+    monkeypatch.setattr(words, "_most_characters", lambda text: 10**9)
+    assert too_dear(work(Case("", "\u3316").text(SIZE)), of_plain, timed=False)
+
+
+@pytest.mark.parametrize(
+    ("cost", "said"),
+    [
+        (Work(400, 4000, 4.0), ""),
+        (Work(10**6, 4000, 4.0), "calls"),
+        (Work(400, 10**8, 4.0), "memory"),
+        (Work(400, 4000, 90.0), " s,"),
+    ],
+)
+def test_a_text_that_is_too_dear_is_noticed(cost: Work, said: str) -> None:
+    problem = too_dear(cost, Work(200, 2000, 2.0))
+    assert (said in problem) if said else problem == ""
+
+
+def test_the_dear_texts_have_characters_of_every_kind() -> None:
+    found = cases()
+    text = "".join(each.unit + each.block for each in found)
+    known = set(map(unicodedata.category, text))
+    assert known >= {"Mn", "Mc", "Me", "Cf", "Cc", "Co", "Nl", "No", "Lm", "Lo", "Sk", "Zl", "Zp", "Zs"}
+    assert len(set(map(unicodedata.combining, text))) > 50
+    assert len(set(map(unicodedata.bidirectional, text))) > 20
+    assert any(not is_known(char) for char in text)
+    for case in random.Random(2).sample(found, 200):
+        assert 1000 < len(case.text(2000).encode("utf-8", "surrogatepass")) <= 2010
+    assert len(plain(5000).split()) == len(set(plain(5000).split()))
 
 
 def _refuses(data: bytes, folder: Path) -> bool:

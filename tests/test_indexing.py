@@ -524,4 +524,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (5, "0b8a6dce8edb7504")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (6, "0b8a6dce8edb7504")

@@ -110,17 +110,19 @@ def words_in(text: str) -> set[str]:
 
 def around_unknown(text: str, transform: Callable[[str], str]) -> str:
     """Apply `transform` to the stretches between code points that Unicode 14 does not know."""
-    unknown = _pattern_for(text, _unicode14.UNKNOWN, "++")
-    found = unknown.search(text)
-    if found is None:
+    parts = _between(ASTRAL.search(text) is not None).split(text)
+    if len(parts) == 1:
         return transform(text)
-    out, start = [], 0
-    for found in unknown.finditer(text):
-        out.append(transform(text[start : found.start()]))
-        out.append(found.group())
-        start = found.end()
-    out.append(transform(text[start:]))
-    return "".join(out)
+    # Each stretch once: a text may have an unknown character after every other.
+    become = {part: transform(part) for part in set(parts[::2])}
+    parts[::2] = [become[part] for part in parts[::2]]
+    return "".join(parts)
+
+
+@cache
+def _between(astral: bool) -> re.Pattern[str]:
+    """What Unicode 14 does not know, to divide a text by: stretches of either kind in turn."""
+    return re.compile(f"({one_of(_unicode14.UNKNOWN, astral=astral)}++)")
 
 
 def normalized(form: Form, text: str) -> str:
@@ -129,6 +131,8 @@ def normalized(form: Form, text: str) -> str:
     The same, but where more than `MOST_MARKS` non-starters follow each other: there each stretch of so many is
     normalised by itself. Doing it again changes nothing in any case. Cost: O(text).
     """
+    if len(text) < _LOOKED_AT:
+        return unicodedata.normalize(form, text)
     if text.isascii():
         return text
     many = _pattern_for(text, _unicode14.JOINING, f"{{{_LOOKED_AT},}}+")

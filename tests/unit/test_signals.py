@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from tests.unit.conversations import share_of, total_of
 
 from recollect.engine.encoding import document_of
-from recollect.indexes.columns import NONE
+from recollect.indexes import signals
+from recollect.indexes.columns import NONE, civil_of
 from recollect.indexes.fixed import SHARE_BITS
 from recollect.indexes.kernels import SHARES
 from recollect.indexes.signals import read, score
@@ -355,3 +356,18 @@ def test_a_time_told_from_now_is_a_soft_preference_and_the_very_day_is_enough() 
     # Where nothing was said at that time, the words are words.
     assert "yesterday" in {term.word for term in read("eat yesterday", view, date(2020, 1, 1)).asked}
     assert "yesterday" not in {term.word for term in read("eat yesterday", view, asked).asked}
+
+
+def test_a_time_that_a_question_names_often_is_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_for: list[date] = []
+
+    def noted(day: date) -> int:
+        looked_for.append(day)
+        return civil_of(day)
+
+    view = view_of(turn(0, "the harbour is closed"))
+    monkeypatch.setattr(signals, "civil_of", noted)
+    question = read("yesterday, three days ago, " * 500 + "harbour", view, TODAY)
+    score(question, view)
+    assert len(question.dates.spans) == 1000
+    assert len(looked_for) <= 20

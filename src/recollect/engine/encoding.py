@@ -21,7 +21,7 @@ from recollect.text.words import ends_with_question, terms, told
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/test_indexing.py notices where it was forgotten.
-_LAYOUT = 5
+_LAYOUT = 6
 #: A record of at most so many bytes stands in the index whole.
 _MOST_BYTES = 2048
 

@@ -28,7 +28,7 @@ from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
 from recollect.text.folding import folded
 from recollect.text.languages import CODES, known
-from recollect.text.words import language_of, runs, stem, terms
+from recollect.text.words import MAX_WORD, language_of, runs, stem, terms
 
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
@@ -63,7 +63,7 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
     table = view.table
     if dates.spans and (_of_spans(dates, table.civil[: table.count]) & table.alive[: table.count]).any():
         # Where something was said at that time, "yesterday" tells the time and is no word to look for.
-        for phrase in dates.relative:
+        for phrase in dict.fromkeys(dates.relative):
             spoken = spoken.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
@@ -99,7 +99,7 @@ def _known_stem(term: str, word: str, view: WordView) -> str:
 def _of_spans(dates: Named, civil: Numbers) -> Flags:
     """Which days a question tells from where it stands."""
     out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in dates.spans:
+    for first, last in {*dates.spans}:  # a question may name one a thousand times
         out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
     return out
 
@@ -107,7 +107,7 @@ def _of_spans(dates: Named, civil: Numbers) -> Flags:
 def _of_days(dates: Named, civil: Numbers) -> Flags:
     """Which are the very day that a question names."""
     out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in dates.spans:
+    for first, last in {*dates.spans}:  # a question may name one a thousand times
         if first == last:
             out |= civil == civil_of(first)
     if dates.days:
@@ -126,7 +126,7 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     misspelt: set[str] = set()
     if table.anyone:
         for raw in _WORD.findall(text):
-            plain = raw.partition("'")[0]
+            plain = raw.partition("'")[0][:MAX_WORD]  # as names are cut
             word = folded(plain)
             found = view.speakers(stem(word))
             if not found and len(plain) == 3 and plain[0].isupper():

@@ -47,7 +47,7 @@ CREATE VIRTUAL TABLE words
     USING fts5(text, content='', contentless_delete=1, tokenize='unicode61');
 """
 #: Changes when the tokenizer or the tables do: an index of another layout is made anew.
-_LAYOUT = "2"
+_LAYOUT = "3"
 #: What SQLite says of a query that is too deep for it.
 _TOO_DEEP = ("fts5: parser stack overflow", "fts5 expression tree is too large")
 #: Errors that say nothing about the file.

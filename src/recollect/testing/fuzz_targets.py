@@ -31,6 +31,7 @@ from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.testing.machine import memory_on
 from recollect.testing.power import quiet
+from recollect.testing.worst_cases import use
 
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 RECORD = Record(
@@ -45,6 +46,15 @@ RECORD = Record(
     supersedes=("b",),
 )
 _MESSAGES = [{"role": "user", "content": "where is the harbour?"}, {"role": "assistant", "content": "Beyond the mole."}]
+
+
+#: What a text is dear of: marks of two classes in turn, signs that stand for phrases, what is unknown to Unicode 14,
+#: marks of direction, joiners, jamo, scripts without spaces, what rules look for.
+_UNITS = (
+    "a\u0301\u0316", "\u0344\u0316", "\ufdfa", "\u3316", "\U000323b0", "\u0378a", "\u200f", "a\u200d", "a'", "q? ",
+    "\u1100\u1161\u11a8", "\u6211\u559c", "\u0e01\u0e34", "\uff76\uff9e", "\U0001f469\u200d\U0001f680", "\u00bd ",
+    "yesterday ",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -124,6 +134,11 @@ def _fields(data: bytes, _folder: Path) -> bool:
 def _question(data: bytes, _folder: Path) -> bool:
     with _scratch() as memory:
         memory.recall(_text(data), min_confidence=0.0)
+    return True
+
+
+def _content(data: bytes, _folder: Path) -> bool:
+    use(_text(data))
     return True
 
 
@@ -305,6 +320,7 @@ def _made() -> dict[str, Target]:
         "operation": Target(_operation, [json.dumps(each).encode() for each in operations]),
         "fields": Target(_fields, [json.dumps(record).encode()]),
         "question": Target(_question, [b"Which seat did Ana want last week, on 3 May 2023?", b"Wo ist der Hafen?"]),
+        "text": Target(_content, [unit.encode() * 40 for unit in _UNITS]),
         "grep": Target(_grep, [b'"window seats" OR harb* -mole', b"1-" * 30 + b" or " + b"a* " * 100]),
         "arguments": Target(_arguments, ["\0".join(each).encode() for each in arguments]),
         "import jsonl": Target(_importer("jsonl", ".jsonl"), [_export()]),

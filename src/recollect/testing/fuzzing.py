@@ -1,4 +1,5 @@
 """Bad input: whatever bytes come in, what comes out is an error of ours or a result, soon, and without much memory.
+A text, whatever its characters are, costs no more than a multiple of what plain words do (`worst_cases`).
 
 Inputs are examples that were changed at random: bytes and bits, pieces cut out, doubled and moved, tokens of the format
 put in, JSON values exchanged, what is nested nested deeper. `coverage` has mutations that are led by what they reach.
@@ -19,9 +20,11 @@ from typing import Any
 from recollect.errors import RecollectError
 from recollect.testing.fuzz_targets import Target, targets
 from recollect.testing.trials import Trial
+from recollect.testing.worst_cases import cases, plain, too_dear, use, work
 
-#: Inputs for each seed.
+#: Inputs for each seed, and texts that may be dear, of so many bytes.
 INPUTS = 60
+TEXTS, TEXT_BYTES = 10, 2**13
 #: An input of n bytes takes at most this many, beside what is there before, and this many for each of its bytes.
 BASE_BYTES, BYTES_A_BYTE = 8 * 2**20, 400
 #: An input takes at most so much of the processor's time. (They have some kilobytes; this is for what never ends.)
@@ -157,3 +160,16 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
             yield Trial(seed, f"{name}: {said}", problem)
     finally:
         tracemalloc.stop()
+    yield from _dear_texts(seed, rng)
+
+
+def _dear_texts(seed: int, rng: random.Random) -> Iterator[Trial]:
+    """Some of the texts that may be dear, beside plain words."""
+    use("é 我 각 \U0001f600 \U000323b0 \u0301 tea " * 20)  # what is made once for all texts
+    of_plain = work(plain(TEXT_BYTES, seed))
+    for case in rng.sample(cases(seed), TEXTS):
+        try:
+            problem = too_dear(work(case.text(TEXT_BYTES)), of_plain)
+        except RecollectError as error:  # characters that no text may have
+            problem = "" if str(error) else f"{type(error).__name__} says nothing"
+        yield Trial(seed, "texts", problem and f"{case.name}: {problem}")

@@ -111,7 +111,7 @@ def named(question: str, reference: date) -> Named:
             continue
         spans.append((exact, exact))
     rest = _ISO.sub(" ", question)
-    for phrase in phrases:
+    for phrase in dict.fromkeys(phrases):
         rest = rest.replace(phrase, " ")
     may = _MAY.search(rest) is not None
     numbers = (_NUMBER[found.lower()] for found in _MONTH.findall(rest))
