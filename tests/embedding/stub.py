@@ -24,16 +24,18 @@ class Answer(NamedTuple):
 
 
 class Endless(NamedTuple):
-    """What is sent again and again, without a length, until whoever asked goes away.
+    """What is sent again and again, without a length, until whoever asked goes away, or very often.
 
     begin    what is sent before it, beginning with the status line
     part     what is repeated
     pause_s  between the parts
+    most     how often, so that whoever would wait for ever fails
     """
 
     begin: bytes
     part: bytes
     pause_s: float = 0.0
+    most: int = 5000
 
 
 class Asked(NamedTuple):
@@ -103,7 +105,9 @@ class StubServer:
     def _send(self, file: BufferedIOBase, endless: Endless) -> None:
         try:
             file.write(endless.begin)
-            while not self._over.wait(endless.pause_s):
+            for _ in range(endless.most):
+                if self._over.wait(endless.pause_s):
+                    return
                 file.write(endless.part)
                 self.sent += len(endless.part)
         except OSError:

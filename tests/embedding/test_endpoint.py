@@ -301,9 +301,9 @@ def test_what_an_answer_may_have_follows_from_its_vectors(make: Make, server: St
 @pytest.mark.parametrize(
     "answer",
     [
-        Endless(HEAD + b"\r\n", b" ", 0.01),
-        Endless(HEAD, b"X-A: b\r\n", 0.01),  # the headers have no end
-        Endless(b"HTTP/1.1 200 ", b"O", 0.01),
+        Endless(HEAD + b"\r\n", b" ", 0.01, 200),
+        Endless(HEAD, b"X-A: b\r\n", 0.01, 80),  # the headers have no end
+        Endless(b"HTTP/1.1 200 ", b"O", 0.01, 200),
     ],
     ids=["body", "headers", "status"],
 )
@@ -327,7 +327,7 @@ def test_recall_answers_without_the_signal_whose_server_trickles(make: Make, ser
         memory.embed_all()
         assert "dense" in memory.recall("window seats")[0].why.shares
         embedder._timeout_s = 0.05
-        server.script = [Endless(HEAD + b"\r\n", b" ", 0.01)]
+        server.script = [Endless(HEAD + b"\r\n", b" ", 0.01, 200)]
         hits = memory.recall("which seats?")  # whose vector is not known yet
         assert [hit.record.id for hit in hits] == ["a"]
         assert "no answer within 0.05 s" in hits.plan.notes[0]

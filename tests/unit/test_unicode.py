@@ -22,6 +22,7 @@ from recollect.unicode import (
     PIECE,
     UNICODE_VERSION,
     Form,
+    around_unknown,
     character_class,
     fold,
     has_surrogate,
@@ -347,6 +348,18 @@ class TestLaterUnicode:
         assert [word for _, word in terms(f"blå{later}hus")] == ["bla", "hus"]
         assert [word for _, word in terms(f"boat{later}house")] == ["boat", "house"]
         assert [word for _, word in terms(f"é\u05d0{later}\u0591\u05d1")] == ["e\u05d0", "\u0591\u05d1"]
+
+    def test_what_stands_between_later_characters_is_transformed_once(self) -> None:
+        seen: list[str] = []
+
+        def noted(part: str) -> str:
+            seen.append(part)
+            return part.upper()
+
+        later = LATER[0]
+        text = f"é{later}b{later}{later}" * 1000 + "é"
+        assert around_unknown(text, noted) == text.replace("é", "É").replace("b", "B")
+        assert sorted(seen) == ["b", "é"]
 
     @given(hard_texts, st.sampled_from(LATER), hard_texts)
     def test_a_later_character_divides_a_text_into_two(self, left: str, later: str, right: str) -> None:
