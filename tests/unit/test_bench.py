@@ -15,6 +15,7 @@ from typing import Any
 import bench
 import numpy as np
 import pytest
+from bench import poison as poisoning
 from bench.__main__ import ONCE
 from bench.catching_up import catching_up
 from bench.corpus import CACHE_VARIABLE, TEXTS_VARIABLE, corpus, gathered, questions, varied
@@ -34,6 +35,7 @@ from bench.sentences import sentences, sentences_of
 from recollect.indexes.scores import weighed
 from recollect.indexes.sdr import SdrIndex
 from recollect.indexes.signals import read
+from recollect.testing.worst_cases import Case
 from recollect.text.sdr import encoded, encoded_all, packed
 from recollect.text.words import terms
 
@@ -166,6 +168,17 @@ def test_the_other_measurements_have_their_figures() -> None:
     caught_up = catching_up(300)
     assert all(caught_up[kind]["p50_ms"] > 0 for kind in ("nothing", "remember", "update", "turn", "forget"))
     assert min(_loaded({})) > 0
+
+
+def test_poison_names_the_dearest_texts_and_compares_them_with_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(poisoning, "cases", lambda: [Case("signs", "\ufdfa"), Case("one word", "a"), Case("nul", "\0")])
+    found = poisoning.poison(3000)
+    assert (found["texts"], len(found["worst"])) == (3, 3)
+    assert [row["time_ratio"] for row in found["worst"]] == sorted(
+        (row["time_ratio"] for row in found["worst"]), reverse=True
+    )
+    assert found["plain_bytes_a_byte"] > 1
+    assert all(row["memory_ratio"] >= 0 and row["longest_hold_ms"] >= 0 for row in found["worst"])
 
 
 def test_sdr_prints_searching_beside_reading_all_rows_and_beside_a_scan(machine: dict[str, str]) -> None:
