@@ -98,7 +98,7 @@ def test_a_full_disk_in_bulk_reports_what_is_not_held(tmp_path: Path) -> None:
     assert memory.count() == 1 + len(report.results)
     assert len(report.results) % 1000 == 0
     with pytest.raises(StoreFullError, match="nothing was changed"):
-        memory.remember("y" * 10_000_000)
+        memory.remember(b"y" * 10_000_000, media_type="image/png")
     assert memory.check() == []
     store._writer.execute("PRAGMA max_page_count = 1000000")
     again = memory.remember_all(f"text number {number} " + "x" * 500 for number in range(4000))
