@@ -35,14 +35,16 @@ class Place:
 
     def check_file(self) -> None:
         """Raises: StoreReplacedError; DamagedStoreError where the file has become shorter."""
+        size = self._size  # before the look: another thread's, a moment later, may find a longer file
         try:
             facts = os.stat(self._path)
         except OSError as error:
             self._lose(error.strerror or str(error))
         else:
-            if 0 < facts.st_size < self._size:  # SQLite would read zeros for what was cut off
-                raise DamagedStoreError(self._path, f"the file was cut from {self._size} to {facts.st_size} bytes")
-            self._size = facts.st_size
+            if 0 < facts.st_size < size:  # SQLite would read zeros for what was cut off
+                raise DamagedStoreError(self._path, f"the file was cut from {size} to {facts.st_size} bytes")
+            if facts.st_size > size:
+                self._size = facts.st_size
             # A store always has a page, so an empty file was emptied; opened again, its log would be deleted.
             if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
                 self._lose("another file is there" if facts.st_size else "an empty file is there")

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recollect import filters as f
+from recollect.engine import engine
 from recollect.errors import ConflictError, RecollectError
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
@@ -34,8 +35,10 @@ REGISTERS = [f"register{number}" for number in range(8)]
 COUNTERS = [f"counter{number}" for number in range(2)]
 PAIR = ("left", "right")
 #: A conversation that takes several commits, stored by so many processes at once. It says the same now and then.
-CHAT = [f"turn {number % 700}" for number in range(3000)]
-TELLERS = 3
+CHAT = [f"turn {number % 300}" for number in range(800)]
+#: How many turns are a commit then: many commits, so that those of one process come between those of another.
+CHAT_COMMIT = 40
+TELLERS = 2
 #: How long a writer waits for others before it is told that the store is busy. (64 share two processors here.)
 TIMEOUT_S = 120.0
 
@@ -120,11 +123,12 @@ def _count(counter: Record | None) -> int:
 
 def _process(path: Path, number: int, seed: int, out: Path) -> None:
     """What a child does: open the store, let all threads run, write down what they were given."""
+    engine.BULK = CHAT_COMMIT
     with open_memory(path, timeout=TIMEOUT_S, embedder="none") as memory:
         workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]
         threads = [threading.Thread(target=worker.run) for worker in workers]
         if number < TELLERS:
-            threads.append(threading.Thread(target=_tell_chat, args=(memory,)))
+            threads.append(threading.Thread(target=_tell_chat, args=(memory, number)))
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -132,7 +136,9 @@ def _process(path: Path, number: int, seed: int, out: Path) -> None:
     out.write_text("\n".join(json.dumps(line) for worker in workers for line in worker.lines), encoding="utf-8")
 
 
-def _tell_chat(memory: Memory) -> None:
+def _tell_chat(memory: Memory, number: int) -> None:
+    while number and not memory.count(f.conversation("chat")):
+        time.sleep(0.001)  # until the first has committed some of it, and has more to come
     memory.remember_all([{"content": text, "kind": "conversation", "conversation": "chat"} for text in CHAT])
 
 
