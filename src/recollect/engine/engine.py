@@ -322,8 +322,8 @@ class Engine:
                 return moment.count(line, where, now=now)
             case Recall():
                 assert words is not None
-                hits = recall(operation, moment, line, words, scope, now, self.intake.language, asking)
-                return replace(hits, cursor=self._cursors.at(moment.head(line).seq, line, scope))
+                cursor = partial(self._cursors.at, line=line, scope=scope)
+                return recall(operation, moment, line, words, scope, now, self.intake.language, cursor, asking)
             case Changes():
                 return list(islice(self._changes(operation, moment, line, scope), operation.limit))
             case Stats():

@@ -51,6 +51,7 @@ def recall(
     scope: Scope,
     now: int,
     language: str | None,
+    cursor: Callable[[int], str],
     asking: Asking | None = None,
 ) -> Hits:
     """The hits of a question at a moment.
@@ -58,6 +59,7 @@ def recall(
     words      the index at that moment
     now        in microseconds of 1970: records that are due are not there
     language   of the memory, where it has one
+    cursor     what a scope is given for a seq
     asking     the question's vector, where there is an embedder
 
     Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
@@ -107,7 +109,7 @@ def recall(
     )
     head = moment.head(line)
     if scope.fixed:  # seq and root tell of others, too
-        return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope))
+        return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope), cursor(head.seq))
     return Hits(hits, plan, head.seq, head.root.hash.hex(), governing)
 
 

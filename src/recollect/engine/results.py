@@ -161,7 +161,7 @@ class Hits(Sequence[Hit]):
                first; a list of their own, so that they displace no hit
     watermark  the seq of the commit that the index reflects; 0 within a scope
     root       the root hash of the namespace at that commit, in hex; "" within a scope
-    cursor     that commit as `changes(since=)` takes it, also within a scope
+    token      the cursor within a scope; "" outside
     """
 
     hits: tuple[Hit, ...]
@@ -169,7 +169,12 @@ class Hits(Sequence[Hit]):
     watermark: int
     root: str
     standing: tuple[Hit, ...] = field(default=())
-    cursor: str = "0"
+    token: str = ""
+
+    @property
+    def cursor(self) -> str:
+        """The commit that the index reflects, as `changes(since=)` takes it, also within a scope."""
+        return self.token or str(self.watermark)
 
     @overload
     def __getitem__(self, at: int) -> Hit: ...
