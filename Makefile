@@ -4,6 +4,8 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 SOURCE := src tests scripts bench
+# Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test test-all test-models check fmt bench torture torture-short clean help
 

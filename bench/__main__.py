@@ -182,5 +182,7 @@ if __name__ == "__main__":
     if any(os.environ.get(name) != "1" for name in THREAD_VARIABLES):
         # Before NumPy is loaded, which asks once: the process is replaced by one that has them.
         os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+        # An installed package has its bytecode; without it each process that is measured would compile the source.
+        os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.execv(sys.executable, [sys.executable, "-m", "bench", *sys.argv[1:]])
     main()
