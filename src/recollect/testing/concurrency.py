@@ -15,7 +15,7 @@ import random
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from recollect import filters as f
@@ -128,7 +128,7 @@ def _process(path: Path, number: int, seed: int, out: Path) -> None:
         workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]
         threads = [threading.Thread(target=worker.run) for worker in workers]
         if number < TELLERS:
-            threads.append(threading.Thread(target=_tell_chat, args=(memory, number)))
+            threads.append(threading.Thread(target=_tell_chat, args=(memory, number, tuple(threads))))
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -136,9 +136,13 @@ def _process(path: Path, number: int, seed: int, out: Path) -> None:
     out.write_text("\n".join(json.dumps(line) for worker in workers for line in worker.lines), encoding="utf-8")
 
 
-def _tell_chat(memory: Memory, number: int) -> None:
-    while number and not memory.count(f.conversation("chat")):
-        time.sleep(0.001)  # until the first has committed some of it, and has more to come
+def _tell_chat(memory: Memory, number: int, others: Sequence[threading.Thread]) -> None:
+    """Remember the whole chat; every process but the first begins when some of it is committed and more to come.
+
+    Where the first one failed nothing comes: then it begins when the workers beside it are done.
+    """
+    while number and any(each.is_alive() for each in others) and not memory.count(f.conversation("chat")):
+        time.sleep(0.001)
     memory.remember_all([{"content": text, "kind": "conversation", "conversation": "chat"} for text in CHAT])
 
 
