@@ -48,8 +48,8 @@ class Asked(NamedTuple):
 
 #: Instead of an answer: the connection is closed, or nothing is said until the test is over.
 CLOSED, SILENT = "closed", "silent"
-#: From the texts to an answer.
-Script = Answer | Endless | str | Callable[[list[str]], Answer]
+#: What is done, or how that follows from the texts.
+Script = Answer | Endless | str | Callable[[list[str]], Answer | Endless]
 
 
 def well(texts: list[str], size: int = 256) -> Answer:
@@ -66,16 +66,25 @@ class StubServer:
     def __init__(self) -> None:
         self.asked: list[Asked] = []
         self.script: list[Script] = []
+        self.connections = 0
         self.sent = 0  # bytes of endless answers
         self.left = threading.Event()  # whoever asked for one went away
         self._over = threading.Event()
         stub = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"  # connections are kept
+
+            def setup(self) -> None:
+                stub.connections += 1
+                super().setup()
+
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 stub.asked.append(Asked(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
                 wanted = stub.script.pop(0) if stub.script else well
+                if callable(wanted):
+                    wanted = wanted(body["input"])
                 if wanted == SILENT:
                     stub._over.wait(30)
                 if isinstance(wanted, str):
@@ -85,10 +94,9 @@ class StubServer:
                     self.close_connection = True
                     stub._send(self.wfile, wanted)
                     return
-                answer = wanted(body["input"]) if callable(wanted) else wanted
-                content = answer.body if isinstance(answer.body, bytes) else json.dumps(answer.body).encode()
-                self.send_response(answer.status)
-                for name, value in (*answer.headers, ("Content-Length", str(len(content)))):
+                content = wanted.body if isinstance(wanted.body, bytes) else json.dumps(wanted.body).encode()
+                self.send_response(wanted.status)
+                for name, value in (*wanted.headers, ("Content-Length", str(len(content)))):
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(content)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import json
+import socket
+import threading
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -15,7 +20,7 @@ from tests.embedding.stub import CLOSED, SILENT, Answer, Endless, Script, StubSe
 
 import recollect
 from recollect.embedding.base import Embedder, embedded
-from recollect.embedding.endpoint import LONGEST_PAUSE_S, Endpoint
+from recollect.embedding.endpoint import LONGEST_PAUSE_S, Endpoint, _Request
 from recollect.embedding.hashed import hashed_vector
 from recollect.embedding.voyage import Voyage
 from recollect.errors import (
@@ -28,6 +33,8 @@ from recollect.errors import (
 
 KEY = "sk-very-secret-0123456789"
 Make = Callable[..., Endpoint]
+#: Longer than a test takes, so that one that waits for nothing fails.
+PATIENCE_S = 60
 
 
 class Pauses(list[float]):
@@ -106,11 +113,13 @@ def test_voyage_is_told_whether_it_is_a_question(make: Make, server: StubServer)
 def test_too_many_requests_wait_as_long_as_the_server_says(make: Make, server: StubServer, pauses: Pauses) -> None:
     later = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
     past = format_datetime(datetime.now(UTC) - timedelta(hours=1), usegmt=True)
-    server.script = [Answer(429, {}, (("Retry-After", wait),)) for wait in ("7", later, past, "soon")]
-    assert len(embedded(make(retries=4), ["a"]).vectors) == 1
+    unread = ("soon", f"Mon, 01 Jan {'9' * 20} 00:00:00 GMT", f"Mon, 01 Jan 2024 00:00:00 +{'9' * 20}")
+    server.script = [Answer(429, {}, (("Retry-After", wait),)) for wait in ("7", later, past, *unread)]
+    assert len(embedded(make(retries=6), ["a"]).vectors) == 1
     assert (pauses[0], pauses[2]) == (7.0, 0.0)
     assert 10.0 < pauses[1] <= 20.0
-    assert len(server.asked) == 5
+    assert pauses[3:] == [4.0, 8.0, 16.0]
+    assert len(server.asked) == 7
 
 
 def test_a_wait_that_is_too_long_is_an_error_at_once(make: Make, server: StubServer, pauses: Pauses) -> None:
@@ -352,3 +361,151 @@ def test_what_a_server_says_is_shown_and_not_sent_to_the_terminal(make: Make, se
     told = str(failing(make()))
     assert told.isprintable()
     assert r"no\x1b]0;owned\x07\n\u202eno\x9b" in told
+
+
+# Connections
+
+
+def requests_are_over() -> None:
+    """Wait until no thread of a request is left, and see that each has closed what it had open."""
+    for thread in threading.enumerate():
+        if thread.name == "recollect-embedding":
+            thread.join(PATIENCE_S)
+            assert not thread.is_alive()
+    gc.collect()  # a socket that was left open warns, which fails the test
+
+
+class Held:
+    """Answers well, once it is let go."""
+
+    def __init__(self) -> None:
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def __call__(self, texts: list[str]) -> Answer:
+        self.reached.set()
+        assert self.go_on.wait(PATIENCE_S)
+        return well(texts)
+
+
+@pytest.mark.promise("embedder.bounds")
+def test_a_request_past_its_deadline_ends_no_other(make: Make, server: StubServer) -> None:
+    held = Held()
+
+    def by_text(texts: list[str]) -> Answer | Endless:
+        return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else held(texts)
+
+    server.script = [by_text] * 9
+    embedder = make(timeout_s=PATIENCE_S, retries=0)
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(embedder.embed, ["slow"])
+        assert held.reached.wait(PATIENCE_S)
+        embedder._timeout_s = 0.1
+        assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))
+        held.go_on.set()
+        assert len(slow.result(PATIENCE_S)) == 1
+    assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))  # also on a connection that was kept
+    assert server.left.wait(PATIENCE_S)
+    embedder._timeout_s = PATIENCE_S
+    assert len(embedder.embed(["again"])) == 1
+    requests_are_over()
+
+
+def test_requests_one_after_another_share_a_connection(make: Make, server: StubServer) -> None:
+    embedder = make(batch_size=1)
+    assert len(embedded(embedder, list("abc")).vectors) == 3
+    server.script = [Answer(400, {})]
+    assert isinstance(failing(embedder), EmbedderRefusedError)  # which is an answer too
+    assert len(embedded(embedder, ["d"]).vectors) == 1
+    assert (len(server.asked), server.connections) == (5, 1)
+
+
+def test_an_embedder_that_is_closed_while_it_asks_is_answered_and_keeps_no_connection(
+    make: Make, server: StubServer
+) -> None:
+    held = Held()
+    server.script = [well, held]
+    embedder = make()
+    embedded(embedder, ["a"])
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(embedder.embed, ["slow"])
+        assert held.reached.wait(PATIENCE_S)
+        embedder.close()
+        held.go_on.set()
+        assert len(slow.result(PATIENCE_S)) == 1
+    assert server.connections == 1
+    assert len(embedded(embedder, ["b"]).vectors) == 1
+    assert server.connections == 2
+
+
+def test_a_connection_that_the_server_has_closed_is_made_again(make: Make, server: StubServer) -> None:
+    server.script = [lambda texts: well(texts)._replace(headers=(("Connection", "close"),))] * 2
+    embedder = make(batch_size=1, retries=0)
+    assert len(embedded(embedder, list("abc")).vectors) == 3
+    assert server.connections == 3
+    requests_are_over()
+
+
+@pytest.mark.promise("embedder.bounds")
+@pytest.mark.parametrize("scheme", ["http", "https"])  # it does not read the request, nor answer the TLS handshake
+def test_a_server_that_takes_a_connection_and_nothing_else_is_given_up(make: Make, scheme: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.settimeout(PATIENCE_S)
+        embedder = make(url=f"{scheme}://127.0.0.1:{listener.getsockname()[1]}/v1", timeout_s=0.1, retries=0)
+        assert "no answer within 0.1 s" in str(failing(embedder, ("x" * 2**24,)))
+        requests_are_over()
+        connection, _ = listener.accept()
+        with connection, suppress(ConnectionResetError):
+            connection.settimeout(PATIENCE_S)
+            while connection.recv(2**20):
+                pass  # up to its end: nobody holds it open
+
+
+@pytest.mark.promise("embedder.bounds")
+def test_a_connection_that_is_made_after_the_deadline_is_not_used(
+    make: Make, server: StubServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real, go_on = socket.create_connection, threading.Event()
+
+    def late(*arguments: Any, **named: Any) -> socket.socket:
+        assert go_on.wait(PATIENCE_S)
+        return real(*arguments, **named)
+
+    server.script = [Endless(HEAD, b"X-A: b\r\n", 0.01, 200)]
+    monkeypatch.setattr(socket, "create_connection", late)
+    assert "no answer within 0.1 s" in str(failing(make(timeout_s=0.1, retries=0)))
+    go_on.set()
+    requests_are_over()
+    assert server.asked == []
+
+
+def test_a_request_that_is_done_cannot_be_cut_any_more() -> None:
+    """Its connection may be another request's by then."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        request = _Request(1.0)
+        request.hold(ours)
+        assert request.done()
+        request.cut()
+        ours.sendall(b"x")
+        assert theirs.recv(1) == b"x"
+        request = _Request(1.0)
+        request.hold(ours)
+        request.cut()
+        assert theirs.recv(1) == b""
+        assert not request.done()
+
+
+@pytest.mark.parametrize("where", ["httpx.Client.stream", "httpx.create_ssl_context", "threading.Thread.start"])
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, OSError])
+def test_whatever_goes_wrong_is_an_error_of_the_embedder(
+    make: Make, monkeypatch: pytest.MonkeyPatch, where: str, error: type[Exception]
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise error(f"sent {KEY}")
+
+    embedder = make()
+    with monkeypatch.context() as patched, pytest.raises(EmbedderError, match=r"Error: sent \.\.\.") as caught:
+        patched.setattr(where, fails)
+        embedder.embed(["a"])
+    assert KEY not in "".join(traceback.format_exception(caught.value))
+    assert len(embedder.embed(["a"])) == 1

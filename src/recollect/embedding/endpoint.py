@@ -13,10 +13,12 @@ not followed, so that the key goes to no other server.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,9 +31,12 @@ from recollect.errors import (
     EmbedderUnavailableError,
     InvalidArgumentError,
     MissingExtraError,
+    RecollectError,
 )
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 #: Answers after which asking again may help, and those that are about the texts, not about us.
@@ -42,6 +47,8 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
 #: Bytes of an answer: of each vector where its dimension is not known yet (10,000 numbers as servers write them), of
 #: each number where it is, of what else stands with a vector, and of what stands once. Of an error no more is read.
 UNKNOWN_VECTOR_BYTES, NUMBER_BYTES, ITEM_BYTES, ENVELOPE_BYTES = 2**18, 64, 2**10, 2**16
+#: Maximum number of connections that are kept for the next requests.
+_IDLE = 8
 
 
 class _Answer(NamedTuple):
@@ -51,6 +58,70 @@ class _Answer(NamedTuple):
     retry_after: str | None
     content: bytes
     whole: bool
+
+
+class _Request:
+    """What a request has under way, so that whoever waits for it can end it and nothing else.
+
+    Held is a duplicate of the socket: httpx closes the socket itself in its own thread, whenever it likes, and its
+    number may then be another connection's. What is done to a duplicate is done to the same connection for sure.
+    """
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._turn = threading.Lock()
+        self._held: socket.socket | None = None
+        self._cut = self._done = False
+
+    def hold(self, connection: socket.socket) -> None:
+        """Note the connection that it uses from now on. One that it comes to after it was cut is shut at once."""
+        with self._turn, suppress(OSError):  # closed already: httpx will open another one
+            held = socket.fromfd(connection.fileno(), connection.family, connection.type)
+            self._let_go()
+            self._held = held
+            if self._cut:
+                self._shut()
+
+    def traced(self, event: str, facts: Mapping[str, Any]) -> None:
+        """Hold a connection as soon as it is there. For httpx, which calls it in the request's thread."""
+        if event.endswith("connect_tcp.complete"):
+            self.hold(facts["return_value"].get_extra_info("socket"))
+
+    def cut(self) -> None:
+        """End it, unless it is done: what waits for its connection is woken, and fails."""
+        with self._turn:
+            self._cut = not self._done
+            self._shut()
+
+    def done(self) -> bool:
+        """Hold nothing any more; from here on it cannot be cut. Whether it was not."""
+        with self._turn:
+            self._done = True
+            self._let_go()
+            return not self._cut
+
+    def _shut(self) -> None:
+        if self._held is not None:
+            with suppress(OSError):  # the server was faster
+                self._held.shutdown(socket.SHUT_RDWR)
+
+    def _let_go(self) -> None:
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+
+class _Way:
+    """A client that one request at a time uses, so that none is ended by another.
+
+    life        of the embedder's connections, when it was made
+    connection  the socket that the answer before came on, which the next request may use; it may be closed
+    """
+
+    def __init__(self, client: httpx.Client, life: int) -> None:
+        self.client = client
+        self.life = life
+        self.connection: socket.socket | None = None
 
 
 class Endpoint:
@@ -118,9 +189,11 @@ class Endpoint:
         self._timeout_s = timeout_s
         self._retries = retries
         self._sleep = sleep
-        self._client: httpx.Client | None = None
         self._size = dimensions  # of the vectors that came so far
-        self._turn = threading.Lock()
+        self._turn = threading.Lock()  # for what follows
+        self._tls: ssl.SSLContext | None = None
+        self._idle: list[_Way] = []
+        self._life = 0
 
     @property
     def dimension(self) -> int | None:
@@ -130,6 +203,14 @@ class Endpoint:
         return f"<{type(self).__name__} {self.name!r} at {self._url}>"
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[Given]:
+        try:
+            return self._embed(texts, asking)
+        except RecollectError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of httpx, say, or of a system that has no thread left
+            raise EmbedderError(self.name, f"{type(error).__name__}: {self._scrubbed(str(error))}") from None
+
+    def _embed(self, texts: Sequence[str], asking: bool) -> list[Given]:
         if self._key is None and self._key_variable:
             raise EmbedderUnavailableError(self.name, f"it needs a key: set {self._key_variable}")
         out: list[Given] = []
@@ -142,18 +223,12 @@ class Endpoint:
         return out
 
     def close(self) -> None:
-        """Close the connections. Embedding again opens new ones."""
+        """Close the connections; what is under way is let finish first. Embedding again opens new ones."""
         with self._turn:
-            client = self._client
-        if client is not None:
-            self._close(client)
-
-    def _close(self, client: httpx.Client) -> None:
-        """Close the connections of a client, and use it no more."""
-        with self._turn:
-            if self._client is client:
-                self._client = None
-        client.close()
+            self._life += 1
+            idle, self._idle = self._idle, []
+        for way in idle:
+            way.client.close()
 
     def _body(self, texts: list[str], asking: bool) -> dict[str, Any]:
         """What is sent for a batch."""
@@ -162,16 +237,26 @@ class Endpoint:
             body["dimensions"] = self._dimensions
         return body
 
-    def _open(self) -> httpx.Client:
-        try:
-            import httpx
-        except ImportError as error:
-            raise MissingExtraError(f"the embedder {self.name}", "httpx", "embedding-http") from error
+    def _taken(self) -> _Way:
+        """A way to the server, for one request: the one used last of those that are free, or a new one."""
+        import httpx
+
         with self._turn:
-            if self._client is None:
-                headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
-                self._client = httpx.Client(headers=headers, timeout=self._timeout_s, follow_redirects=False)
-            return self._client
+            if self._idle:
+                return self._idle.pop()
+            if self._tls is None:  # takes 25 ms, a client with it 0.1 ms
+                self._tls = httpx.create_ssl_context()
+            life = self._life
+        headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
+        return _Way(httpx.Client(headers=headers, verify=self._tls, follow_redirects=False), life)
+
+    def _kept(self, way: _Way) -> bool:
+        """Keep a way for the next request, if there is room and nobody has closed the embedder."""
+        with self._turn:
+            kept = way.life == self._life and len(self._idle) < _IDLE
+            if kept:
+                self._idle.append(way)
+        return kept
 
     def _most_bytes(self, count: int) -> int:
         """How long an answer with so many vectors may be."""
@@ -180,9 +265,10 @@ class Endpoint:
 
     def _asked(self, body: dict[str, Any], most: int, retries: int) -> Any:
         """The JSON of the server's answer, of at most so many bytes. Raises: EmbedderError and its kinds."""
-        self._open()
-        import httpx
-
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtraError(f"the embedder {self.name}", "httpx", "embedding-http") from error
         pause_s = FIRST_PAUSE_S
         for tries_left in range(retries, -1, -1):
             wanted_s: float | None = None
@@ -213,32 +299,54 @@ class Endpoint:
         """Send a request and read its answer, in a thread of its own.
 
         A timeout of httpx is for each reading of the socket, and a server that gives a byte each second, of its headers
-        too, keeps within it for ever. So what is waited for here is the whole. Past the deadline the connections are
-        closed, which ends the thread when the server next sends something, or is silent for `timeout_s`.
+        too, keeps within it for ever. So what is waited for here is the whole. Past the deadline the request's
+        connection is shut, which ends the thread at once. One that is still to be made is shut as soon as it is there;
+        httpx gives up making it after `timeout_s` for each address of the server.
 
         Raises: TimeoutError: past the deadline. httpx.HTTPError; EmbedderError where it is compressed.
         """
-        client = self._open()
+        request = _Request(self._timeout_s)
         outcome: Future[_Answer] = Future()
 
         def ask() -> None:
             try:
-                outcome.set_result(self._answer(client, body, most))
+                outcome.set_result(self._answer(request, body, most))
             except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for it
                 outcome.set_exception(error)
 
         threading.Thread(target=ask, name="recollect-embedding", daemon=True).start()
         try:
-            return outcome.result(self._timeout_s)
+            return outcome.result(request.timeout_s)
         except BaseException:
-            if not outcome.done():
-                self._close(client)
+            request.cut()
             raise
 
-    def _answer(self, client: httpx.Client, body: dict[str, Any], most: int) -> _Answer:
+    def _answer(self, request: _Request, body: dict[str, Any], most: int) -> _Answer:
         """One answer, read up to what it may have."""
-        # Some servers compress unless they are told not to.
-        with client.stream("POST", self._url, json=body, headers={"Accept-Encoding": "identity"}) as answer:
+        way = self._taken()
+        answered = False
+        try:
+            if way.connection is not None:
+                request.hold(way.connection)
+            answer = self._read_on(way, request, body, most)
+            answered = True
+        finally:
+            uncut = request.done()
+            if not (answered and uncut and self._kept(way)):
+                way.client.close()
+        return answer
+
+    def _read_on(self, way: _Way, request: _Request, body: dict[str, Any], most: int) -> _Answer:
+        with way.client.stream(
+            "POST",
+            self._url,
+            json=body,
+            headers={"Accept-Encoding": "identity"},  # some servers compress unless they are told not to
+            timeout=request.timeout_s,
+            extensions={"trace": request.traced},
+        ) as answer:
+            stream = answer.extensions.get("network_stream")
+            way.connection = None if stream is None else stream.get_extra_info("socket")
             coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
             if coding not in ("", "identity"):
                 raise EmbedderError(self.name, f"its answer is compressed ({coding[:20]}), which was not asked for")
@@ -300,7 +408,7 @@ def _retry_after(value: str | None) -> float | None:
         return float(value)
     try:
         when = parsedate_to_datetime(value)
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter of a year or an offset of many digits
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)
