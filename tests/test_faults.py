@@ -507,7 +507,8 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with store._readers_done, memory._engine.keeper._turn, store.write():
+        index = memory._engine._fulltext
+        with store._readers_done, memory._engine.keeper._turn, index._turn, index._pool, store.write():
             held.set()
             over.wait()
 
@@ -517,13 +518,19 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
     child = os.fork()
     if child == 0:
         refused = 0
-        for call in (memory.count, lambda: memory.recall("parent"), lambda: memory.remember("child")):
+        calls = (
+            memory.count,
+            lambda: memory.recall("parent"),
+            lambda: memory.grep("parent"),
+            lambda: memory.remember("child"),
+        )
+        for call in calls:
             try:
                 call()
             except ForkedError:
                 refused += 1
         memory.close()
-        os._exit(0 if refused == 3 else 1)
+        os._exit(0 if refused == len(calls) else 1)
     _, status = os.waitpid(child, 0)
     over.set()
     thread.join()

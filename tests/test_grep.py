@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import shutil
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ import apsw
 import pytest
 
 import recollect
-from recollect.errors import InvalidQueryError, NoMemoryError, RecollectError
+from recollect.errors import ClosedError, InvalidQueryError, NoMemoryError, RecollectError
 from recollect.memory import Memory
 from recollect.stores import derived, fulltext
 from recollect.stores.fulltext import MOST_PHRASE_WORDS, MOST_WORDS, fts_query
@@ -113,6 +114,50 @@ def test_whatever_is_asked_sqlite_is_asked_for_few_words(seed: int) -> None:
         assert wanted.count('"') // 2 <= MOST_WORDS
         assert all(phrase.count('"') // 2 <= MOST_PHRASE_WORDS for phrase in wanted.split(")"))
     assert taken
+
+
+# Closing
+
+
+@pytest.mark.parametrize("has_searched", [True, False])
+@pytest.mark.parametrize("while_it_searches", [False, True])
+def test_a_search_after_closing_makes_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_searched: bool, while_it_searches: bool
+) -> None:
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    memory = recollect.open(folder / "a.db")
+    memory.remember("alpha")
+    if has_searched:
+        memory.grep("alpha")
+
+    def ends() -> None:
+        memory.close()
+        shutil.rmtree(folder)
+
+    if while_it_searches:
+        real = fulltext.FullText.search
+
+        def search(*arguments: Any) -> list[str]:
+            ends()
+            return real(*arguments)
+
+        monkeypatch.setattr(fulltext.FullText, "search", search)
+    else:
+        ends()
+    with pytest.raises(ClosedError):
+        memory.grep("alpha")
+    assert not folder.exists()
+
+
+def test_a_search_after_closing_makes_no_index_in_memory() -> None:
+    memory = memory_on(MemoryStore())
+    memory.remember("alpha")
+    assert len(memory.grep("alpha")) == 1
+    memory.close()
+    with pytest.raises(ClosedError):
+        memory.grep("alpha")
+    assert memory._engine._fulltext._own is None
 
 
 # Memory

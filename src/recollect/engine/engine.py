@@ -442,6 +442,8 @@ class Engine:
                     return Told(head.seq, head.root.hash, True, texts)
                 return Told(head.seq, head.root.hash, False, _texts(moment, line, moment.changed(line, reached)))
 
+            with self.store.read():
+                pass  # a store that is closed or forked says so before the index is touched: its file, its locks
             ids = self._fulltext.search(line, operation.query, news)
             stored = ((record_id, moments[0].get(line, record_id)) for record_id in ids)
             records = {each: Record.load(held.payload) for each, held in stored if held is not None}

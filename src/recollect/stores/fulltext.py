@@ -23,6 +23,7 @@ from typing import NamedTuple
 import apsw
 
 from recollect.errors import (
+    ClosedError,
     InvalidQueryError,
     NoMemoryError,
     RecollectError,
@@ -166,17 +167,22 @@ class FullText:
         self._file: tuple[int, int] | None = None  # that the connections are to
         self._life = 0  # of that file
         self._own: apsw.Connection | None = None  # the index in memory
+        self._closed = False
 
     # Connections
 
     @contextmanager
     def _lent(self) -> Iterator[apsw.Connection]:
-        """A connection to the file that is there now, while the block runs. Raises: apsw.Error, OSError, UnusableError.
+        """A connection to the file that is there now, while the block runs.
+
+        Raises: apsw.Error, OSError, UnusableError; ClosedError, since a store may be closed while someone greps, and
+        its folder be gone when this is reached: it must not be made again.
 
         Every one is good for searching and for catching up. There must be a file: see `_in_memory`.
         """
         assert self._path is not None
         with self._pool:
+            self._check_open()
             if derived.identity(self._path) != self._file:
                 self._drop()  # deleted, or made anew by another process: what these have is nobody's any more
             connection = self._idle.pop() if self._idle else self._opened(self._path)
@@ -237,13 +243,20 @@ class FullText:
             derived.remove(self._path)
 
     def _in_memory(self) -> apsw.Connection:
-        """The index in memory. Whoever asks has the turn."""
+        """The index in memory. Whoever asks has the turn. Raises: ClosedError."""
+        self._check_open()
         if self._own is None:
             self._own = derived.in_memory(_TABLES)
         return self._own
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the memory")
+
     def close(self) -> None:
+        """Close the connections. Searching is an error from then on."""
         with self._turn, self._pool:
+            self._closed = True
             self._drop()
             if self._own is not None:
                 self._own.close()
@@ -253,7 +266,7 @@ class FullText:
 
     def search(self, line: Line, query: str, news: News) -> list[str]:
         """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreBusyError,
-        NoMemoryError, StoreFullError, StoreIOError.
+        NoMemoryError, StoreFullError, StoreIOError, ClosedError.
 
         news  is asked for what is newer than what the index reflects, and tells of a moment of the store, the newest
               then. What is found belongs to the moment that it told of last. It is mostly asked once, and again where
