@@ -9,9 +9,8 @@ Nothing here is applied to what is stored: text is kept and hashed exactly as gi
 and indexes.
 
 Cost is linear in the text, whatever is in it, and no single call into Python's C code works on more than `PIECE`
-characters where the text can be divided, so that other threads run. Canonical ordering as such is quadratic in a run of
-combining marks: runs of more than `MOST_MARKS` are cut, as in the Stream-Safe Text Process of UAX 15, but without a
-character being put in. No language has such runs.
+characters where the text can be divided, so that other threads run. Canonical ordering in Python is an insertion sort,
+quadratic in a run of combining marks, so long runs are put in their order before Python sees them.
 """
 
 from __future__ import annotations
@@ -27,11 +26,8 @@ from recollect import _unicode14
 UNICODE_VERSION = "14.0.0"
 #: Characters that are worked on at once.
 PIECE = 2**14
-#: Non-starters of a decomposed run that are put in their order together (UAX 15, section 13, UAX15-D3).
-MOST_MARKS = 30
-#: Characters that join what stands before them, of which a run is looked at more closely: each has at most two
-#: non-starters, and a character before them at most three.
-_LOOKED_AT = 14
+#: A run of this many characters that join the one before is sorted here. Shorter ones Python sorts fast enough.
+LONG_RUN = 14
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -126,64 +122,49 @@ def _between(astral: bool) -> re.Pattern[str]:
 
 
 def normalized(form: Form, text: str) -> str:
-    """`unicodedata.normalize` of a text that Unicode 14 knows, in linear time.
+    """What `unicodedata.normalize` gives for a text that Unicode 14 knows, whatever runs of marks are in it.
 
-    The same, but where more than `MOST_MARKS` non-starters follow each other: there each stretch of so many is
-    normalised by itself. Doing it again changes nothing in any case. Cost: O(text).
+    Cost: O(n log n) in the longest run of marks, O(n) in all else.
     """
-    if len(text) < _LOOKED_AT:
+    if len(text) < LONG_RUN:
         return unicodedata.normalize(form, text)
     if text.isascii():
         return text
-    many = _pattern_for(text, _unicode14.JOINING, f"{{{_LOOKED_AT},}}+")
+    many = _pattern_for(text, _unicode14.JOINING, f"{{{LONG_RUN},}}+")
     if len(text) <= PIECE and many.search(text) is None:
         return unicodedata.normalize(form, text)
-    return "".join([unicodedata.normalize(form, piece) for piece in _pieces(text, many)])
+    return "".join([unicodedata.normalize(form, piece) for piece in _pieces(form, text, many)])
 
 
-def _pieces(text: str, many: re.Pattern[str]) -> Iterator[str]:
-    """The stretches of a text that are normalised by themselves."""
+def _pieces(form: Form, text: str, many: re.Pattern[str]) -> Iterator[str]:
+    """The stretches of a text that can be normalised by themselves; those with a long run are in order already."""
     start = 0
     for run in many.finditer(text):
         *before, last = divided(text[start : run.start()])
         yield from before
-        *cut, rest = _cut(last, run.group())
-        yield from cut
         # What follows the run does not join it.
-        yield rest
+        yield _in_order(form, last + run.group())
         start = run.end()
     yield from divided(text[start:])
 
 
-def _cut(before: str, run: str) -> Iterator[str]:
-    """A text and a run of characters that join it, cut where more than `MOST_MARKS` non-starters stand together."""
-    trail = _marks_at_end(before[-1:])
-    run = before + run.translate(_TWO_MARKS)
+def _in_order(form: Form, text: str) -> str:
+    """A text decomposed, its marks in canonical order (Unicode 14, section 3.11, D109)."""
+    decomposition: Form = "NFD" if form in ("NFC", "NFD") else "NFKD"
+    text = text.translate({ord(char): unicodedata.normalize(decomposition, char) for char in set(text)})
     combining = unicodedata.combining
-    marks, start = trail, 0
-    for at in range(len(before), len(run)):
-        char = run[at]
-        if combining(char) or char in _MARKS_BY_COMPATIBILITY:
-            marks += 1
-            if marks > MOST_MARKS:
-                yield run[start:at]
-                start, marks = at, 1
+    out: list[str] = []
+    marks: list[str] = []
+    for char in text:
+        if combining(char):
+            marks.append(char)
         else:
-            marks = _marks_at_end(char)
-    yield run[start:]
-
-
-#: Characters that are decomposed into two non-starters (and never composed again), and those that only a
-#: compatibility form takes for a non-starter.
-_TWO_MARKS = {ord(char): unicodedata.normalize("NFD", char) for char in "\u0344\u0f73\u0f75\u0f81"}
-_MARKS_BY_COMPATIBILITY = frozenset("\uff9e\uff9f")
-
-
-def _marks_at_end(char: str) -> int:
-    """How many non-starters a character ends with, decomposed."""
-    decomposed = unicodedata.normalize("NFKD", char)
-    starters = [at for at, each in enumerate(decomposed, 1) if not unicodedata.combining(each)]
-    return len(decomposed) - starters[-1] if starters else len(decomposed)
+            marks.sort(key=combining)  # stable, as canonical ordering is
+            out += marks
+            out.append(char)
+            marks.clear()
+    marks.sort(key=combining)
+    return "".join(out + marks)
 
 
 def divided(text: str) -> list[str]:
@@ -250,7 +231,7 @@ def occurs(pattern: re.Pattern[str], text: str) -> bool:
 def nfc(text: str) -> str:
     """Canonical composition: `e` and a combining acute become one letter. Used for ids and identity.
 
-    Cost: O(text). A run of more than `MOST_MARKS` combining marks is composed in stretches (`normalized`).
+    Cost: O(text), and as `normalized` for runs of marks.
     """
     if text.isascii():
         return text
