@@ -25,6 +25,7 @@ from recollect.errors import (
     RecollectError,
     StoreError,
     StoreMissingError,
+    StoreReplacedError,
     WrongKeyError,
 )
 from recollect.indexes.merkle import EMPTY
@@ -123,6 +124,8 @@ def test_a_file_that_was_cut_anywhere_beside_its_wal_is_whole_or_damaged(tmp_pat
                 opened.append(cut)
         except (DamagedStoreError, NotAStoreError) as error:
             assert "cut" in str(error) or cut < 4096
+            # Nothing was carried from the WAL into the file: that would give it its whole length again.
+            assert (path.read_bytes(), Path(f"{path}-wal").read_bytes()) == (live.file[:cut], live.wal)
         for each in tmp_path.iterdir():
             shutil.rmtree(each) if each.is_dir() else each.unlink()
     assert len(opened) < len(cuts) / 2
@@ -154,6 +157,41 @@ def test_a_file_that_is_cut_while_it_is_open_is_damaged_at_the_next_read_and_wri
         with pytest.raises(DamagedStoreError, match="was cut"):
             call()
     memory.close()
+
+
+@pytest.mark.promise("damage.copies")
+def test_a_store_that_is_refused_keeps_what_is_only_in_its_wal_there(tmp_path: Path, live: Live) -> None:
+    path = put(tmp_path / "a.db", live.file, live.wal)
+    with pytest.raises(WrongKeyError):
+        recollect.open(path, embedder="none", key=b"sixteen bytes or more")
+    assert (path.read_bytes(), Path(f"{path}-wal").read_bytes()) == (live.file, live.wal)
+    recollect.open(path, embedder="none").close()
+    assert not Path(f"{path}-wal").exists()
+
+
+@pytest.mark.promise("damage.copies")
+def test_a_smaller_store_that_takes_the_place_of_an_open_one_keeps_all_it_has(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.db", tmp_path / "b.db"
+    with recollect.open(other, embedder="none") as memory:
+        memory.remember_all([f"small {number}" for number in range(30)])
+        root = memory.root
+    memory = recollect.open(path, embedder="none")
+    memory.remember_all([f"note {number}" for number in range(400)])
+    with closing(connect(str(path))) as connection:
+        connection.execute("SELECT 1 FROM meta").fetchall()
+        connection.wal_checkpoint()
+    memory.remember_all([f"only in the WAL {number}" for number in range(400)])
+    assert memory.count() == 800
+    os.link(path, tmp_path / "old.db")
+    os.replace(other, path)
+    with pytest.raises(StoreReplacedError):
+        memory.count()
+    memory.close()
+    for _ in range(2):
+        with recollect.open(path, embedder="none") as memory:
+            assert (memory.root, memory.count(), memory.check()) == (root, 30, [])
+    with recollect.open(tmp_path / "old.db", embedder="none") as memory:
+        assert (memory.count(), memory.check()) == (800, [])
 
 
 # Every byte

@@ -448,6 +448,57 @@ def test_nobody_outside_gives_a_scope_two_records_of_one_id(memory: Memory) -> N
 
 
 @pytest.mark.promise("scope.ids")
+@pytest.mark.parametrize("if_exists", ["update", "error"])
+def test_an_id_that_a_scope_uses_is_not_evaded_by_whoever_asks_for_just_that_one(
+    memory: Memory, if_exists: str
+) -> None:
+    memory.scoped(user="ana").remember("likes tea", id="profile")
+    for text in ("likes tea", "likes coffee"):
+        with pytest.raises(RecordExistsError, match="@user=ana/profile"):
+            memory.remember(text, id="profile", user="ana", if_exists=if_exists)
+    assert memory.count() == 1
+    assert memory.remember("likes milk", id="profile", user="bob", if_exists=if_exists).id == "profile"
+
+
+@pytest.mark.promise("scope.ids")
+def test_a_scope_moves_no_record_over_another_of_a_narrower_one(memory: Memory) -> None:
+    ana = memory.scoped(user="ana")
+    inner = ana.scoped(conversation="c")
+    memory.remember("plain", id="note", user="ana")
+    inner.remember("inner", id="note")
+    with pytest.raises(RecordExistsError, match="conversation=c"):
+        ana.update("note", conversation="c")
+    assert [(record.id, record.content) for record in inner.find()] == [("note", "inner")]
+
+
+@pytest.mark.promise("scope.ids")
+def test_a_record_that_comes_from_another_scope_takes_no_id_from_this_one(memory: Memory) -> None:
+    ana, talk = memory.scoped(user="ana"), memory.scoped(conversation="c")
+    memory.remember("hers", id="note", user="ana")
+    talk.remember("of the talk", id="note")
+    assert ana.update("note", conversation="c").conversation == "c"  # refusing would tell what the talk has
+    hers, of_the_talk = memory.get("note"), memory.get("@conversation=c/note")
+    assert hers is not None
+    assert of_the_talk is not None
+    assert talk.get("note") == of_the_talk.changed(id="note")
+    assert talk.update("note", importance=0.5).content == "of the talk"
+    assert ana.get("note") == hers
+    assert talk.forget("note")
+    assert talk.get("note") == hers
+
+
+def test_an_id_that_looks_qualified_cannot_be_chosen_in_a_scope(memory: Memory) -> None:
+    ana = memory.scoped(user="ana")
+    for if_exists, expect in (("keep", None), ("update", None), ("keep", "absent")):
+        with pytest.raises(recollect.errors.InvalidRecordError, match="begins with @"):
+            ana.remember("x", id="@conversation=c&user=ana/note", if_exists=if_exists, expect=expect)
+    memory.remember("x", id="@user=ana/@note", user="ana")
+    assert [record.id for record in ana.find()] == ["@user=ana/@note"]
+    assert ana.get("@user=ana/@note") is not None
+    assert ana.get("@note") is None
+
+
+@pytest.mark.promise("scope.ids")
 @given(
     st.dictionaries(st.sampled_from(("user", "agent", "conversation")), st.text(min_size=1, max_size=60), min_size=1),
     st.text(min_size=1, max_size=20),
@@ -459,6 +510,10 @@ def test_qualified_ids_are_read_back_by_their_own_scope_alone(fixed: dict[str, s
     except RecollectError:
         return
     scope = Scope().narrowed(**fixed)
+    if record_id.startswith("@"):
+        with pytest.raises(recollect.errors.InvalidRecordError):
+            scope.qualified(record_id, number)
+        return
     stored = scope.qualified(record_id, number)
     assert Record(id=stored, content="x").id == stored
     assert scope.shown_id(stored) == record_id

@@ -277,7 +277,7 @@ class TestStrings:
 
 
 def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dict[Any, list[Any]]:
-    """All that kernels say of a question, to the bit: documents in the order of their numbers, shares, sums, matches."""
+    """All that kernels say of a question, to the bit: documents by number, their shares, sums and matches."""
     asked = dataclasses.replace(asked, kernels=kernels)
     found = asked.reach(np.array(forced, dtype=np.int32))
     table = asked.view.table
@@ -292,8 +292,8 @@ def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dic
     factors = np.arange(len(found.numbers), dtype=np.int64) * 1000 + 60_000
     order = np.argsort(found.numbers)
     matched = kernels.matched(asked.postings, table, asked.weights, found.numbers[order], factors)
-    shares = found.shares[:, order]
-    parts = {"numbers": found.numbers[order], "shares": shares, "totals": totals[order], **dict(enumerate(matched))}
+    parts: dict[Any, Any] = {"numbers": found.numbers[order], "shares": found.shares[:, order], "totals": totals[order]}
+    parts.update(enumerate(matched))
     return {name: part.tolist() for name, part in parts.items()}
 
 

@@ -275,7 +275,9 @@ class TestRunsOfMarks:
     @pytest.mark.parametrize(
         "marks", ["\u0301\u0316", "\u0316\u0301", "\u0344\u0316", "\uff9e\u0301", "\u05b0\u0591\u0301"]
     )
-    def test_python_is_never_given_a_long_run_that_is_not_in_order(self, monkeypatch: pytest.MonkeyPatch, marks: str) -> None:
+    def test_python_is_never_given_a_long_run_that_is_not_in_order(
+        self, monkeypatch: pytest.MonkeyPatch, marks: str
+    ) -> None:
         given_: list[tuple[str, str]] = []
 
         def noted(form: str, text: str) -> str:

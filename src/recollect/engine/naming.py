@@ -2,8 +2,9 @@
 
 Outside of scopes they are one. Within a scope, an id that was chosen there is stored in a qualified form
 (`Scope.qualified`); one that is derived from what a record says is stored as it is, since it follows from the scope's
-own fields, and so is one that a record had before it came into the scope. A scope never shows two records under one
-id: from outside, none is given an id, or moved, so that it would.
+own fields, and so is one that a record had before it came into the scope. No record is given an id, or moved, so that a
+scope would show two records under one id; but for a move from a scope that must not know of the other one, where the
+id then gives the scope's own.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ class Naming:
             if (shadowing := self.shadowing(record_id, wanted)) is not None:
                 raise RecordExistsError(shadowing.id, shadowing.hash)
             return record_id
-        derives = wanted.derives(record_id)
+        if wanted.derives(record_id) and (not self._known(record_id) or self._live(record_id) is None):
+            return record_id
         for stored in self.stored(record_id):
-            if (derives or stored != record_id) and (not self._known(stored) or self._live(stored) is None):
+            if stored != record_id and (not self._known(stored) or self._live(stored) is None):
                 return stored
         return self._scope.qualified(record_id)  # which raises
 
@@ -89,15 +91,21 @@ class Naming:
         return self._other(record_id, wanted.record)
 
     def check_move(self, held: Record, record: Record) -> None:
-        """Raises: RecordExistsError where a record is moved into a scope that shows another under its id."""
-        if self._scope.fixed or all(getattr(held, name) == getattr(record, name) for name in SCOPED):
+        """Raises: RecordExistsError where a record is moved into a scope that shows another under its id.
+
+        From within a scope that is said of narrower ones only: of what others have it must not be told.
+        """
+        if all(getattr(held, name) == getattr(record, name) for name in SCOPED):
             return
         if (other := self._other(record.id, record)) is not None:
-            raise RecordExistsError(other.id, other.hash)
+            shown = self._scope.shown(other)
+            raise RecordExistsError(shown.id, shown.hash)
 
     def _other(self, record_id: str, record: Record) -> Record | None:
-        """Another live record that a scope in which `record` lies shows as it would `record_id`."""
+        """Another live record that a scope within ours, in which `record` lies, shows as it would `record_id`."""
         for scope in scopes_of(record) if self._qualified() else ():
+            if not set(scope.fixed) >= set(self._scope.fixed):
+                continue
             for stored in scope.stored_ids(scope.shown_id(record_id), self._known):
                 held = self._live(stored) if stored != record_id and self._known(stored) else None
                 if held is not None and scope.admits(held):

@@ -25,7 +25,7 @@ MARK = "@"
 #: A qualifier of more bytes is replaced by a digest, so that there is room for the id itself.
 _MOST_BYTES = 100
 _RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
-_NUMBER_AND_ID = re.compile(r"(?:&(?:[2-9]|[1-9][0-9]+))?/(.+)", re.DOTALL)
+_NUMBER_AND_ID = re.compile(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{MARK}].*)", re.DOTALL)
 
 
 class Scope(NamedTuple):
@@ -66,7 +66,12 @@ class Scope(NamedTuple):
     # Ids
 
     def qualified(self, record_id: str, number: int = 1) -> RecordId:
-        """The form in which an id that is chosen in this scope is stored. Raises: InvalidRecordError: too long."""
+        """The form in which an id that is chosen in this scope is stored.
+
+        Raises: InvalidRecordError: it is too long, or looks like one that was chosen in another scope.
+        """
+        if record_id.startswith(MARK):
+            raise InvalidRecordError("id", record_id, f"begins with {MARK}, as no id may that is chosen in a scope")
         prefix = f"{_stem(self.fixed)}{'' if number == 1 else f'&{number}'}/"
         most = MAX_ID_BYTES - len(prefix.encode("utf-8"))
         if len(record_id.encode("utf-8")) > most:
@@ -89,12 +94,16 @@ class Scope(NamedTuple):
     def stored_ids(self, record_id: str, known: Callable[[str], bool]) -> Iterator[str]:
         """The stored ids that this scope shows as `record_id`, and the first such that was never in use.
 
+        Those that were chosen here come first: another may come into the scope from elsewhere, under its plain id.
+
         known  whether a stored id was ever in use
         """
+        if self.fixed:
+            yield from self._qualified_ids(record_id, known)
         if self.shown_id(record_id) == record_id:  # a qualified form is not an id here
             yield record_id
-        if not self.fixed:
-            return
+
+    def _qualified_ids(self, record_id: str, known: Callable[[str], bool]) -> Iterator[str]:
         for number in count(1):
             try:
                 stored = self.qualified(record_id, number)

@@ -177,7 +177,10 @@ class Writer:
             used = self._naming.was_used(candidate, wanted)
             held = self._naming.find(candidate) if used else None
             if held is None:
-                if free is None and (exactly or self._naming.shadowing(candidate, wanted) is None):
+                hidden = self._naming.shadowing(candidate, wanted) if free is None else None
+                if hidden is not None and wanted.if_exists != "keep" and candidate == asked.id:
+                    raise self._exists(hidden)  # "update" and "error" are about this id, not the next
+                if free is None and hidden is None:
                     free = candidate
                 if free is not None and (exactly or not used):  # as most are not: then nothing more need be looked up
                     break

@@ -45,7 +45,7 @@ from recollect.stores.checking import problems_in
 from recollect.stores.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite_checkpoints import Checkpointer
 from recollect.stores.sqlite_errors import SQLITE_ERRORS, ours, translated
-from recollect.stores.sqlite_file import admit, check_size, header_of, must_not_write, stands_still
+from recollect.stores.sqlite_file import admit, check_size, has_log, header_of, must_not_write, stands_still
 from recollect.stores.sqlite_place import Place
 from recollect.stores.sqlite_tables import few_steps, strange, structure
 from recollect.stores.sqlite_transaction import SqliteTransaction
@@ -109,6 +109,9 @@ class SqliteStore:
             self._place = Place(self.path, self._writer)
         except BaseException:
             with suppress(apsw.Error):
+                if not new and has_log(self.path):
+                    # The last connection would carry the WAL into a file that was refused, and delete it.
+                    self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._writer.close()
             raise
 

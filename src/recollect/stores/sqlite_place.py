@@ -41,13 +41,13 @@ class Place:
         except OSError as error:
             self._lose(error.strerror or str(error))
         else:
-            if 0 < facts.st_size < size:  # SQLite would read zeros for what was cut off
-                raise DamagedStoreError(self._path, f"the file was cut from {size} to {facts.st_size} bytes")
-            if facts.st_size > size:
-                self._size = facts.st_size
             # A store always has a page, so an empty file was emptied; opened again, its log would be deleted.
             if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
                 self._lose("another file is there" if facts.st_size else "an empty file is there")
+            if facts.st_size < size:  # SQLite would read zeros for what was cut off
+                raise DamagedStoreError(self._path, f"the file was cut from {size} to {facts.st_size} bytes")
+            if facts.st_size > size:
+                self._size = facts.st_size
 
     def check(self, detail: str = "") -> None:
         """The file, and the log to which commits go. Raises: StoreReplacedError, DamagedStoreError."""

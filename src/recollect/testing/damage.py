@@ -325,10 +325,11 @@ def _right(hurt: Hurt) -> Answers:
 
 def _read(path: Path, hurt: Hurt, right: tuple[Answers, ...]) -> tuple[bool, Answers, str]:
     """Whether the check names something, what is answered, and what is wrong with that."""
+    before = _file_and_wal(path)
     try:
         memory = _open(path)
     except StoreError:
-        return True, {}, ""
+        return True, {}, "" if _file_and_wal(path) == before else "an opening that was refused changed the file"
     with memory:
         told = answers(memory)
         try:
@@ -341,6 +342,11 @@ def _read(path: Path, hurt: Hurt, right: tuple[Answers, ...]) -> tuple[bool, Ans
         return named, told, _log_problem(told)
     mistaken = wrong(told, *right)
     return named, told, f"{mistaken} were answered otherwise than before" if mistaken else ""
+
+
+def _file_and_wal(path: Path) -> tuple[bytes, bytes]:
+    wal = path.with_name(path.name + "-wal")
+    return path.read_bytes(), wal.read_bytes() if wal.exists() else b""
 
 
 def _log_problem(told: Answers) -> str:
