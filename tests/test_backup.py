@@ -75,7 +75,7 @@ def test_a_backup_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
         assert writer.stdout is not None
         try:
             last = 0
-            for number in range(8):
+            for number in range(4):
                 acknowledged = int(writer.stdout.readline())
                 made = memory.backup(tmp_path / f"{number}.backup", verify=True)
                 default = next(each for line, each in made.lines.items() if line.namespace == "default")
