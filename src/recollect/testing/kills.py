@@ -166,6 +166,8 @@ def problem_in(path: Path, script: Script, told: Told) -> str:
     """What is wrong with the store that a child left; "" where nothing is."""
     if not path.exists():
         return "the file is gone" if told.done else ""
+    # As it was when the child was killed: what a handle has once seen expire stays so, whatever its clock says later.
+    script.set_clock(max(told.begun - 1, 0))
     try:
         with open_memory(path, embedder="none", clock=script.now) as memory:
             problem = _problem(memory, script, told) or "; ".join(memory.check())
