@@ -152,19 +152,11 @@ def _in_order(form: Form, text: str) -> str:
     """A text decomposed, its marks in canonical order (Unicode 14, section 3.11, D109)."""
     decomposition: Form = "NFD" if form in ("NFC", "NFD") else "NFKD"
     text = text.translate({ord(char): unicodedata.normalize(decomposition, char) for char in set(text)})
-    combining = unicodedata.combining
-    out: list[str] = []
-    marks: list[str] = []
-    for char in text:
-        if combining(char):
-            marks.append(char)
-        else:
-            marks.sort(key=combining)  # stable, as canonical ordering is
-            out += marks
-            out.append(char)
-            marks.clear()
-    marks.sort(key=combining)
-    return "".join(out + marks)
+    classes = {char: unicodedata.combining(char) for char in set(text)}
+    starters = 0
+    # By the starters before it, then by its class. Sorting is stable, as canonical ordering is.
+    ranks = [(starters := starters + (classes[char] == 0)) << 8 | classes[char] for char in text]
+    return "".join([text[at] for at in sorted(range(len(text)), key=ranks.__getitem__)])
 
 
 def divided(text: str) -> list[str]:
