@@ -259,6 +259,21 @@ class TestCopies:
 
 
 class TestConditions:
+    def test_a_lock_that_lasts_a_while_tells_a_retry_that_it_is_already_as_asked_for(
+        self, memory: recollect.Memory
+    ) -> None:
+        held = memory.remember("by me", id="lock", expect="absent", ttl=60)
+        with pytest.raises(ConflictError) as caught:
+            memory.remember("by me", id="lock", expect="absent", ttl=60)
+        assert caught.value.satisfied
+        with pytest.raises(ConflictError) as caught:
+            memory.remember("by another", id="lock", expect="absent", ttl=60)
+        assert not caught.value.satisfied
+        longer = memory.remember("by me", id="lock", expect=held, ttl=600)  # and its holder can renew it
+        assert longer.expires is not None
+        assert held.expires is not None
+        assert longer.expires > held.expires
+
     def test_a_stale_expectation_names_the_current_hash_and_changes_nothing(self, memory: recollect.Memory) -> None:
         old = memory.remember("one", id="a")
         new = memory.update("a", content="two")

@@ -205,7 +205,7 @@ class RecordExistsError(RecollectError):
     def __str__(self) -> str:
         return (
             f"record {shown(self.args[0])} is already there with hash {self.args[1]}; nothing was changed: "
-            "use if_exists='keep' or 'update'"
+            "give another id, or use if_exists='keep' or 'update'"
         )
 
 
@@ -236,21 +236,26 @@ class ConflictError(RecollectError):
 class QuotaError(RecollectError):
     """A namespace, or one of its users, would hold more than its quota.
 
-    Within a scope that shares the quota with others, the limit and what is held are None.
+    Within a scope that shares the quota with others, the limit and what is held are None. `owner` is whose quota it is
+    where each user, agent or conversation has one of its own, such as "user 'ana'"; else "".
     """
 
     code = "quota"
 
-    def __init__(self, namespace: str, what: str, limit: int | None, held: int | None, when_full: str) -> None:
-        super().__init__(namespace, what, limit, held, when_full)
+    def __init__(
+        self, namespace: str, what: str, limit: int | None, held: int | None, when_full: str, owner: str = ""
+    ) -> None:
+        super().__init__(namespace, what, limit, held, when_full, owner)
 
     def __str__(self) -> str:
         if self.args[2] is None:
             return f"the quota of {self.args[1]} of namespace {self.args[0]!r} is used up; nothing was changed"
         why = "" if self.args[4] == "refuse" else ", and nothing that may be evicted makes room enough"
+        owner = f"{self.args[5]} in " if self.args[5] else ""
+        whose = f"{owner}namespace {self.args[0]!r}"
         return (
-            f"namespace {self.args[0]!r} may hold {self.args[2]} {self.args[1]} and would hold {self.args[3]}{why}; "
-            "nothing was changed: forget something, or raise the quota"
+            f"{whose} may hold {self.args[2]} {self.args[1]} and would hold {self.args[3]}{why}; "
+            f"nothing was changed: forget something{' of it' if owner else ''}, or raise the quota"
         )
 
 

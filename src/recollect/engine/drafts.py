@@ -42,6 +42,7 @@ class Draft(NamedTuple):
     given   the fields that the caller named; the others are defaults
     earned  the marks among its tags that the caller did not give (`text.manner`)
     exact   nothing that the caller did not give is filled in
+    lasts   `expires` follows from the time of the call (`ttl`)
     """
 
     record: Record
@@ -51,6 +52,7 @@ class Draft(NamedTuple):
     if_exists: str
     earned: frozenset[str]
     exact: bool = False
+    lasts: bool = False
 
     def against(self, held: Record) -> Record:
         """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
@@ -104,7 +106,8 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     else:
         record = checked(id=operation.id, content=operation.content, **fields)
     check_limits(record, intake)
-    return Draft(record, given, operation.id is not None, operation.expect, operation.if_exists, earned)
+    own_id, lasts = operation.id is not None, operation.ttl is not None
+    return Draft(record, given, own_id, operation.expect, operation.if_exists, earned, lasts=lasts)
 
 
 def _marked(content: object, fields: Mapping[str, Any], tags: Any) -> Any:

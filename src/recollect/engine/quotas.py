@@ -286,7 +286,9 @@ class Room:
         over = self._over(group, more)
         if over and (more.records > 0 or more.nbytes > 0):
             what, limit, held = over if self._visible else (over[0], None, None)
-            raise QuotaError(self._line.namespace, what, limit, held, self._quota.when_full)
+            per = self._quota.per
+            owner = "" if per is None else f"what has no {per}" if group is None else f"{per} {group!r}"
+            raise QuotaError(self._line.namespace, what, limit, held, self._quota.when_full, owner)
         return gone
 
     def _over(self, group: str | None, more: _More) -> tuple[str, int, int] | None:

@@ -292,7 +292,7 @@ class Writer:
         """`expect`: only where the id is held with this hash, or not at all."""
         asked = wanted.record.id
         held = self._naming.find(asked)
-        self._check_expectation(asked, wanted.expect, held, lambda: self._is_asked_for(wanted, held))
+        self._check_expectation(asked, wanted.expect, held, lambda: self._is_asked_for(wanted, held, earlier=True))
         if held is None:
             return self._create(wanted, asked)
         if self._is_asked_for(wanted, held):
@@ -307,11 +307,16 @@ class Writer:
         return self._outcome(record, "updated")
 
     @staticmethod
-    def _is_asked_for(wanted: Draft, held: Record | None) -> bool:
-        """Whether a live record is what replacing it by a draft would give, but for what the memory adds by itself."""
+    def _is_asked_for(wanted: Draft, held: Record | None, *, earlier: bool = False) -> bool:
+        """Whether a live record is what replacing it by a draft would give, but for what the memory adds by itself.
+
+        earlier  or would have given, when it was asked for before: a `ttl` counts from another time then
+        """
         if held is None:
             return False
         added = [name for name in ("time", "position") if name not in wanted.given]
+        if earlier and wanted.lasts and held.expires is not None:
+            added.append("expires")
         if not is_turn(wanted.record):
             added = [name for name in added if name != "position"]
         replaced = wanted.against(held).changed(id=held.id, **{name: getattr(held, name) for name in added})

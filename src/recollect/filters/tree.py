@@ -19,6 +19,7 @@ from recollect.records.record import Record, aware, parse_time
 from recollect.unicode import fold, has_surrogate, nfc, words_in
 
 MAX_DEPTH = 60
+_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels: join its conditions in fewer all_of, any_of and ~"
 #: From so many values or parts on, a set is made of them: a record is then compared in the time of one lookup.
 _MANY = 8
 #: Fields that a filter can compare with a text, exactly.
@@ -412,7 +413,7 @@ def _check_parts(whole: Filter, parts: tuple[Filter, ...]) -> None:
             raise InvalidFilterError(part, "is not a filter: use the functions of recollect.filters")
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > MAX_DEPTH:
-        raise InvalidFilterError("...", f"is nested deeper than {MAX_DEPTH} levels")
+        raise InvalidFilterError("...", _TOO_DEEP)
     object.__setattr__(whole, "depth", depth)
 
 
@@ -422,7 +423,7 @@ def from_json(data: object, depth: int = 0) -> Filter:
     Raises: InvalidFilterError naming the part that is wrong.
     """
     if depth > MAX_DEPTH:
-        raise InvalidFilterError("...", f"is nested deeper than {MAX_DEPTH} levels")
+        raise InvalidFilterError("...", _TOO_DEEP)
     if not isinstance(data, Mapping) or len(data) != 1:
         raise InvalidFilterError(data, "must be an object with exactly one key")
     ((name, value),) = data.items()
