@@ -20,7 +20,10 @@ import numpy as np
 import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.run import evaluate
-from recollect.indexes import numpy_kernels, scores, signals, words
+from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.scoring import scores
+from recollect.indexes.scoring import signals
+from recollect.indexes.words import index as words
 from recollect.text import manner
 
 Change = tuple[Any, str, Any]

@@ -18,9 +18,9 @@ from bench.measuring import ROOT, versions
 #: What a fresh process runs.
 _LOADING = """
 import json, time
-import recollect.indexes.kernels
+import recollect.indexes.kernels.types
 began = time.perf_counter()
-from recollect.indexes import numba_kernels
+from recollect.indexes.kernels.numba import kernels as numba_kernels
 imported = time.perf_counter()
 numba_kernels.loaded()
 print(json.dumps([(imported - began) * 1000, (time.perf_counter() - imported) * 1000]))

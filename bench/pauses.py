@@ -26,8 +26,8 @@ import numpy as np
 import recollect
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentile, versions
-from recollect.indexes.strings import Pieces
-from recollect.stores.turns import Turn, Turns
+from recollect.indexes.documents.string_table import Pieces
+from recollect.stores.write_queue import Turn, Turns
 
 RECALL_EVERY = 100
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.numba_compiling import compiled
+from recollect.indexes.kernels.numba.compiling import compiled
 
 #: Of an SDR: 4096 bits.
 WORDS = 64

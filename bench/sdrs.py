@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import WORDS, best_ms, reading
-from recollect.indexes import numba_sdr
-from recollect.indexes.sdr import SdrIndex
-from recollect.text.sdr import BYTES, WHOLE, Sdrs, encoded, encoded_all, packed
+from recollect.indexes.sdr import with_numba as numba_sdr
+from recollect.indexes.sdr.index import SdrIndex
+from recollect.indexes.sdr.encoding import BYTES, WHOLE, Sdrs, encoded, encoded_all, packed
 
 K = 10
 ROUNDS, READINGS = 7, 10

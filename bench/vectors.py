@@ -12,8 +12,8 @@ import numpy as np
 
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import best_ms, reading
-from recollect.indexes import numba_dense
-from recollect.indexes.dense import DenseView, products, quantised
+from recollect.indexes.kernels.numba import dot_products as numba_dense
+from recollect.indexes.scoring.dense import DenseView, products, quantised
 
 K = 10
 DIMENSION = 384

@@ -1,4 +1,4 @@
-"""Write src/recollect/_unicode14.py: which code points Unicode 14 knows, which make up words, and which may join what
+"""Write src/recollect/text/_unicode14.py: which code points Unicode 14 knows, which make up words, and which may join what
 stands before them when a text is normalised.
 
 Run it with a Python whose `unicodedata` is version 14.0.0 (CPython 3.11); any other is refused, because the
@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-TARGET = Path(__file__).parent.parent / "src" / "recollect" / "_unicode14.py"
+TARGET = Path(__file__).parent.parent / "src" / "recollect" / "text/_unicode14.py"
 
 
 def ranges(wanted: Callable[[str], bool]) -> Iterator[tuple[int, int]]:

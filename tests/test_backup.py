@@ -30,7 +30,7 @@ from recollect.errors import (
     UnsupportedError,
     WrongKeyError,
 )
-from recollect.stores.checksums import connect
+from recollect.stores.sqlite.checksums import connect
 
 WRITER = """
 import sys, recollect
@@ -263,7 +263,7 @@ def test_a_memory_that_is_open_meanwhile_cannot_hurt_what_is_put_back(store: Pat
 def test_a_store_that_is_being_written_is_not_replaced(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.stores.backups.BUSY_MS", 1)
+    monkeypatch.setattr("recollect.stores.maintenance.backup.BUSY_MS", 1)
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
         with memory.batch() as batch:
@@ -282,7 +282,7 @@ def test_where_the_exchange_fails_the_store_is_there_with_its_log(
 
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
-        monkeypatch.setattr("recollect.stores.backups.put_in_place", full)
+        monkeypatch.setattr("recollect.stores.maintenance.backup.put_in_place", full)
         with pytest.raises(StoreIOError, match="no room"):
             recollect.restore(tmp_path / "a.backup", store, force=True)
         memory.remember("and on")
@@ -294,7 +294,7 @@ def test_where_the_exchange_fails_the_store_is_there_with_its_log(
 def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.stores.backups.BUSY_MS", 1)
+    monkeypatch.setattr("recollect.stores.maintenance.backup.BUSY_MS", 1)
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
         with memory._engine.store.read() as moment:

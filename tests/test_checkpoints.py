@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from recollect.memory import Memory
-from recollect.stores import sqlite_checkpoints
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
 
 PAGES, LONG = 60, 480

@@ -28,14 +28,14 @@ from recollect.errors import (
     StoreReplacedError,
     WrongKeyError,
 )
-from recollect.indexes.merkle import EMPTY
-from recollect.stores import checksums
-from recollect.stores.checksums import connect
-from recollect.stores.pages import TABLE_LEAF, Pages
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.sqlite_file import check_size
-from recollect.stores.sqlite_place import Place
-from recollect.stores.sqlite_view import SqliteView
+from recollect.ledger.merkle import EMPTY
+from recollect.stores.sqlite import checksums
+from recollect.stores.sqlite.checksums import connect
+from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
+from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite.header import check_size
+from recollect.stores.sqlite.identity import Place
+from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import damage
 
 
@@ -78,7 +78,7 @@ def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_res
         patched.setattr(damage, "_open", lambda path: recollect.open(":memory:"))
         assert "the check found nothing" in damage.problem_in(path, tmp_path, hurt)
     with monkeypatch.context() as patched:
-        patched.setattr("recollect.stores.rescuing._proved", lambda saved: saved.live.clear() or [])
+        patched.setattr("recollect.stores.maintenance.rescue._proved", lambda saved: saved.live.clear() or [])
         assert "was not saved" in damage.problem_in(path, tmp_path, hurt)
 
 

@@ -15,7 +15,7 @@ import recollect
 from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
 
 TOLD = Path(__file__).parent / "told.py"

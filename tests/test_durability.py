@@ -23,9 +23,9 @@ from recollect.errors import (
     StoreFullError,
 )
 from recollect.stores.base import Store
-from recollect.stores.checksums import connect
+from recollect.stores.sqlite.checksums import connect
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import FaultyStore, TickingClock, memory_on
 
 STORES: dict[str, Callable[[Path], Store]] = {

@@ -32,7 +32,7 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.memory import RecollectWarning
-from recollect.stores.vectors import Model, VectorStore
+from recollect.stores.derived.vectors import Model, VectorStore
 
 Open = Callable[..., Memory]
 #: Words that mean nearly the same, as a model knows and letters do not.

@@ -30,9 +30,9 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.stores.base import Line
-from recollect.stores.checksums import connect
-from recollect.stores.schema import APPLICATION_ID, TABLES
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.checksums import connect
+from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.contract import NOW
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -230,7 +230,9 @@ def test_the_default_path_is_the_variable_and_then_the_users_folder(
 
 def test_payloads_are_never_updated() -> None:
     """No statement of the store updates a version, a commit or a change."""
-    from recollect.stores import sqlite, sqlite_transaction, sqlite_view
+    from recollect.stores.sqlite import store as sqlite
+    from recollect.stores.sqlite import transaction as sqlite_transaction
+    from recollect.stores.sqlite import view as sqlite_view
 
     source = "".join(map(inspect.getsource, (sqlite, sqlite_transaction, sqlite_view)))
     assert "UPDATE versions" not in source

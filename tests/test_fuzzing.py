@@ -16,7 +16,7 @@ from recollect.testing.fuzz_targets import Target, targets
 from recollect.testing.fuzzing import mutated, tried
 from recollect.testing.worst_cases import Case, Work, cases, plain, too_dear, use, work
 from recollect.text import words
-from recollect.unicode import is_known
+from recollect.text.unicode import is_known
 
 
 @pytest.fixture

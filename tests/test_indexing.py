@@ -17,9 +17,9 @@ import recollect
 from recollect.engine import indexing
 from recollect.engine.encoding import document_of
 from recollect.engine.indexing import IndexKeeper
-from recollect.indexes.merging import merged
-from recollect.indexes.merkle import EMPTY
-from recollect.indexes.segments import Builder
+from recollect.indexes.words.merge import merged
+from recollect.ledger.merkle import EMPTY
+from recollect.indexes.words.segment import Builder
 from recollect.memory import Calls, Memory
 from recollect.stores.base import Head, Line
 
@@ -371,7 +371,7 @@ class TestHistories:
 
 def replaced(path: Path, by: Path) -> None:
     """Put the contents of one SQLite file into another, as its backup does."""
-    from recollect.stores.checksums import connect
+    from recollect.stores.sqlite.checksums import connect
 
     one, other = connect(str(path)), connect(str(by))
     with one.backup("main", other, "main") as backup:
@@ -451,7 +451,7 @@ class TestRecent:
         with recollect.open(path, clock=clock) as memory:
             with monkeypatch.context() as patched:
                 patched.setattr(indexing, "read_back", asked)
-                patched.setattr("recollect.stores.sqlite_view.SqliteView.versions", asked)
+                patched.setattr("recollect.stores.sqlite.view.SqliteView.versions", asked)
                 memory.remember_all(texts(150))
                 first = memory.remember("a calm boat")
                 second = memory.remember("another calm boat")

@@ -13,8 +13,8 @@ import pytest
 from recollect.engine.writing import Writer
 from recollect.errors import StoreIOError
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.turns import Turn
+from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.write_queue import Turn
 from recollect.testing import memory_on
 from recollect.testing.interrupts import CALLS, Interruption, Waiter, interrupted, lines_of
 

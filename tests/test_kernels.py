@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tests import fresh
 
-from recollect.indexes import kernels, numba_kernels, numpy_kernels
+from recollect.indexes.kernels import types as kernels
+from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels import with_numpy as numpy_kernels
 
 #: All that changes what the kernels are called with: turns or none, what stands, a tail, dead documents, filters,
 #: dates, a speaker, kinds of answers, scopes, vectors.
@@ -19,7 +21,11 @@ from datetime import UTC, datetime
 import recollect
 from recollect import filters as f
 from recollect.embedding.hashed import Hashed
-from recollect.indexes import numba_dense, numba_kernels, numba_plain, numba_ranking, numba_walking
+from recollect.indexes.kernels.numba import dot_products as numba_dense
+from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels.numba import independent as numba_plain
+from recollect.indexes.kernels.numba import top_k as numba_ranking
+from recollect.indexes.kernels.numba import neighbours as numba_walking
 
 def compiled():
     return {

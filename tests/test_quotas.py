@@ -20,8 +20,8 @@ from recollect.operations import Remember
 from recollect.records.codec import encode_json
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.usage import Uses
+from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.derived.usage import Uses
 from recollect.testing import TickingClock, memory_on
 
 STORES: dict[str, Callable[[Path], Store]] = {
@@ -244,7 +244,7 @@ def test_the_file_of_uses_is_read_only_where_there_is_news(tmp_path: Path, monke
 
 def test_the_uses_of_what_went_are_forgotten(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.engine.quotas.STEP", 10)
-    monkeypatch.setattr("recollect.stores.usage._BATCH", 10)
+    monkeypatch.setattr("recollect.stores.derived.usage._BATCH", 10)
     memory.set_quota(records=5, when_full="least recent")
     for number in range(100):
         memory.remember(f"text {number}", id=f"r{number}")

@@ -29,7 +29,7 @@ from recollect.memory import Memory
 from recollect.operations import ABSENT, Remember
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
 
 START = datetime(2026, 3, 1, tzinfo=UTC)

@@ -23,12 +23,12 @@ from recollect.errors import (
     StoreFullError,
     UnknownRecordError,
 )
-from recollect.indexes.merkle import root_of
+from recollect.ledger.merkle import root_of
 from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
 from recollect.stores.base import Line
-from recollect.stores.sqlite import SqliteStore
-from recollect.stores.turns import MOST, Turn
+from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.write_queue import MOST, Turn
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
 

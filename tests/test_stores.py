@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import StoreContract, memory_machine
 from recollect.testing.contract import note, stored, write, write_into
 

@@ -23,10 +23,13 @@ from recollect.cli.app import app
 from recollect.embedding.hashed import Hashed
 from recollect.engine import indexing
 from recollect.errors import DamagedStoreError, NotAStoreError, RecollectError, StoreError
-from recollect.indexes.segments import Segment
+from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
-from recollect.stores import checksums, derived, schema, sqlite_tables
-from recollect.stores.segments import _decoded, _encoded
+from recollect.stores.sqlite import checksums
+from recollect.stores.derived import opening as derived
+from recollect.stores.sqlite import schema
+from recollect.stores.sqlite import structure as sqlite_tables
+from recollect.stores.derived.segment_files import _decoded, _encoded
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -213,7 +216,9 @@ VALUES: list[Any] = [None, 7, -1, 2**63 - 1, 1.5, float("inf"), "text", "", "7",
 
 def columns() -> Iterator[tuple[str, str, str]]:
     """Every column of every table of the SQLite files beside a store."""
-    from recollect.stores import fulltext, usage, vectors
+    from recollect.stores.derived import fulltext
+    from recollect.stores.derived import usage
+    from recollect.stores.derived import vectors
 
     for name, tables in (("text.db", fulltext._TABLES), ("vectors.db", vectors._TABLES), ("usage.db", usage._TABLE)):
         with closing(derived.in_memory(tables)) as connection:
@@ -456,7 +461,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
     """The two guards behind it: no connection knows views, and what does not end is interrupted."""
     path = stores(tmp_path)["2"]
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
-    monkeypatch.setattr("recollect.stores.sqlite.strange", lambda *_, **__: "")
+    monkeypatch.setattr("recollect.stores.sqlite.store.strange", lambda *_, **__: "")
     with pytest.raises(DamagedStoreError, match=r"access to view|no such table"):
         recollect.open(path)
     real = checksums.connect

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from recollect.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
-    from recollect.stores.backups import restore
+    from recollect.stores.maintenance.backup import restore
     from recollect.stores.base import Backup, Change, Commit
-    from recollect.stores.migrations import Migrated, migrate
-    from recollect.stores.rescuing import RescueReport, rescue
+    from recollect.stores.maintenance.migrate import Migrated, migrate
+    from recollect.stores.maintenance.rescue import RescueReport, rescue
 
 __all__ = [
     "ABSENT",

@@ -13,13 +13,13 @@ from typing import NamedTuple
 from recollect._version import __version__
 from recollect.embedding.base import embedded
 from recollect.errors import RecollectError, StoreError
-from recollect.indexes.merkle import PUBLIC_KEY
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
 from recollect.operations import Recall
-from recollect.stores.salvage import Salvage
-from recollect.stores.schema import FORMAT
-from recollect.unicode import UNICODE_VERSION
+from recollect.stores.sqlite.salvage import Salvage
+from recollect.stores.sqlite.schema import FORMAT
+from recollect.text.unicode import UNICODE_VERSION
 
 
 class Finding(NamedTuple):

@@ -14,14 +14,14 @@ from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
 from recollect.engine.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
-from recollect.indexes.merkle import PUBLIC_KEY
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name
 from recollect.operations import check_tag, check_text
 from recollect.records.record import utc_now
 from recollect.stores import files
 from recollect.stores.base import Line, Store
 from recollect.stores.memory import MemoryStore
-from recollect.unicode import has_surrogate
+from recollect.text.unicode import has_surrogate
 
 #: Names the default store, before the user's data folder.
 PATH_VARIABLE = "RECOLLECT_DB"
@@ -132,7 +132,7 @@ def _open_store(
             raise InvalidArgumentError("path", path, "names no file: sqlite:///FILE")
     elif "://" in location:
         raise UnsupportedError(f"the address {location!r}", "stores are files, sqlite:///FILE and :memory:")
-    from recollect.stores.sqlite import SqliteStore
+    from recollect.stores.sqlite.store import SqliteStore
 
     return SqliteStore(
         location, create=create, read_only=read_only, key=key, timeout_s=timeout_s, durability=durability

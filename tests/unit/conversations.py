@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from recollect.indexes.columns import NEVER, Document
-from recollect.indexes.kernels import SHARES
-from recollect.indexes.scores import Scores, weighed
-from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
+from recollect.indexes.documents.columns import NEVER, Document
+from recollect.indexes.kernels.types import SHARES
+from recollect.indexes.scoring.scores import Scores, weighed
+from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
 
 #: Forms of few stems, and words alike in spelling, so that likeness and stems meet.

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.indexes.fixed import BITS, ONE, SHARE_BITS, log_ratio, logistic
+from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS, log_ratio, logistic
 
 FIFTY = decimal.Context(prec=50)
 numbers = st.integers(1, 10**12) | st.integers(1, 300)

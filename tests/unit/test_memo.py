@@ -12,7 +12,7 @@ from hypothesis import given
 from tests.unit import strategies as own
 
 from recollect.engine.fetching import held_bytes
-from recollect.indexes.memo import MOST_BYTES, MOST_OF_ONE, Memo
+from recollect.indexes.documents.record_cache import MOST_BYTES, MOST_OF_ONE, Memo
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked
 

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit import strategies as own
 
-from recollect.indexes import merkle
-from recollect.indexes.merkle import (
+from recollect.ledger import merkle
+from recollect.ledger.merkle import (
     EMPTY,
     Child,
     Leaf,

@@ -9,7 +9,7 @@ from tests.unit import strategies as own
 
 from recollect.engine.encoding import document_of
 from recollect.engine.recent import Recent, Written
-from recollect.indexes.merkle import EMPTY, Root
+from recollect.ledger.merkle import EMPTY, Root
 from recollect.records.record import Record
 from recollect.stores.base import Change, Commit, Head, Line
 

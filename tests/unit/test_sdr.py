@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from recollect.text.sdr import (
+from recollect.indexes.sdr.encoding import (
     RULE,
     WHOLE,
     Encoder,

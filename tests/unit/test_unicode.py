@@ -13,12 +13,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect import _unicode14
-from recollect import unicode as ours
+from recollect.text import _unicode14
+from recollect.text import unicode as ours
 from recollect.text import words
 from recollect.text.folding import folded
 from recollect.text.words import runs, terms
-from recollect.unicode import (
+from recollect.text.unicode import (
     LONG_RUN,
     PIECE,
     UNICODE_VERSION,

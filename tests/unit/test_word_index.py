@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of, of_words, reference_scores
 
-from recollect.indexes.columns import NEVER, NONE, Document
-from recollect.indexes.documents import Documents
-from recollect.indexes.words import QueryTerm, WordIndex, WordView, asked_terms
+from recollect.indexes.documents.columns import NEVER, NONE, Document
+from recollect.indexes.documents.table import Documents
+from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, asked_terms
 from recollect.text.words import terms
 
 UNIT = 2**30

@@ -10,10 +10,10 @@ import click
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
 from recollect.opening import store_file
-from recollect.stores.backups import restore as restore_store
+from recollect.stores.maintenance.backup import restore as restore_store
 from recollect.stores.base import Backup
-from recollect.stores.migrations import migrate as migrate_store
-from recollect.stores.rescuing import rescue as rescue_store
+from recollect.stores.maintenance.migrate import migrate as migrate_store
+from recollect.stores.maintenance.rescue import rescue as rescue_store
 
 #: So many of the lost are named; the rest are counted. With --json all are.
 _NAMED = 50

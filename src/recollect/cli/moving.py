@@ -19,7 +19,7 @@ from recollect.importers import IMPORTERS
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
-from recollect.stores.sqlite_file import part_beside
+from recollect.stores.sqlite.header import part_beside
 
 #: So many damaged items are named; the rest are counted.
 _NAMED = 20

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Generator
 from contextlib import AbstractContextManager
 
-from recollect.blocks import Steps, ended, watched
+from recollect.stores.interruptible import Steps, ended, watched
 
 _turn = threading.Lock()
 _under_way: dict[object, Steps] = {}

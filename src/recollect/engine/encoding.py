@@ -10,8 +10,8 @@ import Stemmer
 
 from recollect.embedding.base import text_digest
 from recollect.engine.marks import marks_of
-from recollect.indexes.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
-from recollect.indexes.fixed import ONE
+from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
+from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.text.answers import offered

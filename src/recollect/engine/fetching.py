@@ -10,9 +10,9 @@ from typing import Any
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
-from recollect.indexes.columns import Ints
-from recollect.indexes.documents import Table
-from recollect.indexes.memo import Memo
+from recollect.indexes.documents.columns import Ints
+from recollect.indexes.documents.table import Table
+from recollect.indexes.documents.record_cache import Memo
 from recollect.records.record import Record
 from recollect.stores.base import Line, View
 

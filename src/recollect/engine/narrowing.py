@@ -28,9 +28,9 @@ from recollect.filters.tree import (
     Tag,
     Time,
 )
-from recollect.indexes.columns import FIELDS, NO_TIME, NONE, Flags
-from recollect.indexes.documents import Table
-from recollect.indexes.words import WordView
+from recollect.indexes.documents.columns import FIELDS, NO_TIME, NONE, Flags
+from recollect.indexes.documents.table import Table
+from recollect.indexes.words.index import WordView
 from recollect.records.codec import microseconds
 
 

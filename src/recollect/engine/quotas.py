@@ -19,7 +19,7 @@ from recollect.errors import DamagedStoreError, InvalidArgumentError, QuotaError
 from recollect.operations import SCOPED, WHEN_FULL
 from recollect.records.record import Record
 from recollect.stores.base import Head, Line, Transaction, View
-from recollect.stores.usage import Uses
+from recollect.stores.derived.usage import Uses
 
 REFUSE, LEAST_RECENT, LEAST_IMPORTANT = WHEN_FULL
 #: So many records go for one that comes, at most: where a quota was lowered, what is over it goes in steps.

@@ -18,14 +18,14 @@ from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
 from recollect.engine.vectors import Asking
 from recollect.filters.tree import AllOf, Everything, Filter
-from recollect.indexes.columns import Flags, Ints
-from recollect.indexes.documents import Table
-from recollect.indexes.fixed import ONE, SHARE_BITS, logistic, logistic_of
-from recollect.indexes.kernels import SHARES
-from recollect.indexes.ranking import ranked
-from recollect.indexes.scores import Scores
-from recollect.indexes.signals import read, score
-from recollect.indexes.words import WordView
+from recollect.indexes.documents.columns import Flags, Ints
+from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic, logistic_of
+from recollect.indexes.kernels.types import SHARES
+from recollect.indexes.scoring.ranking import ranked
+from recollect.indexes.scoring.scores import Scores
+from recollect.indexes.scoring.signals import read, score
+from recollect.indexes.words.index import WordView
 from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, overload
 
 from recollect.errors import RecollectError
-from recollect.indexes.words import QueryTerm
+from recollect.indexes.words.index import QueryTerm
 from recollect.records.record import Record
 
 

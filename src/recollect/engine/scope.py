@@ -18,7 +18,7 @@ from recollect.errors import InvalidArgumentError, InvalidRecordError, ScopeErro
 from recollect.filters.tree import AllOf, AnyOf, Custom, Filter, Is, Not, Nothing
 from recollect.operations import SCOPED
 from recollect.records.record import MAX_ID_BYTES, Record, RecordId
-from recollect.unicode import nfc
+from recollect.text.unicode import nfc
 
 #: What a qualified id begins with: `@user=ana/note`, or `@user=ana&2/note` where the first is another's by now.
 MARK = "@"

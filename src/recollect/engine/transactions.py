@@ -22,7 +22,7 @@ from recollect.errors import (
     StoreIOError,
 )
 from recollect.filters.tree import Everything, Filter
-from recollect.indexes.words import WordIndex, WordView
+from recollect.indexes.words.index import WordIndex, WordView
 from recollect.operations import (
     Batch,
     Changes,

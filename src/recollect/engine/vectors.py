@@ -25,11 +25,11 @@ from recollect.errors import (
     StoreError,
     UnsupportedError,
 )
-from recollect.indexes.dense import Dense, DenseIndex, Quantised, quantised
-from recollect.indexes.documents import Table
+from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
+from recollect.indexes.documents.table import Table
 from recollect.records.record import Record
 from recollect.stores.base import Head, Line, Store, View, expired
-from recollect.stores.vectors import Model, VectorStore
+from recollect.stores.derived.vectors import Model, VectorStore
 
 #: (how many records have been looked at, of how many)
 Progress = Callable[[int, int], object]

@@ -27,7 +27,7 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is
-from recollect.indexes.merkle import EMPTY, version_hash
+from recollect.ledger.merkle import EMPTY, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text

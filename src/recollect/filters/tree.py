@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
 from recollect.records.record import Record, aware, parse_time
-from recollect.unicode import fold, has_surrogate, nfc, words_in
+from recollect.text.unicode import fold, has_surrogate, nfc, words_in
 
 MAX_DEPTH = 60
 _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels: join its conditions in fewer all_of, any_of and ~"

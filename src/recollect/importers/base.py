@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, NamedTuple, Protocol
 from recollect.errors import ImportFormatError, printable
 from recollect.records.record import MAX_ID_BYTES
 from recollect.stores.files import open_regular
-from recollect.unicode import nfc
+from recollect.text.unicode import nfc
 
 LEADS_OUT = "is a link out of the folder (--follow-links, follow_links=True reads it)"
 

@@ -1,1 +1,1 @@
-"""Indexes: pure, in memory, no I/O. What they hold can always be computed again from the records."""
+"""Indexes: pure and in memory, without I/O. All they contain can be computed again from the records."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from recollect.errors import InvalidRecordError
-from recollect.unicode import has_surrogate
+from recollect.text.unicode import has_surrogate
 
 MAX_DEPTH = 64
 INT64 = range(-(2**63), 2**63)

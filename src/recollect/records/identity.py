@@ -16,7 +16,7 @@ from typing import Any
 
 from recollect.records.codec import length_prefixed, varint
 from recollect.records.record import MAX_ID_BYTES, Record, RecordId, checked
-from recollect.unicode import nfc
+from recollect.text.unicode import nfc
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "record.recollect")
 #: The fields that say whose, of what, and where from: part of what makes a fact the same fact.

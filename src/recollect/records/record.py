@@ -22,7 +22,7 @@ from recollect.errors import CodecError, InvalidRecordError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.records.unchecked import unchecked
-from recollect.unicode import fold, has_surrogate, nfc
+from recollect.text.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255
 MAX_NAME_BYTES = 1000

@@ -17,7 +17,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from recollect.filters.tree import EVERYTHING, Filter
-from recollect.indexes.merkle import Root
+from recollect.ledger.merkle import Root
 from recollect.records.codec import microseconds, moment
 from recollect.records.record import Record
 

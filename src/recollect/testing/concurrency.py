@@ -24,7 +24,7 @@ from recollect.errors import ConflictError, RecollectError
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
 from recollect.records.record import Record
-from recollect.stores.sqlite_checkpoints import LONG_BYTES
+from recollect.stores.sqlite.checkpoints import LONG_BYTES
 from recollect.testing.linearizability import Call, linearizable
 from recollect.testing.trials import Trial
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from recollect import filters as f
 from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
-from recollect.indexes.merkle import check, root_of, update, version_hash
+from recollect.ledger.merkle import check, root_of, update, version_hash
 from recollect.operations import ORDERS
 from recollect.records.codec import microseconds
 from recollect.records.record import Record

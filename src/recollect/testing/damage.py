@@ -24,11 +24,11 @@ from typing import Any, NamedTuple
 from recollect import filters as f
 from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import RecollectError, StoreError
-from recollect.indexes.merkle import version_hash
+from recollect.ledger.merkle import version_hash
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
-from recollect.stores.pages import Pages
-from recollect.stores.rescuing import rescue
+from recollect.stores.sqlite.pages import Pages
+from recollect.stores.maintenance.rescue import rescue
 from recollect.testing.machine import TickingClock
 from recollect.testing.trials import Trial
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import recollect
 from recollect.memory import Memory
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import memory_on
 from recollect.testing.trials import Trial
 

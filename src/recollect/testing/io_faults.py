@@ -26,7 +26,7 @@ from recollect.errors import (
 )
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.power import NAME, answers, quiet, small
 from recollect.testing.recording import recorded
 from recollect.testing.script import Script, Step, failing_store, lead, play

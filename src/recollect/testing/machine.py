@@ -20,7 +20,7 @@ from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
 from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
-from recollect.indexes.merkle import root_of, version_hash
+from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory, remember_operation
 from recollect.operations import Remember
 from recollect.records.record import Record

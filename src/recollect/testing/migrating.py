@@ -28,11 +28,12 @@ from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import StoreError
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
-from recollect.stores import checksums, schema
-from recollect.stores.backups import verified
+from recollect.stores.sqlite import checksums
+from recollect.stores.sqlite import schema
+from recollect.stores.maintenance.backup import verified
 from recollect.stores.base import Held, Line
-from recollect.stores.migrations import MIGRATIONS, Migration, Step, migrate
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import TickingClock, memory_on
 from recollect.testing.script import Script, lead
 from recollect.testing.trials import Trial

@@ -25,8 +25,8 @@ from recollect.engine import indexing
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
-from recollect.stores import sqlite_checkpoints
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.disk import MODES, Disk, Event, write_out
 from recollect.testing.recording import recorded
 from recollect.testing.script import Script, failing_store, play

@@ -22,7 +22,8 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.stores import checksums, files
+from recollect.stores import files
+from recollect.stores.sqlite import checksums
 from recollect.testing.disk import FOLDER, Event
 
 _BASE = apsw.vfs_names()[0]  # the system's own

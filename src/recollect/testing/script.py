@@ -21,7 +21,7 @@ from recollect.errors import RecollectError, StoreFullError
 from recollect.memory import Memory
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite import SqliteStore
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
 from recollect.testing.machine import memory_on
 

@@ -24,7 +24,7 @@ from recollect.importers import write_jsonl
 from recollect.stores.memory import MemoryStore
 from recollect.testing.machine import memory_on
 from recollect.text.words import runs
-from recollect.unicode import fold, is_known
+from recollect.text.unicode import fold, is_known
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: A character of each group, and how it is put beside others.

@@ -12,7 +12,7 @@ import re
 from enum import IntFlag
 
 from recollect.text.words import letters
-from recollect.unicode import occurs
+from recollect.text.unicode import occurs
 
 
 class Kind(IntFlag):

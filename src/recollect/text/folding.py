@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from recollect.unicode import around_unknown, fold, normalized
+from recollect.text.unicode import around_unknown, fold, normalized
 
 #: Typographic signs of which a text may have many though it has no other character beyond ASCII.
 _PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")

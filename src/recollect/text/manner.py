@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from recollect.text.words import letters, terms
-from recollect.unicode import occurs
+from recollect.text.unicode import occurs
 
 #: The tags of what governs other questions, and what they multiply a text's weight by.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"

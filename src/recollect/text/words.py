@@ -15,11 +15,11 @@ from functools import cache, lru_cache
 from itertools import chain
 from typing import TypeAlias
 
-from recollect import _unicode14
+from recollect.text import _unicode14
 from recollect.text.english import IRREGULAR
 from recollect.text.folding import folded
 from recollect.text.languages import ENGLISH, detected, known, stemmer, stop_words
-from recollect.unicode import ASTRAL, PIECE, in_parts, one_of
+from recollect.text.unicode import ASTRAL, PIECE, in_parts, one_of
 
 #: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
 #: character is nearly a word, so single ones count too; a Thai letter says as little as a Latin one.

@@ -1,0 +1,1 @@
+"""The indexed documents: their columns, ids, texts and cached records, with a number each."""

@@ -1,0 +1,174 @@
+"""What a table has beside its columns: ids and records, texts by number, and numbers that are counted up and down."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents.columns import NONE, Ints, Session
+from recollect.indexes.documents.record_cache import Memo
+from recollect.indexes.documents.string_table import Strings
+from recollect.text.folding import folded
+
+#: So many texts of a segment that were looked up stay at hand.
+_MOST_AT_HAND = 10_000
+
+
+class First(Protocol):
+    """The documents that a table begins with, which lie in a segment."""
+
+    @property
+    def values(self) -> Strings: ...
+
+    count: int
+    columns: dict[str, NDArray[Any]]
+    speakers: list[tuple[str, tuple[str, ...]]]
+    session_count: int
+
+    def id(self, number: int) -> str: ...
+    def number(self, record_id: str) -> int: ...
+    def text(self, number: int) -> bytes: ...
+    def payload(self, number: int) -> bytes: ...
+    def session(self, session: Session) -> int: ...
+
+
+class Counts:
+    """Numbers that are counted up and down by index, and given out as they are at a moment."""
+
+    def __init__(self, values: Ints | None = None) -> None:
+        self._values: Ints = np.zeros(8, dtype=np.int64) if values is None else values
+        self._shared = values is not None
+
+    def add(self, index: int, amount: int) -> None:
+        if index >= len(self._values):
+            grown = np.zeros(index + index // 4 + 8, dtype=np.int64)
+            grown[: len(self._values)] = self._values
+            self._values, self._shared = grown, False
+        elif self._shared:
+            self._values, self._shared = self._values.copy(), False
+        self._values[index] += amount
+
+    def view(self) -> Ints:
+        self._shared = True
+        return self._values
+
+
+class Rows:
+    """What belongs to each document beside the columns: its record's id and bytes, and the digest of its text.
+
+    memo   what a user of the index keeps by document number, which means the same for as long as there are these rows
+    """
+
+    def __init__(self, first: First | None = None) -> None:
+        self._first = first
+        self._ids: list[str] = []
+        self._texts: list[bytes] = []
+        self._payloads: list[bytes] = []
+        self.memo: Memo[Any] = Memo()
+
+    def fork(self) -> Rows:
+        copy = Rows(self._first)
+        copy._ids, copy._texts, copy._payloads = list(self._ids), list(self._texts), list(self._payloads)
+        return copy
+
+    def append(self, record_id: str, text: bytes, payload: bytes) -> None:
+        self._ids.append(record_id)
+        self._texts.append(text)
+        self._payloads.append(payload)
+
+    def id(self, number: int) -> str:
+        """The id of a document's record."""
+        if self._first is None:
+            return self._ids[number]
+        count = self._first.count
+        return self._first.id(number) if number < count else self._ids[number - count]
+
+    def payload(self, number: int) -> bytes:
+        """The bytes of a document's record; b"" where only the store has them."""
+        if self._first is None:
+            return self._payloads[number]
+        count = self._first.count
+        return self._first.payload(number) if number < count else self._payloads[number - count]
+
+    def text(self, number: int) -> bytes:
+        """The digest that the vectors of a document's text are kept under."""
+        if self._first is None:
+            return self._texts[number]
+        count = self._first.count
+        return self._first.text(number) if number < count else self._texts[number - count]
+
+
+class Values:
+    """The texts that fields of records have, by number. Only ever added to.
+
+    first   those that it begins with
+    """
+
+    def __init__(self, first: Strings | None) -> None:
+        self._first = first
+        self._count = 0 if first is None else len(first)
+        self._numbers: dict[str, int] = {}
+        self._later: list[str] = []
+
+    def fork(self) -> Values:
+        copy = Values(self._first)
+        copy._numbers, copy._later = dict(self._numbers), list(self._later)
+        return copy
+
+    def add(self, text: str | None) -> int:
+        """The number of a text, given where there is none yet; NONE of None."""
+        if text is None:
+            return NONE
+        number = self.find(text)
+        if number == NONE:
+            number = len(self)
+            self._later.append(text)
+            self._numbers[text] = number
+        return number
+
+    def find(self, text: str) -> int:
+        """The number of a text, or NONE."""
+        number = self._numbers.get(text)
+        if number is None:
+            number = NONE if self._first is None else self._first.find(text)
+            if number != NONE and len(self._numbers) < _MOST_AT_HAND:
+                self._numbers[text] = number
+        return number
+
+    def __len__(self) -> int:
+        return self._count + len(self._later)
+
+    def __getitem__(self, number: int) -> str:
+        if number >= self._count or self._first is None:
+            return self._later[number - self._count]
+        return self._first[number]
+
+
+class Speakers:
+    """Who speaks: names and roles by number, and the terms of the names. Only ever added to."""
+
+    def __init__(self, known: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
+        self.number: dict[str, int] = {}
+        self.known: list[tuple[str, tuple[str, ...]]] = []
+        self.folded: list[str] = []  # "" for a role
+        self.by_term: dict[str, list[int]] = {}
+        for name, terms in known:
+            self.add(name, terms)
+
+    def fork(self) -> Speakers:
+        return Speakers(self.known)
+
+    def add(self, name: str, terms: tuple[str, ...]) -> int:
+        """The number of a speaker, given where there is none yet."""
+        number = self.number.get(name)
+        if number is None:
+            number = len(self.known)
+            self.known.append((name, terms))
+            self.folded.append("" if name.startswith("\0") else folded(name))
+            for term in terms:
+                self.by_term.setdefault(term, []).append(number)
+            self.number[name] = number
+        return number

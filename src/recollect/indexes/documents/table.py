@@ -1,0 +1,446 @@
+"""The table of documents: what every signal needs to know of a record, by document number.
+
+Numbers are given in order of arrival and never again: a record that changes gets a new number and its old one dies.
+Columns only grow at their end, so a view that remembers how many documents there were sees the same table for ever.
+What must change in the middle (a death, a turn put between two others, a count) is done on copies, and views keep the
+old ones. A table may begin with the documents of a segment, whose columns are then its own first part.
+
+Turns of a session are linked to the turn before and after; that is all that context needs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents.columns import COLUMNS, NEVER, NONE, Document, Flags, Ints, Numbers, Place, Session, values_of
+from recollect.indexes.documents.row_data import Counts, First, Rows, Speakers, Values
+
+#: Those that change in the middle.
+_CHANGING = ("alive", "before", "after")
+#: So many narrowed tables are kept beside a table.
+_MOST_NARROWED = 8
+#: Columns grow by a quarter and at least so much.
+_LEAST_ROOM = 1024
+
+
+@dataclass(frozen=True)
+class Table:
+    """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view.
+
+    has_turns        whether any document ever was a turn
+    heaviest         no document weighs more, but for those that stand
+    session_lengths  the number of tokens of each session's live documents, by its number
+    languages        how many live documents were read in each language, by its number
+    spoken           how many live documents each speaker has, by the speaker's number
+    later_sessions   gives the sessions that came after the segment by their numbers, those after this moment too
+    """
+
+    count: int
+    live_count: int
+    tokens: int
+    has_turns: bool
+    heaviest: int
+    length: Numbers
+    micros: Ints
+    expires: Ints
+    position: Ints
+    session: Numbers
+    speaker: Numbers
+    weight: Numbers
+    civil: Numbers
+    offers: NDArray[np.int8]
+    language: NDArray[np.int8]
+    standing: NDArray[np.int8]
+    asks: Flags
+    alive: Flags
+    before: Numbers
+    after: Numbers
+    importance: NDArray[np.float64]
+    kind: Numbers
+    role: Numbers
+    user: Numbers
+    agent: Numbers
+    conversation: Numbers
+    entity: Numbers
+    source: Numbers
+    rows: Rows
+    first_due: int
+    speakers: Speakers
+    values: Values
+    session_lengths: Ints
+    languages: Ints
+    spoken: Ints
+    later_sessions: Callable[[], list[Session]]
+    _governing: tuple[list[int], int]
+    _numbers: dict[str, int]
+    _earlier: dict[int, int]
+    _first: First | None
+    _at: list[tuple[int, Table]] = field(default_factory=list)
+    _narrowed: dict[Hashable, Table] = field(default_factory=dict)
+
+    def id(self, number: int) -> str:
+        """The id of a document's record."""
+        return self.rows.id(number)
+
+    def number(self, record_id: str) -> int:
+        """The document of a live record, or NONE."""
+        number = self._numbers.get(record_id, NONE)
+        while number >= self.count:  # given after this view
+            number = self._earlier.get(number, NONE)
+        if number == NONE and self._first is not None:
+            number = self._first.number(record_id)
+        return number if number != NONE and self.alive[number] else NONE
+
+    def mask(self, record_ids: Iterable[str]) -> Flags:
+        """Which documents belong to these records."""
+        out: Flags = np.zeros(self.count, dtype=np.bool_)
+        numbers = [self.number(record_id) for record_id in record_ids]
+        out[[number for number in numbers if number != NONE]] = True
+        return out
+
+    def having(self, field: str, texts: Iterable[str]) -> Flags:
+        """Which documents have one of some texts in a field of `columns.FIELDS`. Cost: O(documents)."""
+        column = getattr(self, field)[: self.count]
+        numbers = [number for text in texts if (number := self.values.find(text)) != NONE]
+        out: Flags = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
+        return out
+
+    @cached_property
+    def pivots(self) -> Ints:
+        """K of each document (`scores`), 0 where nobody has needed it yet: kernels fill it in, the same for all."""
+        return np.zeros(self.count, dtype=np.int64)
+
+    @cached_property
+    def governing(self) -> Ints:
+        """The live documents that have a mark of `text.manner.MARKS`, in rising order."""
+        numbers, count = self._governing
+        marked = np.array(numbers[:count], dtype=np.int64)
+        return marked[self.alive[marked]]
+
+    def at(self, now: int) -> Table:
+        """The table without the records that are due at `now`. The latest is kept for the next who asks."""
+        if now < self.first_due:
+            return self
+        for since, table in self._at:
+            if since <= now < table.first_due:
+                return table
+        table = self.only(self.expires[: self.count] > now)
+        self._at[:] = [(now, table)]
+        return table
+
+    def only(self, kept: Flags) -> Table:
+        """The table of some of its documents, as if there were no others: turns are linked past those between them.
+
+        Cost: O(documents).
+        """
+        alive = self.alive.copy()
+        alive[: self.count] &= kept
+        live = alive[: self.count]
+        lost = self.alive[: self.count] & ~live
+        return replace(
+            self,
+            live_count=int(np.count_nonzero(live)),
+            tokens=int(self.length[: self.count][live].sum(dtype=np.int64)),
+            alive=alive,
+            before=_past(self.before, lost),
+            after=_past(self.after, lost),
+            first_due=int(self.expires[: self.count][live].min(initial=NEVER)),
+            session_lengths=counted(self.session, live, len(self.session_lengths), self.length),
+            languages=counted(self.language, live, len(self.languages)),
+            spoken=counted(self.speaker, live, len(self.spoken)),
+            _at=[],
+            _narrowed={},
+        )
+
+    def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> Table:
+        """The table of some documents (`only`), by a name that means the same ones to all who use it.
+
+        The latest few are kept, for those who ask again.
+        """
+        table = self._narrowed.get(name)
+        if table is None:
+            table = self.only(kept())
+            while len(self._narrowed) >= _MOST_NARROWED:
+                self._narrowed.pop(next(iter(self._narrowed), None), None)
+            self._narrowed[name] = table
+        return table
+
+    def speaks(self, term: str) -> list[int]:
+        """The speakers of live documents whose names have a term."""
+        return [number for number in self.speakers.by_term.get(term, ()) if self.says_something(number)]
+
+    @cached_property
+    def written_in(self) -> list[int]:
+        """The languages of live documents, the commonest first, by their numbers in `text.languages.CODES`."""
+        return sorted(np.flatnonzero(self.languages).tolist(), key=lambda code: (-int(self.languages[code]), code))
+
+    @cached_property
+    def sessions_said(self) -> tuple[int, int]:
+        """How many sessions have live tokens, and how many those are together. Cost: O(sessions)."""
+        return int(np.count_nonzero(self.session_lengths)), int(self.session_lengths.sum())
+
+    @cached_property
+    def anyone(self) -> bool:
+        """Whether any live document has a speaker."""
+        return bool(self.spoken.any())
+
+    def says_something(self, speaker: int) -> bool:
+        """Whether a live document has this speaker."""
+        return speaker < len(self.spoken) and bool(self.spoken[speaker])
+
+    @cached_property
+    def spoken_by(self) -> dict[int, str]:
+        """The names of those who speak in live documents, folded, by number. Cost: O(speakers)."""
+        names = self.speakers.folded
+        return {number: names[number] for number in np.flatnonzero(self.spoken).tolist() if names[number]}
+
+
+def counted(column: NDArray[Any], live: Flags, size: int, amounts: NDArray[Any] | None = None) -> Ints:
+    """How many live documents (or how much of something they have) there are for each value of a column."""
+    values = column[: len(live)][live]
+    known = values >= 0
+    if amounts is None:
+        return np.bincount(values[known], minlength=size).astype(np.int64)
+    # As floats the sums are exact: whole numbers far below 2^53.
+    return np.bincount(values[known], amounts[: len(live)][live][known], size).astype(np.int64)
+
+
+def _past(links: Numbers, lost: Flags) -> Numbers:
+    """Links that lead past what is lost. Cost: O(links), times the logarithm of the longest run of lost turns."""
+    out = links.copy()
+    own = out[: len(lost)]
+    while True:
+        inside = (own != NONE) & (own < len(lost))
+        leap = np.flatnonzero(inside)[lost[own[inside]]]
+        if not len(leap):
+            return out
+        own[leap] = own[own[leap]]
+
+
+class Documents:
+    """The table as it is built: one writer, any number of views.
+
+    first   the documents that it begins with, all of them live
+    """
+
+    def __init__(self, first: First | None = None) -> None:
+        self.count = self.live_count = 0 if first is None else first.count
+        self._first = first
+        self._columns: dict[str, NDArray[Any]] = {}
+        self.rows = Rows(first)
+        self.speakers = Speakers(() if first is None else first.speakers)
+        self.values = Values(None if first is None else first.values)
+        self._numbers: dict[str, int] = {}
+        self._earlier: dict[int, int] = {}  # document -> the one that its record had before
+        self._session_numbers: dict[Session, int] = {}
+        self._session_count = 0
+        # Session -> its last live document, and (where it was needed) all of its turns in order.
+        self._last: dict[int, int] = {}
+        self._turns: dict[int, list[tuple[Place, int]]] = {}
+        self._governing: list[int] = []
+        self._due: list[tuple[int, int]] = []  # a heap of (expires, document); the dead are dropped when they come up
+        self._tokens = self._heaviest = 0
+        self._session_lengths, self._languages, self._spoken = Counts(), Counts(), Counts()
+        self._shared = False  # whether a view holds the columns that change in the middle
+        if first is None:
+            for name, kind in COLUMNS.items():
+                self._columns[name] = np.zeros(16, dtype=kind)
+        else:
+            self._begin_with(first)
+
+    def _begin_with(self, first: First) -> None:
+        self._columns = dict(first.columns)
+        self._shared = True
+        self._session_count = first.session_count
+        live = self._columns["alive"]
+        length, session = self._columns["length"], self._columns["session"]
+        self._tokens = int(length.sum(dtype=np.int64))
+        self._heaviest = int(self._columns["weight"][self._columns["standing"] == 0].max(initial=0))
+        self._session_lengths = Counts(counted(session, live, first.session_count, length))
+        self._languages = Counts(counted(self._columns["language"], live, 0))
+        self._spoken = Counts(counted(self._columns["speaker"], live, len(first.speakers)))
+        self._governing = np.flatnonzero(self._columns["standing"]).tolist()
+        ends = np.flatnonzero((session != NONE) & (self._columns["after"] == NONE))
+        self._last = dict(zip(session[ends].tolist(), ends.tolist(), strict=True))
+        due = np.flatnonzero(self._columns["expires"] != NEVER)
+        self._due = sorted(zip(self._columns["expires"][due].tolist(), due.tolist(), strict=True))
+
+    def fork(self) -> Documents:
+        """A copy that can go its own way. Cost: one copy of the columns, and of what came after the segment."""
+        copy = Documents()
+        copy.__dict__.update(self.__dict__)
+        copy._columns = {name: column.copy() for name, column in self._columns.items()}
+        copy.rows, copy.speakers, copy.values = self.rows.fork(), self.speakers.fork(), self.values.fork()
+        copy._numbers, copy._earlier = dict(self._numbers), dict(self._earlier)
+        copy._session_numbers, copy._last = dict(self._session_numbers), dict(self._last)
+        copy._turns = {session: list(turns) for session, turns in self._turns.items()}
+        copy._governing, copy._due = list(self._governing), list(self._due)
+        for name in ("_session_lengths", "_languages", "_spoken"):
+            setattr(copy, name, Counts(getattr(self, name).view()))
+        copy._shared = False
+        return copy
+
+    def add(self, document: Document) -> int:
+        """Give a document its number. The record's former document must have been removed."""
+        number = self.count
+        if number == len(self._columns["length"]):
+            self._grow()
+        session = NONE if document.session is None else self._session_number(document.session)
+        speaker = self.speakers.add(document.speaker, document.names) if document.speaker else NONE
+        length = len(document.terms)
+        values = values_of(document, session, speaker, map(self.values.add, document.fields))
+        for column, value in zip(self._columns.values(), values, strict=True):
+            column[number] = value
+        earlier = self._numbers.get(document.id, NONE)
+        if earlier != NONE:
+            self._earlier[number] = earlier
+        self._numbers[document.id] = number
+        self.rows.append(document.id, document.text, document.payload)
+        self.count += 1
+        self.live_count += 1
+        self._tokens += length
+        self._languages.add(document.language, 1)
+        if document.standing:
+            self._governing.append(number)
+        else:
+            self._heaviest = max(self._heaviest, document.weight)
+        if document.expires != NEVER:
+            heapq.heappush(self._due, (document.expires, number))
+        if speaker != NONE:
+            self._spoken.add(speaker, 1)
+        if session != NONE:
+            self._session_lengths.add(session, length)
+            self._link(number, session, document.place)
+        return number
+
+    def _session_number(self, session: Session) -> int:
+        number = self._session_numbers.get(session, NONE)
+        if number == NONE and self._first is not None:
+            number = self._first.session(session)
+        if number == NONE:
+            number, self._session_count = self._session_count, self._session_count + 1
+        self._session_numbers[session] = number
+        return number
+
+    def _place(self, number: int) -> Place:
+        columns = self._columns
+        return int(columns["position"][number]), int(columns["micros"][number]), self.rows.id(number)
+
+    def _link(self, number: int, session: int, place: Place) -> None:
+        last = self._last.get(session, NONE)
+        before, after = self._columns["before"], self._columns["after"]
+        if last == NONE or self._place(last) < place:
+            if last != NONE:
+                # In place: a view that does not know the new number takes the link for the end of the session.
+                after[last], before[number] = number, last
+            self._last[session] = number
+            if session in self._turns:
+                self._turns[session].append((place, number))
+            return
+        self._own()
+        before, after = self._columns["before"], self._columns["after"]
+        turns = self._turns_of(session, last)
+        insort(turns, (place, number))
+        at = bisect_left(turns, (place, number))
+        if at > 0:
+            left = turns[at - 1][1]
+            after[left], before[number] = number, left
+        right = turns[at + 1][1]
+        before[right], after[number] = number, right
+
+    def _turns_of(self, session: int, last: int) -> list[tuple[Place, int]]:
+        """The turns of a session in order: gathered once, when one is put between others."""
+        turns = self._turns.get(session)
+        if turns is None:
+            turns = self._turns[session] = []
+            while last != NONE:
+                turns.append((self._place(last), last))
+                last = int(self._columns["before"][last])
+            turns.reverse()
+        return turns
+
+    def remove(self, record_id: str) -> None:
+        """Let the record have no document. One that has none is passed over."""
+        number = self._numbers.get(record_id, NONE)
+        if number == NONE and self._first is not None:
+            number = self._first.number(record_id)
+        if number == NONE or not self._columns["alive"][number]:
+            return
+        self._own()
+        columns = self._columns
+        columns["alive"][number] = False
+        length, session, speaker = (int(columns[name][number]) for name in ("length", "session", "speaker"))
+        self.live_count -= 1
+        self._tokens -= length
+        self._languages.add(int(columns["language"][number]), -1)
+        if speaker != NONE:
+            self._spoken.add(speaker, -1)
+        if session == NONE:
+            return
+        self._session_lengths.add(session, -length)
+        if session in self._turns:
+            turns = self._turns[session]
+            del turns[bisect_left(turns, (self._place(number), number))]
+        left, right = int(columns["before"][number]), int(columns["after"][number])
+        if left != NONE:
+            columns["after"][left] = right
+        if right != NONE:
+            columns["before"][right] = left
+        else:
+            self._last[session] = left
+
+    def view(self) -> Table:
+        """The table of this moment."""
+        self._shared = True
+        alive = self._columns["alive"]
+        while self._due and not alive[self._due[0][1]]:
+            heapq.heappop(self._due)
+        return Table(
+            count=self.count,
+            live_count=self.live_count,
+            tokens=self._tokens,
+            has_turns=self._session_count > 0,
+            heaviest=self._heaviest,
+            **self._columns,  # type: ignore[arg-type]
+            rows=self.rows,
+            first_due=self._due[0][0] if self._due else NEVER,
+            speakers=self.speakers,
+            values=self.values,
+            session_lengths=self._session_lengths.view(),
+            languages=self._languages.view(),
+            spoken=self._spoken.view(),
+            later_sessions=self.later_sessions,
+            _governing=(self._governing, len(self._governing)),
+            _numbers=self._numbers,
+            _earlier=self._earlier,
+            _first=self._first,
+        )
+
+    def later_sessions(self) -> list[Session]:
+        """The sessions that are not in the segment, by their numbers."""
+        count = 0 if self._first is None else self._first.session_count
+        # A copy of the dict, as it may grow meanwhile.
+        return [session for session, number in self._session_numbers.copy().items() if number >= count]
+
+    def _own(self) -> None:
+        """Before a change in the middle: leave the columns that it touches to the views that hold them."""
+        if self._shared:
+            for name in _CHANGING:
+                self._columns[name] = self._columns[name].copy()
+            self._shared = False
+
+    def _grow(self) -> None:
+        size = self.count + max(self.count // 4, _LEAST_ROOM)
+        for name, column in self._columns.items():
+            grown = np.zeros(size, dtype=column.dtype)
+            grown[: self.count] = column[: self.count]
+            self._columns[name] = grown
+        self._shared = False

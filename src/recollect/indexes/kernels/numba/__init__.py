@@ -1,0 +1,1 @@
+"""The kernels compiled by numba, which is imported with this package and nowhere else."""

@@ -1,0 +1,424 @@
+"""Walking postings where no document is a turn, compiled: each is settled by itself, a block of them at a time.
+
+What is gathered of a block stays in the processor's fastest cache, and each column is read once, in order. A document's
+row is one number: the sum of what its words give, and above it a mark for each of the terms that it has.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from recollect.indexes.fixed_point import BITS, SHARE_BITS
+from recollect.indexes.kernels.types import RAW
+from recollect.indexes.kernels.numba.compiling import compiled
+from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
+from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotient
+from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
+from recollect.indexes.words.segment import LONGEST, MOST_COUNT, PLACE_BITS
+
+_RAW = len(RAW)
+#: So many documents are settled at a time.
+BLOCK = 4096
+#: The sum of shares of a row; it is at most 1, with SHARE_BITS of fraction.
+_SUM_BITS = SHARE_BITS + 4
+_SUM = (1 << _SUM_BITS) - 1
+#: So many marks stand above it; of so many terms and more some share one. Above them: whether it is forced.
+_MARKS = 28
+_FORCED = 1 << _SUM_BITS + _MARKS
+#: What pairs may give is computed beforehand for the marks of the first eight terms.
+_FEW = 255
+#: What a term gives to a document that has it once is computed beforehand for lengths below this, if the term occurs
+#: more often than that.
+LENGTHS = 64
+_TOP, _BELOW = TOP
+
+
+def block(terms: int) -> tuple[Any, ...]:
+    """What a question of up to so many terms works on: all zeros whenever nobody has it, or overwritten.
+
+    The last arguments of the kernels: rows, what like words gave to each, which are touched, the rows of those that are
+    chosen; where each term's occurrences of the block begin and end; and what each term gives by a document's length.
+    """
+    return (
+        np.zeros(BLOCK, dtype=np.int64),
+        np.zeros(BLOCK, dtype=np.int32),
+        np.empty(BLOCK + 1, dtype=np.int32),
+        np.empty(BLOCK + 1, dtype=np.int64),
+        np.empty((2, terms, 2), dtype=np.int64),
+        np.empty((terms, LENGTHS), dtype=np.int32),
+    )
+
+
+def terms_of(block: tuple[Any, ...]) -> int:
+    """How many terms a block is for."""
+    return len(block[-1])
+
+
+@compiled
+def _share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
+    """What a term gives to a document of a length that has it so many times."""
+    weighs = np.int64(times) << BITS
+    pivot = PIVOT_CONSTANT + (np.int64(size) << BITS) * PIVOT_SLOPE // 10_000
+    below = _BELOW * (weighs + pivot)
+    saturated = quotient(weight * _TOP * weighs, below, 1.0 / below)
+    return quotient(saturated << SHARE_BITS, whole, by_whole)
+
+
+@compiled
+def _mark_of(term: Any) -> Any:
+    return np.int64(1) << _SUM_BITS + term % _MARKS
+
+
+@compiled
+def _begin(spans: Any, by_term: Any, whole: Any, cursors: Any, known: Any) -> None:
+    """Put the cursors where the terms begin, and compute what often is asked for."""
+    by_whole = 1.0 / whole
+    for term in range(len(spans)):
+        for part in range(2):
+            cursors[1, term, part] = spans[term, 2 * part]
+        if spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2] > LENGTHS:
+            for size in range(LENGTHS):
+                known[term, size] = _share(by_term[term], 1, size, whole, by_whole)
+
+
+@compiled
+def _next(spans: Any, base: Any, tail: Any, cursors: Any, first: Any) -> Any:
+    """The first document, before `first`, that a term has. The cursors then stand where its block begins."""
+    for term in range(len(spans)):
+        for part in range(2):
+            at = cursors[1, term, part]
+            cursors[0, term, part] = at
+            if at < spans[term, 2 * part + 1]:
+                first = min(first, (base if part == 0 else tail)[at] >> PLACE_BITS)
+    return first
+
+
+@compiled
+def _gather(
+    column: Any,
+    lengths: Any,
+    at: Any,
+    end: Any,
+    begin: Any,
+    some_dead: Any,
+    alive: Any,
+    length: Any,
+    weight: Any,
+    whole: Any,
+    by_whole: Any,
+    known: Any,
+    below: Any,
+    like: Any,
+    mark: Any,
+    rows: Any,
+    likes: Any,
+    touched: Any,
+    used: Any,
+) -> Any:
+    """What a term gives to the documents of a block, from a place of a column on.
+
+    Indexes are unsigned here, as what is signed may count from the end, which would be looked at every time.
+
+    known  what it gives to a document that has it once, by the document's length where that is less than `below`
+    Returns: where it stopped, and how many documents are touched now.
+    """
+    limit = begin + BLOCK << PLACE_BITS
+    while at < end and column[np.uintp(at)] < limit:
+        number = column[np.uintp(at)] >> PLACE_BITS
+        size = np.int64(lengths[np.uintp(at)])
+        if size < below:  # it is there just once
+            at += 1
+            if some_dead and not alive[number]:
+                continue
+            share = np.int64(known[np.uintp(size)])
+        else:
+            started = at
+            at = past(column, at, end)
+            if some_dead and not alive[number]:
+                continue
+            size &= LONGEST
+            if size == LONGEST:
+                size = np.int64(length[number])
+            share = _share(weight, min(at - started, MOST_COUNT), size, whole, by_whole)
+        place = np.uintp(number - begin)
+        row = rows[place]
+        touched[np.uintp(used)] = place
+        used += 1 if row == 0 else 0
+        if like:
+            likes[place] += share
+        rows[place] = row + share | mark
+    return at, used
+
+
+@compiled
+def _of_block(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    base_lengths: Any,
+    tail_lengths: Any,
+    begin: Any,
+    some_dead: Any,
+    alive: Any,
+    length: Any,
+    by_term: Any,
+    like: Any,
+    whole: Any,
+    rows: Any,
+    likes: Any,
+    touched: Any,
+    cursors: Any,
+    known: Any,
+) -> Any:
+    """Gather what all terms give to the documents of a block; how many are touched."""
+    by_whole = 1.0 / whole
+    used = 0
+    for term in range(len(spans)):
+        often = spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2] > LENGTHS
+        for part in range(2):
+            at, end = cursors[1, term, part], spans[term, 2 * part + 1]
+            if at < end:
+                cursors[1, term, part], used = _gather(
+                    base if part == 0 else tail,
+                    base_lengths if part == 0 else tail_lengths,
+                    at,
+                    end,
+                    begin,
+                    some_dead,
+                    alive,
+                    length,
+                    by_term[term],
+                    whole,
+                    by_whole,
+                    known[term],
+                    LENGTHS if often else 0,
+                    like[term],
+                    _mark_of(term),
+                    rows,
+                    likes,
+                    touched,
+                    used,
+                )
+    return used
+
+
+@compiled
+def _of_pairs(base: Any, tail: Any, cursors: Any, pairs: Any, both: Any, number: Any, row: Any) -> Any:
+    """What the pairs of terms that stand near each other give to a document of a block."""
+    out = np.int64(0)
+    for pair in range(len(pairs)):
+        if row & both[pair] != both[pair]:
+            continue
+        first, second = pairs[pair, 0], pairs[pair, 1]
+        for part in range(2):
+            one, one_end = cursors[0, first, part], cursors[1, first, part]
+            other, other_end = cursors[0, second, part], cursors[1, second, part]
+            if near(base if part == 0 else tail, one, one_end, other, other_end, number):
+                out += pairs[pair, 2]
+                break
+    return out
+
+
+@compiled
+def _marks_of(pairs: Any) -> Any:
+    """The marks of each pair's terms."""
+    both = np.empty(len(pairs), np.int64)
+    for pair in range(len(pairs)):
+        both[pair] = _mark_of(pairs[pair, 0]) | _mark_of(pairs[pair, 1])
+    return both
+
+
+@compiled
+def _by_marks(pairs: Any, terms: Any) -> Any:
+    """What the pairs of terms give at most to a document, by which of the first terms it has."""
+    out = np.zeros(_FEW + 1, np.int64)
+    for pair in range(len(pairs)):
+        first, second = pairs[pair, 0], pairs[pair, 1]
+        both = (1 << first | 1 << second) & _FEW if max(first, second) < _MARKS else 0
+        for marks in range(1 << min(terms, 8)):  # of the number itself: 1 << 64 is no number of 64 bits
+            if marks & both == both:
+                out[marks] += pairs[pair, 2]
+    return out
+
+
+@compiled
+def reach_plain(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    base_lengths: Any,
+    tail_lengths: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    by_term: Any,
+    like: Any,
+    whole: int,
+    pairs: Any,
+    forced: Any,
+    rows: Any,
+    likes: Any,
+    touched: Any,
+    chosen_rows: Any,
+    cursors: Any,
+    known: Any,
+) -> tuple[Any, Any]:
+    """`numba_walking.reach` where no document is a turn."""
+    most = len(forced)
+    for term in range(len(spans)):
+        most += spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2]
+    most = min(most, count)
+    numbers = np.empty(most, np.int64)
+    shares = np.zeros((_RAW, most), np.int32)
+    both = _marks_of(pairs)
+    by_marks = _by_marks(pairs, len(spans))
+    _begin(spans, by_term, whole, cursors, known)
+    kept = 0
+    next_forced = 0
+    while True:
+        first = np.int64(count)
+        if next_forced < len(forced):
+            first = np.int64(forced[next_forced])
+        begin = _next(spans, base, tail, cursors, first)
+        if begin >= count:
+            break
+        used = _of_block(
+            base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
+            by_term, like, whole, rows, likes, touched, cursors, known,
+        )  # fmt: skip
+        while next_forced < len(forced) and forced[next_forced] < begin + BLOCK:
+            place = np.int64(forced[next_forced]) - begin
+            next_forced += 1
+            if rows[place] == 0:
+                touched[used] = place
+                used += 1
+            rows[place] |= _FORCED
+        for at in range(used):
+            place = np.int64(touched[at])
+            row, by_trigram = rows[place], np.int64(likes[place])
+            rows[place] = 0
+            likes[place] = 0
+            raw = row & _SUM
+            if raw > 0:
+                shares[0, kept] = raw - by_trigram
+                shares[1, kept] = by_trigram
+                if by_marks[row >> _SUM_BITS & _FEW]:
+                    shares[4, kept] = _of_pairs(base, tail, cursors, pairs, both, begin + place, row)
+            elif not row & _FORCED:
+                continue
+            numbers[kept] = begin + place
+            kept += 1
+    return numbers[:kept], shares[:, :kept]
+
+
+@compiled
+def reach_best(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    base_lengths: Any,
+    tail_lengths: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    by_term: Any,
+    like: Any,
+    whole: int,
+    pairs: Any,
+    weight: Any,
+    speakers: Any,
+    speaker: int,
+    offers: Any,
+    kinds: int,
+    heaviest: int,
+    standing: Any,
+    wanted: int,
+    rows: Any,
+    likes: Any,
+    touched: Any,
+    chosen_rows: Any,
+    cursors: Any,
+    known: Any,
+) -> tuple[Any, Any, int]:
+    """Of what `reach_plain` gives, those that may be among the best `wanted`, and all that stand; how many there are.
+
+    The terms of a block are gathered for all; only for those that can be among the best so far it is looked up which
+    pairs of terms stand near each other in them, and what they weigh.
+
+    standing  the documents that stand, rising
+    """
+    most = most_of(heaviest, speaker, kinds)
+    both = _marks_of(pairs)
+    by_marks = _by_marks(pairs, len(spans))
+    _begin(spans, by_term, whole, cursors, known)
+    numbers = np.empty(ROOM, np.int64)
+    shares = np.zeros((_RAW, ROOM), np.int32)
+    heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
+    some_like = False
+    for term in range(len(spans)):
+        some_like |= like[term]
+    reached = 0
+    kept = 0
+    next_standing = 0
+    while True:
+        begin = _next(spans, base, tail, cursors, np.int64(count))
+        if begin >= count:
+            break
+        used = _of_block(
+            base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
+            by_term, like, whole, rows, likes, touched, cursors, known,
+        )  # fmt: skip
+        while next_standing < len(standing) and standing[next_standing] < begin:
+            next_standing += 1
+        while next_standing < len(standing) and standing[next_standing] < begin + BLOCK:
+            place = standing[next_standing] - begin
+            next_standing += 1
+            if rows[place]:
+                rows[place] |= _FORCED
+        # Without a branch, as no processor could guess it.
+        least = ((heap[0] << BITS) + most - 1) // most if most else np.int64(0)
+        chosen = 0
+        for at in range(used):
+            place = np.uintp(touched[np.uintp(at)])
+            row = rows[place]
+            rows[place] = 0
+            raw = row & _SUM
+            reached += 1 if raw > 0 else 0
+            touched[np.uintp(chosen)] = place
+            chosen_rows[np.uintp(chosen)] = row
+            possible = raw + by_marks[np.uintp(row >> _SUM_BITS & _FEW)] + (row & _FORCED)
+            chosen += 1 if possible >= least else 0
+        for at in range(chosen):
+            place, row = np.int64(touched[at]), chosen_rows[at]
+            raw = row & _SUM
+            possible = raw + by_marks[row >> _SUM_BITS & _FEW]
+            stands = row & _FORCED != 0
+            if raw == 0 or (not stands and possible * most >> BITS < heap[0]):
+                continue
+            number = begin + place
+            by_pairs = np.int64(0)
+            if possible > raw:
+                by_pairs = _of_pairs(base, tail, cursors, pairs, both, number, row)
+            factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
+            by_trigram = np.int64(likes[place])
+            by_words = raw - by_trigram
+            total = (by_words * factor >> BITS) + (by_trigram * factor >> BITS) + (by_pairs * factor >> BITS)
+            if not stands and (total <= 0 or total < heap[0]):
+                continue
+            if kept == len(numbers):
+                numbers = np.concatenate((numbers, np.empty_like(numbers)))
+                shares = np.concatenate((shares, np.zeros_like(shares)), axis=1)
+            numbers[kept] = number
+            shares[0, kept] = by_words
+            shares[1, kept] = by_trigram
+            shares[4, kept] = by_pairs
+            kept += 1
+            if total > heap[0]:
+                replace_least(heap, total)
+        if some_like:
+            likes[:] = 0
+    return numbers[:kept], shares[:, :kept], reached

@@ -1,0 +1,202 @@
+"""The kernels compiled by numba: see `indexes.kernels` for what each gives, and `numpy_kernels` for the same in NumPy.
+
+numba is imported with this module, which takes most of a second (`indexes.numba_compiling`).
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from recollect.indexes.kernels.numba import independent as plain
+from recollect.indexes.kernels.numba import top_k as ranking
+from recollect.indexes.kernels.numba import neighbours as walking
+from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.table import Documents, Table
+from recollect.indexes.kernels.types import RAW, About, Matched, Postings, Reached, Weights
+from recollect.indexes.parameters import FROM_BEFORE
+
+_STEPS = len(FROM_BEFORE)
+#: What a question works on is made for so many terms at least, as the next one may have more.
+_TERMS = 16
+
+
+class _Scratch:
+    """What one question works on: all zeros whenever nobody has it."""
+
+    def __init__(self, documents: int, turns: int, sessions: int) -> None:
+        self.sizes = documents, turns, sessions
+        words, trigram, context, reach, touched, near = (np.zeros(documents, dtype=np.int32) for _ in range(6))
+        own, mass = (np.zeros(turns, dtype=np.int64) for _ in range(2))
+        masses, sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
+        met = np.zeros(2 * sessions, dtype=np.int64)
+        #: In the order of `walking.reach`; `walking.reach_best` does without the last.
+        self.columns = words, trigram, context, own, mass, reach, touched, masses, sums, met, near
+
+
+class NumbaKernels:
+    name = "numba"
+
+    def __init__(self) -> None:
+        self._turn = threading.Lock()
+        self._free: list[_Scratch] = []
+        self._blocks: list[tuple[Any, ...]] = []
+
+    def _take(self, table: Table) -> _Scratch:
+        sizes = table.count, table.count if table.has_turns else 0, len(table.session_lengths)
+        with self._turn:
+            scratch = self._free.pop() if self._free else None
+        if scratch is None or any(one < other for one, other in zip(scratch.sizes, sizes, strict=True)):
+            scratch = _Scratch(*(size + size // 4 + 64 for size in sizes))
+        return scratch
+
+    def _give_back(self, scratch: _Scratch) -> None:
+        with self._turn:
+            if not self._free:  # one is kept: that of whoever asks one question after the other
+                self._free.append(scratch)
+
+    def tally(self, postings: Postings, table: Table) -> Ints:
+        out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
+        stamps = np.zeros(max(len(table.session_lengths), 1), dtype=np.int64)
+        walking.tally(*postings[:3], table.alive, table.session, stamps, out)
+        return out
+
+    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        if not table.has_turns:
+            return self._reach_plain(postings, table, weights, np.sort(forced))
+        scratch = self._take(table)
+        found = walking.reach(*_turns(postings, table, weights), forced, *scratch.columns)
+        self._give_back(scratch)  # not after an exception: it may be half used then
+        return Reached(found[0], found[1], len(found[0]))
+
+    def _take_block(self, terms: int) -> tuple[Any, ...]:
+        """What the kernels for documents that are no turns work on (`numba_plain.block`), for so many terms."""
+        with self._turn:
+            block = self._blocks.pop() if self._blocks else None
+        return plain.block(max(terms, _TERMS)) if block is None or plain.terms_of(block) < terms else block
+
+    def _reach_plain(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        block = self._take_block(len(postings.spans))
+        found = plain.reach_plain(*_plain(postings, table, weights), forced, *block)
+        self._blocks[:] = [block]  # not after an exception: it may be half used then
+        return Reached(found[0], found[1], len(found[0]))
+
+    def reach_best(
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
+    ) -> Reached:
+        factors = *_factors(table, about), table.heaviest, table.governing, wanted
+        if table.has_turns:
+            scratch = self._take(table)
+            of_table = _turns(postings, table, weights)
+            counting = table.alive if among is None else among
+            found = walking.reach_best(*of_table, *factors, counting, *scratch.columns[:-1])
+            self._give_back(scratch)
+        else:
+            block = self._take_block(len(postings.spans))
+            found = plain.reach_best(*_plain(postings, table, weights, among), *factors, *block)
+            self._blocks[:] = [block]
+        return Reached(*found)
+
+    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
+        out: Ints = ranking.weigh(reached.numbers, reached.shares, dates, *_factors(table, about))
+        return out
+
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
+        shape = len(numbers), len(postings.spans)
+        reached, lent = np.zeros(shape, dtype=np.bool_), np.zeros(shape, dtype=np.bool_)
+        shares, own = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+        around = np.zeros((len(numbers), 2 * _STEPS), dtype=np.int64)
+        found = Matched(reached, shares, own, lent, around, np.zeros((*shape, 2 * _STEPS), dtype=np.bool_))
+        walking.matched(
+            *postings[:3],
+            table.count,
+            table.length,
+            table.asks,
+            table.before,
+            table.after,
+            weights.terms,
+            weights.whole,
+            numbers,
+            factors,
+            *found,
+        )
+        return found
+
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
+        found = reached.numbers, reached.shares, dates
+        places, totals = ranking.best_of(
+            *found, *_factors(table, about), table.heaviest, table.standing, table.micros, wanted
+        )
+        return places, totals
+
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
+        out: Ints = ranking.best(totals, numbers, table.micros, wanted)
+        return out
+
+
+def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...]:
+    """What the kernels for turns read."""
+    return (
+        *postings[:3],
+        table.count,
+        table.live_count != table.count,
+        table.alive,
+        table.length,
+        table.asks,
+        table.before,
+        table.after,
+        table.has_turns,
+        table.session,
+        table.session_lengths,
+        weights.terms,
+        weights.sessions,
+        weights.like,
+        weights.whole,
+        *weights.live,
+        table.pivots,
+        weights.pairs,
+    )
+
+
+def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | None = None) -> tuple[Any, ...]:
+    """What the kernels for documents that are no turns read.
+
+    among  the documents that count: as nobody lends anything to others here, the rest may as well be dead
+    """
+    some_dead = among is not None or table.live_count != table.count
+    alive = table.alive if among is None else among & table.alive[: table.count]
+    of_question = weights.terms, weights.like, weights.whole, weights.pairs
+    return (*postings, table.count, some_dead, alive, table.length, *of_question)
+
+
+def _factors(table: Table, about: About) -> tuple[Any, ...]:
+    """What a document's factor is made of."""
+    return table.weight, table.speaker, about.speaker, table.offers, sum(about.kinds)
+
+
+def loaded() -> NumbaKernels:
+    """The kernels, compiled for the types that they are called with."""
+    kernels = NumbaKernels()
+    table = Documents().view()
+    nothing = np.zeros(0, dtype=np.int64)
+    none = np.zeros(0, dtype=np.uint16)
+    postings = Postings(nothing, nothing, np.zeros((0, 4), dtype=np.int64), none, none)
+    pairs = np.zeros((0, 3), dtype=np.int64)
+    weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
+    kernels.tally(postings, table)
+    nobody = np.zeros(0, dtype=np.int32)
+    kernels.matched(postings, table, weights, nothing, nothing)
+    kernels.best(nothing, nothing, table, 1)
+    for each in (table, replace(table, has_turns=True)):
+        about = About(NONE, ())
+        reached = kernels.reach(postings, each, weights, nobody)
+        # Shares are mostly the filled part of a larger array, which numba takes for another type than a whole one.
+        part = np.zeros((len(RAW), 2), dtype=reached.shares.dtype)[:, :1]
+        for some in (reached, reached._replace(shares=part)):
+            kernels.weigh(some, nothing, table, about)
+            kernels.best_of(some, nothing, table, about, 1)
+        kernels.reach_best(postings, each, weights, about, 1)
+    return kernels

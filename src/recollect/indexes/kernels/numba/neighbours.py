@@ -1,0 +1,538 @@
+"""Walking postings, compiled: from occurrences to the shares of each document.
+
+Terms are taken one at a time. What a document has gathered stands in scratch columns, which are all zeros between
+questions; only documents that were touched are visited again. The columns are narrow (a sum of shares of the words is
+at most 1, that is 30 bits), so that those of a hundred thousand documents stay in the processor's cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from recollect.indexes.documents.columns import NONE
+from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
+from recollect.indexes.kernels.types import RAW
+from recollect.indexes.kernels.numba.compiling import compiled
+from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
+from recollect.indexes.parameters import (
+    AFTER_QUESTION,
+    DONOR_CAP,
+    FROM_AFTER,
+    FROM_BEFORE,
+    PIVOT_CONSTANT,
+    PIVOT_SLOPE,
+    SESSION_SHARE,
+    TOP,
+)
+from recollect.indexes.words.segment import MOST_COUNT, PLACE_BITS
+
+_RAW = len(RAW)
+_TOP, _BELOW = TOP
+_STEPS = len(FROM_BEFORE)
+#: So many documents are made room for at first, where only the best are kept.
+ROOM = 256
+
+
+@compiled
+def quotient(above: Any, below: Any, inverse: Any) -> Any:
+    """above // below for numbers of which neither is negative and the quotient is below 2^52, without dividing."""
+    out = np.int64(above * inverse)
+    rest = above - out * below
+    while rest < 0:
+        out -= 1
+        rest += below
+    while rest >= below:
+        out += 1
+        rest -= below
+    return out
+
+
+@compiled
+def past(column: Any, at: Any, end: Any) -> Any:
+    """Where the occurrences of the document that stands at a place of a column end."""
+    number = column[np.uintp(at)] >> PLACE_BITS
+    at += 1
+    while at < end and column[np.uintp(at)] >> PLACE_BITS == number:
+        at += 1
+    return at
+
+
+@compiled
+def _pivot_of(number: Any, count: Any, length: Any, asks: Any, before: Any, after: Any) -> Any:
+    total = np.int64(length[number]) << BITS
+    at = np.int64(before[number])
+    for step in range(_STEPS):
+        if at == NONE or at >= count:
+            break
+        lending = FROM_BEFORE[step]
+        if step == 0 and asks[at]:
+            lending += AFTER_QUESTION
+        total += (np.int64(min(length[at], DONOR_CAP)) * lending << BITS) // 10
+        at = np.int64(before[at])
+    at = np.int64(after[number])
+    for step in range(_STEPS):
+        if at == NONE or at >= count:
+            break
+        total += (np.int64(min(length[at], DONOR_CAP)) * FROM_AFTER[step] << BITS) // 10
+        at = np.int64(after[at])
+    return PIVOT_CONSTANT + total * PIVOT_SLOPE // 10_000
+
+
+@compiled
+def tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: Any, out: Any) -> None:
+    for term in range(len(spans)):
+        for part in range(2):
+            column = base if part == 0 else tail
+            at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
+            while at < end:
+                number = column[at] >> PLACE_BITS
+                begin = at
+                at = past(column, at, end)
+                if not alive[number]:
+                    continue
+                out[term, 0] += 1
+                out[term, 1] += min(at - begin, MOST_COUNT)
+                which = session[number]
+                if which != NONE and stamps[which] != term + 1:
+                    stamps[which] = term + 1
+                    out[term, 2] += 1
+
+
+@compiled
+def _gathered(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    asks: Any,
+    before: Any,
+    after: Any,
+    turns: bool,
+    session: Any,
+    lengths: Any,
+    by_term: Any,
+    by_session: Any,
+    like: Any,
+    whole: int,
+    sessions: int,
+    tokens: int,
+    pivots: Any,
+    words: Any,
+    trigram: Any,
+    context: Any,
+    own: Any,
+    mass: Any,
+    reach: Any,
+    touched: Any,
+    masses: Any,
+    sums: Any,
+    met: Any,
+) -> tuple[Any, Any]:
+    """What the terms give to documents and sessions, each in its column; how many documents and sessions have some."""
+    used = 0
+    seen = 0  # sessions of `met` that have a sum
+    by_whole = 1.0 / whole
+    rise = 9 * sessions * ONE // 10
+    for term in range(len(spans)):
+        weight = by_term[term] * _TOP
+        column_of = trigram if like[term] else words
+        reached = 0
+        now = seen  # those of this term stand behind those that were met before
+        for part in range(2):
+            column = base if part == 0 else tail
+            at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
+            while at < end:
+                number = column[at] >> PLACE_BITS
+                begin = at
+                at = past(column, at, end)
+                if some_dead and not alive[number]:
+                    continue
+                times = min(at - begin, MOST_COUNT)
+                which = session[number] if turns else NONE
+                if which == NONE:
+                    # No turn: nobody lends it anything, so its mass is its own and its share is settled.
+                    weighs = times << BITS
+                    below = _BELOW * (
+                        weighs + PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
+                    )
+                    saturated = quotient(weight * weighs, below, 1.0 / below)
+                    share = quotient(saturated << SHARE_BITS, whole, by_whole)
+                    if share > 0:
+                        if words[number] == 0 and trigram[number] == 0:
+                            touched[used] = number
+                            used += 1
+                        column_of[number] += share
+                    continue
+                if mass[number] == 0:
+                    reach[reached] = number
+                    reached += 1
+                own[number] += times << BITS
+                mass[number] += times << BITS
+                if tokens:
+                    if masses[which] == 0:
+                        met[now] = which
+                        now += 1
+                    masses[which] += times
+                lent = (times * DONOR_CAP << BITS) // max(np.int64(length[number]), DONOR_CAP)
+                there = np.int64(after[number])
+                for step in range(_STEPS):
+                    if there == NONE or there >= count:
+                        break
+                    lending = FROM_BEFORE[step]
+                    if step == 0 and asks[number]:
+                        lending += AFTER_QUESTION
+                    given = lent * lending // 10
+                    if given > 0:
+                        if mass[there] == 0:
+                            reach[reached] = there
+                            reached += 1
+                        mass[there] += given
+                    there = np.int64(after[there])
+                there = np.int64(before[number])
+                for step in range(_STEPS):
+                    if there == NONE or there >= count:
+                        break
+                    given = lent * FROM_AFTER[step] // 10
+                    if given > 0:
+                        if mass[there] == 0:
+                            reach[reached] = there
+                            reached += 1
+                        mass[there] += given
+                    there = np.int64(before[there])
+        for place in range(reached):
+            number = np.int64(reach[place])
+            weighs, its_own = mass[number], own[number]
+            mass[number] = 0
+            pivot = pivots[number]
+            if pivot == 0:
+                pivot = _pivot_of(number, count, length, asks, before, after)
+                pivots[number] = pivot
+            below = _BELOW * (weighs + pivot)
+            saturated = quotient(weight * weighs, below, 1.0 / below)
+            share = quotient(saturated << SHARE_BITS, whole, by_whole)
+            if share > 0:
+                if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
+                    touched[used] = number
+                    used += 1
+                if its_own:  # as few have, that are only reached by what others lend them
+                    own[number] = 0
+                    kept = share * its_own // weighs
+                    column_of[number] += kept
+                    share -= kept
+                context[number] += share
+            elif its_own:
+                own[number] = 0
+        for place in range(seen, now):
+            which = met[place]
+            weighs = min(masses[which], 1 << 15) << BITS
+            masses[which] = 0
+            pivot = 3 * ONE // 10 + lengths[which] * rise // tokens
+            saturated = by_session[term] * 22 * weighs // (10 * (weighs + pivot))
+            share = (saturated * SESSION_SHARE // 100 << SHARE_BITS) // whole
+            if sums[which] == 0 and share > 0:
+                met[seen] = which
+                seen += 1
+            sums[which] += share
+    return used, seen
+
+
+@compiled
+def reach(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    asks: Any,
+    before: Any,
+    after: Any,
+    turns: bool,
+    session: Any,
+    lengths: Any,
+    by_term: Any,
+    by_session: Any,
+    like: Any,
+    whole: int,
+    sessions: int,
+    tokens: int,
+    pivots: Any,
+    pairs: Any,
+    forced: Any,
+    words: Any,
+    trigram: Any,
+    context: Any,
+    own: Any,
+    mass: Any,
+    reach: Any,
+    touched: Any,
+    masses: Any,
+    sums: Any,
+    met: Any,
+    near: Any,
+) -> tuple[Any, Any]:
+    used, seen = _gathered(
+        base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
+        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
+        sums, met,
+    )  # fmt: skip
+    for pair in range(len(pairs)):
+        first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
+        for part in range(2):
+            column = base if part == 0 else tail
+            one, one_end = spans[first, 2 * part], spans[first, 2 * part + 1]
+            other, other_end = spans[second, 2 * part], spans[second, 2 * part + 1]
+            given_to = np.int64(NONE)
+            while one < one_end and other < other_end:
+                gap = column[other] - column[one]
+                if gap <= 0:
+                    other += 1
+                elif gap > 2:
+                    one += 1
+                else:
+                    number = column[one] >> PLACE_BITS
+                    one += 1
+                    if number != given_to and (words[number] + trigram[number] + context[number] > 0):
+                        given_to = number
+                        near[number] += share
+    reached = used
+    for place in range(len(forced)):
+        number = np.int64(forced[place])
+        if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
+            touched[used] = number
+            used += 1
+    numbers = np.empty(used, np.int64)
+    # Wider than what the words give: a session's share has no bound, as sessions have rarities of their own.
+    shares = np.empty((_RAW, used), np.int64)
+    for place in range(used):
+        number = np.int64(touched[place])
+        which = session[number] if turns else NONE
+        numbers[place] = number
+        shares[0, place] = words[number]
+        shares[1, place] = trigram[number]
+        shares[2, place] = context[number]
+        shares[3, place] = sums[which] if which != NONE else 0
+        shares[4, place] = near[number] if place < reached else 0
+        words[number] = 0
+        trigram[number] = 0
+        context[number] = 0
+        near[number] = 0
+    for place in range(seen):
+        sums[met[place]] = 0
+    return numbers, shares
+
+
+@compiled
+def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
+    """The first place of a rising column, from `low` to `high`, that is not below `least`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if column[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def near(column: Any, one: Any, one_end: Any, other: Any, other_end: Any, number: Any) -> Any:
+    """Whether a document has, in these parts of a column, the one term one or two places before the other."""
+    one = first_from(column, one, one_end, number << PLACE_BITS)
+    while one < one_end and column[one] >> PLACE_BITS == number:
+        other = first_from(column, other, other_end, column[one] + 1)
+        if other == other_end:
+            break
+        if column[other] <= column[one] + 2:
+            return True
+        one += 1
+    return False
+
+
+@compiled
+def reach_best(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    count: int,
+    some_dead: bool,
+    alive: Any,
+    length: Any,
+    asks: Any,
+    before: Any,
+    after: Any,
+    turns: bool,
+    session: Any,
+    lengths: Any,
+    by_term: Any,
+    by_session: Any,
+    like: Any,
+    whole: int,
+    sessions: int,
+    tokens: int,
+    pivots: Any,
+    pairs: Any,
+    weight: Any,
+    speakers: Any,
+    speaker: int,
+    offers: Any,
+    kinds: int,
+    heaviest: int,
+    standing: Any,
+    wanted: int,
+    counting: Any,
+    words: Any,
+    trigram: Any,
+    context: Any,
+    own: Any,
+    mass: Any,
+    reach: Any,
+    touched: Any,
+    masses: Any,
+    sums: Any,
+    met: Any,
+) -> tuple[Any, Any, int]:
+    """Of what `reach` gives, those that may be among the best `wanted`, and all that stand; how many there are.
+
+    Only for them it is looked up which pairs of terms stand near each other in them.
+
+    standing  the documents that stand
+    counting  which documents count
+    """
+    used, seen = _gathered(
+        base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
+        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
+        sums, met,
+    )  # fmt: skip
+    most = most_of(heaviest, speaker, kinds)
+    of_pairs = np.int64(0)
+    for pair in range(len(pairs)):
+        of_pairs += pairs[pair, 2]
+    heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
+    numbers = np.empty(ROOM, np.int64)
+    shares = np.empty((_RAW, ROOM), np.int64)
+    kept = passed = 0
+    for step in range(-len(standing), used):  # first those that stand, which then have nothing left
+        number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
+        which = session[number] if turns else NONE
+        by_words, by_trigram, by_context = np.int64(words[number]), np.int64(trigram[number]), np.int64(context[number])
+        by_all = sums[which] if which != NONE else np.int64(0)
+        words[number] = 0
+        trigram[number] = 0
+        context[number] = 0
+        own_share = by_words + by_trigram + by_context
+        raw = own_share + by_all
+        if own_share == 0 or not counting[number]:
+            continue
+        passed += 1
+        if step >= 0 and (raw + of_pairs) * most >> BITS < heap[0]:
+            continue
+        factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
+        if step >= 0 and (raw + of_pairs) * factor >> BITS < heap[0]:
+            continue
+        by_pairs = np.int64(0)
+        for pair in range(len(pairs)):
+            one, other = pairs[pair, 0], pairs[pair, 1]
+            if near(base, spans[one, 0], spans[one, 1], spans[other, 0], spans[other, 1], number) or near(
+                tail, spans[one, 2], spans[one, 3], spans[other, 2], spans[other, 3], number
+            ):
+                by_pairs += pairs[pair, 2]
+        if kept == len(numbers):
+            numbers = np.concatenate((numbers, np.empty_like(numbers)))
+            shares = np.concatenate((shares, np.empty_like(shares)), axis=1)
+        numbers[kept] = number
+        shares[0, kept] = by_words
+        shares[1, kept] = by_trigram
+        shares[2, kept] = by_context
+        shares[3, kept] = by_all
+        shares[4, kept] = by_pairs
+        total = np.int64(0)
+        for column in range(_RAW):
+            total += shares[column, kept] * factor >> BITS
+        if step < 0 or (total > 0 and total >= heap[0]):
+            kept += 1
+        if total > heap[0]:
+            replace_least(heap, total)
+    for place in range(seen):
+        sums[met[place]] = 0
+    return numbers[:kept], shares[:, :kept], passed
+
+
+@compiled
+def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
+    """How often a document stands in a part of a column."""
+    low = first_from(column, begin, end, number << PLACE_BITS)
+    at = low
+    while at < end and column[at] >> PLACE_BITS == number:
+        at += 1
+    return at - low
+
+
+@compiled
+def matched(
+    base: Any,
+    tail: Any,
+    spans: Any,
+    count: int,
+    length: Any,
+    asks: Any,
+    before: Any,
+    after: Any,
+    by_term: Any,
+    whole: int,
+    hits: Any,
+    factors: Any,
+    reached: Any,
+    shares: Any,
+    own: Any,
+    lent: Any,
+    around: Any,
+    lends: Any,
+) -> None:
+    for place in range(len(hits)):
+        number = hits[place]
+        pivot = _pivot_of(number, count, length, asks, before, after)
+        at = np.int64(before[number])
+        for step in range(2 * _STEPS):
+            if step == _STEPS:
+                at = np.int64(after[number])
+            if at >= count:
+                at = np.int64(NONE)
+            around[place, step] = at
+            if at != NONE:
+                at = np.int64(before[at]) if step < _STEPS else np.int64(after[at])
+        for term in range(len(spans)):
+            times = _count_of(base, spans[term, 0], spans[term, 1], number)
+            if times == 0:
+                times = _count_of(tail, spans[term, 2], spans[term, 3], number)
+            its_own = min(times, MOST_COUNT) << BITS
+            mass = its_own
+            for step in range(2 * _STEPS):
+                at = around[place, step]
+                if at == NONE:
+                    continue
+                times = _count_of(base, spans[term, 0], spans[term, 1], at)
+                if times == 0:
+                    times = _count_of(tail, spans[term, 2], spans[term, 3], at)
+                if times == 0:
+                    continue
+                lends[place, term, step] = True
+                given = (min(times, MOST_COUNT) * DONOR_CAP << BITS) // max(np.int64(length[at]), DONOR_CAP)
+                lending = FROM_BEFORE[step] if step < _STEPS else FROM_AFTER[step - _STEPS]
+                if step == 0 and asks[at]:
+                    lending += AFTER_QUESTION
+                mass += given * lending // 10
+            if mass == 0:
+                continue
+            saturated = by_term[term] * _TOP * mass // (_BELOW * (mass + pivot))
+            share = (saturated << SHARE_BITS) // whole
+            reached[place, term] = share > 0
+            share = share * factors[place] >> BITS
+            shares[place, term] = share
+            own[place, term] = share * its_own // mass
+            lent[place, term] = mass > its_own

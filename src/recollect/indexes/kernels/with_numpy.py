@@ -1,0 +1,268 @@
+"""The kernels in NumPy: see `indexes.kernels` for what each gives. Nothing here costs by the size of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
+from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
+from recollect.indexes.kernels.types import RAW, About, Matched, Postings, Reached, Weights
+from recollect.indexes.parameters import (
+    AFTER_QUESTION,
+    ANSWER,
+    DONOR_CAP,
+    FROM_AFTER,
+    FROM_BEFORE,
+    PIVOT_CONSTANT,
+    PIVOT_SLOPE,
+    SESSION_SHARE,
+    SPEAKER,
+    TOP,
+)
+from recollect.indexes.words.segment import MOST_COUNT, PLACE_BITS
+
+_STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
+
+
+class NumpyKernels:
+    name = "numpy"
+
+    def tally(self, postings: Postings, table: Table) -> Ints:
+        out = np.zeros((len(postings.spans), 3), dtype=np.int64)
+        for row, (numbers, counts) in zip(out, _counted(postings, table), strict=True):
+            sessions = table.session[numbers]
+            row[:] = len(numbers), counts.sum(), len(np.unique(sessions[sessions != NONE]))
+        return out
+
+    def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
+        terms = []
+        session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
+        for place, (numbers, counts) in enumerate(_counted(postings, table)):
+            if not len(numbers):
+                continue
+            terms.append((place, *_masses(table, numbers, counts)))
+            if weights.live[1]:
+                _add_sessions(session_sums, table, weights, int(weights.sessions[place]), numbers, counts)
+        reached = np.unique(np.concatenate([numbers for _, numbers, _, _ in terms] or [np.zeros(0, dtype=np.int64)]))
+        pivot = _pivot(table, reached)
+        shares = np.zeros((len(RAW), len(reached)), dtype=np.int64)
+        for place, numbers, own, mass in terms:
+            at = reached.searchsorted(numbers)
+            share = share_of(int(weights.terms[place]), mass, pivot[at], weights.whole)
+            part = share * own // mass
+            shares[1 if weights.like[place] else 0, at] += part
+            shares[2, at] += share - part
+        relevant = shares.sum(axis=0) > 0
+        for first, second, share in weights.pairs.tolist():
+            near = _near(_occurrences(postings, table, first), _occurrences(postings, table, second))
+            shares[4, reached.searchsorted(near)] += share
+        reached, shares = reached[relevant], shares[:, relevant]
+        more = np.setdiff1d(forced.astype(np.int64), reached)
+        reached = np.concatenate([reached, more])
+        shares = np.concatenate([shares, np.zeros((len(RAW), len(more)), dtype=np.int64)], axis=1)
+        session = table.session[reached]
+        turns = session != NONE
+        shares[3, turns] = session_sums[session[turns]]
+        return Reached(reached, shares, len(reached))
+
+    def reach_best(
+        self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
+    ) -> Reached:
+        reached = self.reach(postings, table, weights, np.zeros(0, dtype=np.int32))
+        return reached if among is None else reached.within(among)
+
+    def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
+        factor = factor_of(reached.numbers, table, about)
+        totals: Ints = (reached.shares * factor >> BITS).sum(axis=0)
+        return totals + (dates * factor >> BITS) if len(dates) else totals
+
+    def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
+        around = _around(table, numbers)
+        everyone = np.concatenate([numbers[:, None], around], axis=1)
+        counts = np.zeros((len(postings.spans), *everyone.shape), dtype=np.int64)
+        for term, occurrences in enumerate(_parts(postings)):
+            counts[term] = _counts_of(occurrences, everyone)
+        counts = counts.swapaxes(0, 1)
+        own = counts[:, :, 0] << BITS
+        mass = own.copy()
+        for step in range(_STEPS):
+            at = around[:, step]
+            lent = (counts[:, :, step + 1] * DONOR_CAP << BITS) // np.maximum(table.length[at], DONOR_CAP)[:, None]
+            lending = _lending(step) + np.where(table.asks[at], AFTER_QUESTION if step == 0 else 0, 0)
+            mass += lent * lending[:, None] // 10
+        share = share_of(weights.terms, mass, _pivot(table, numbers)[:, None], weights.whole)
+        shares = share * factors[:, None] >> BITS
+        return Matched(share > 0, shares, shares * own // np.maximum(mass, 1), mass > own, around, counts[:, :, 1:] > 0)
+
+    def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
+        totals = self.weigh(reached, dates, table, about)
+        places = self.best(totals, reached.numbers, table, wanted)
+        return places, totals[places]
+
+    def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
+        places = np.flatnonzero(totals > 0)
+        if len(places) > wanted:
+            values = totals[places]
+            least = -np.partition(-values, wanted - 1)[wanted - 1]
+            above, ties = places[values > least], places[values == least]
+            left = wanted - len(above)
+            if len(ties) > left:
+                times = table.micros[numbers[ties]]
+                ties = ties[times >= np.partition(times, len(times) - left)[len(times) - left]]
+            places = np.concatenate([above, ties])
+        return places
+
+
+def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
+    """What each document's manner, speaker and kinds of answers multiply its shares by, with 16 bits of fraction."""
+    factor = table.weight[numbers].astype(np.int64)
+    if about.speaker != NONE:
+        theirs = table.speaker[numbers] == about.speaker
+        factor[theirs] = factor[theirs] * SPEAKER[0] // SPEAKER[1]
+    for kind in about.kinds:
+        has = table.offers[numbers] & kind != 0
+        factor[has] = factor[has] * ANSWER[0] // ANSWER[1]
+    return factor
+
+
+def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:
+    """The share that a mass of a term gives."""
+    top, below = TOP
+    saturated = weight * top * mass // (below * (mass + pivot))
+    return (saturated << SHARE_BITS) // whole
+
+
+def _lending(step: int) -> int:
+    return FROM_BEFORE[step] if step < len(FROM_BEFORE) else FROM_AFTER[step - len(FROM_BEFORE)]
+
+
+def _parts(postings: Postings) -> Iterator[Ints]:
+    """The occurrences of each term, those of dead documents too."""
+    for begin, end, tail_begin, tail_end in postings.spans.tolist():
+        base, tail = postings.base[begin:end], postings.tail[tail_begin:tail_end]
+        yield np.concatenate([base, tail]) if len(base) and len(tail) else base if len(base) else tail
+
+
+def live(occurrences: Ints, table: Table) -> Ints:
+    """The occurrences in live documents."""
+    out: Ints = occurrences[table.alive[occurrences >> PLACE_BITS]]
+    return out
+
+
+def _occurrences(postings: Postings, table: Table, term: int) -> Ints:
+    return live(next(_parts(postings._replace(spans=postings.spans[term : term + 1]))), table)
+
+
+def run_lengths(occurrences: Ints) -> tuple[Ints, Ints]:
+    """The documents (rising) and how often each has the term."""
+    numbers = occurrences >> PLACE_BITS
+    starts = np.flatnonzero(np.diff(numbers, prepend=NONE))
+    counts = np.diff(starts, append=len(numbers))
+    return numbers[starts], np.minimum(counts, MOST_COUNT)
+
+
+def _counted(postings: Postings, table: Table) -> Iterator[tuple[Ints, Ints]]:
+    for occurrences in _parts(postings):
+        yield run_lengths(live(occurrences, table))
+
+
+def _counts_of(occurrences: Ints, numbers: Ints) -> Ints:
+    """How often these documents, which are live, have a term; 0 for NONE."""
+    begins = occurrences.searchsorted(numbers << PLACE_BITS)
+    ends = occurrences.searchsorted(numbers + 1 << PLACE_BITS)
+    return np.where(numbers == NONE, 0, np.minimum(ends - begins, MOST_COUNT))
+
+
+def _masses(table: Table, numbers: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
+    """The documents that a term reaches (rising), their own mass of it, and that with what their neighbours lend."""
+    lent = (counts * DONOR_CAP << BITS) // np.maximum(table.length[numbers], DONOR_CAP)
+    asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
+    targets, amounts = [numbers], [counts << BITS]
+    # A turn lends forward what it gives to those it stands before, and backward likewise.
+    for links, tenths in ((table.after, FROM_BEFORE), (table.before, FROM_AFTER)):
+        at, amount, extra = numbers, lent, asked
+        for step, weight in enumerate(tenths):
+            at = links[at].astype(np.int64)
+            there = (at != NONE) & (at < table.count)
+            at, amount, extra = at[there], amount[there], extra[there]
+            if not len(at):
+                break
+            lending = weight + extra if step == 0 and links is table.after else weight
+            targets.append(at)
+            amounts.append(amount * lending // 10)
+    if len(targets) == 1:
+        return numbers, amounts[0], amounts[0]
+    reached, place = np.unique(np.concatenate(targets), return_inverse=True)
+    mass, own = np.zeros(len(reached), dtype=np.int64), np.zeros(len(reached), dtype=np.int64)
+    np.add.at(mass, place, np.concatenate(amounts))
+    own[place[: len(numbers)]] = amounts[0]
+    given = mass > 0
+    return reached[given], own[given], mass[given]
+
+
+def _pivot(table: Table, numbers: Ints) -> Ints:
+    """K of each document: how much mass is half of enough, by its length and what is lent to it."""
+    length = table.length[numbers].astype(np.int64) << BITS
+    for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
+        at = numbers
+        places = np.arange(len(numbers))
+        for step, weight in enumerate(tenths):
+            at = links[at].astype(np.int64)
+            there = (at != NONE) & (at < table.count)
+            at, places = at[there], places[there]
+            if not len(at):
+                break
+            lending: Ints = np.full(len(at), weight, dtype=np.int64)
+            if step == 0 and links is table.before:
+                lending += np.where(table.asks[at], AFTER_QUESTION, 0)
+            length[places] += (np.minimum(table.length[at], DONOR_CAP) * lending << BITS) // 10
+    return PIVOT_CONSTANT + length * PIVOT_SLOPE // 10_000
+
+
+def _around(table: Table, numbers: Ints) -> Ints:
+    columns = []
+    for links, steps in ((table.before, len(FROM_BEFORE)), (table.after, len(FROM_AFTER))):
+        at = numbers.astype(np.int64)
+        for _ in range(steps):
+            at = np.where(at == NONE, NONE, links[at])
+            at = np.where(at >= table.count, NONE, at)
+            columns.append(at)
+    return np.stack(columns, axis=1)
+
+
+def _add_sessions(sums: Ints, table: Table, weights: Weights, weight: int, numbers: Ints, counts: Ints) -> None:
+    """Add what a term gives to each session."""
+    sessions = table.session[numbers]
+    turns = sessions != NONE
+    which, place = np.unique(sessions[turns], return_inverse=True)
+    mass = np.bincount(place, counts[turns], len(which)).astype(np.int64)
+    sums[which] += session_share(weight, mass, table.session_lengths[which], weights)
+
+
+def session_share(weight: int, mass: Ints, lengths: Ints, weights: Weights) -> Ints:
+    """The share that a term gives to sessions: BM25 with k1 1.2 and b 3/4 over their mean length."""
+    count, tokens = weights.live
+    pivot = 3 * ONE // 10 + lengths * (9 * count * ONE // 10) // tokens
+    mass = np.minimum(mass, 1 << 15) << BITS
+    saturated = weight * 22 * mass // (10 * (mass + pivot))
+    return (saturated * SESSION_SHARE // 100 << SHARE_BITS) // weights.whole
+
+
+def _near(one: Ints, other: Ints) -> Ints:
+    """The documents, each once, where a term stands one or two places before another."""
+    if not len(one) or not len(other):
+        return np.zeros(0, dtype=np.int64)
+    near = _among(one + 1, other) | _among(one + 2, other)
+    return np.unique(one[near] >> PLACE_BITS)
+
+
+def _among(wanted: Ints, held: Ints) -> Flags:
+    """Which of the wanted are held; both rise, and something is held."""
+    found: Flags = held[np.minimum(np.searchsorted(held, wanted), len(held) - 1)] == wanted
+    return found
+
+
+KERNELS = NumpyKernels()

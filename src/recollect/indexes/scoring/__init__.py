@@ -1,0 +1,1 @@
+"""Scoring: from a parsed question to signals, scores, ranks and explanations."""

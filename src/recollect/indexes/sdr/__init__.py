@@ -1,0 +1,1 @@
+"""Sparse distributed representations: encoding text as bits, and searching them."""

@@ -1,0 +1,212 @@
+"""Searching SDRs, compiled by numba: see `indexes.sdr_kernels` for what is asked and given, and `numpy_sdr` for the
+same in NumPy.
+
+The sums of the base's rows are gathered bit by bit in one column, which fits the processor's cache at a hundred
+thousand rows; then the column is looked through in blocks, and a block whose greatest sum cannot enter the best so far
+is passed by. Loops over whole columns are written so that the compiler makes them work on many rows at a time. numba
+is imported with this module.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from recollect.indexes.documents.columns import Ints
+from recollect.indexes.kernels.numba.compiling import compiled
+from recollect.indexes.sdr.kernels import FACTOR_BITS, Asked, Base, Found, Rows
+
+#: Rows that are looked at together: enough for the processor to compare many at once, few enough to be passed by often.
+_BLOCK = 64
+
+
+@compiled
+def _gather(postings: Any, starts: Any, bits: Any, weights: Any, sums: Any) -> None:
+    """Add the weights of bits to the sums of the rows that have them."""
+    for bit in bits:
+        weight = weights[bit]
+        part = postings[starts[bit] : starts[bit + 1]]
+        fours = len(part) - len(part) % 4
+        for at in range(0, fours, 4):  # four loads in one go: the compiler cannot know that they do not depend
+            one, two, three, four = part[at], part[at + 1], part[at + 2], part[at + 3]
+            sums[one] += weight
+            sums[two] += weight
+            sums[three] += weight
+            sums[four] += weight
+        for at in range(fours, len(part)):
+            sums[part[at]] += weight
+
+
+@compiled
+def _gather_common(flags: Any, rows: Any, weights: Any, sums: Any) -> None:
+    """Add the weights of common bits to the sums of the rows that have them: plain columns, many rows at a time."""
+    fours = len(rows) - len(rows) % 4
+    for at in range(0, fours, 4):
+        one, two, three, four = flags[rows[at]], flags[rows[at + 1]], flags[rows[at + 2]], flags[rows[at + 3]]
+        first, second, third, fourth = weights[at], weights[at + 1], weights[at + 2], weights[at + 3]
+        for place in range(len(sums)):
+            sums[place] += (
+                (first & one[place]) + (second & two[place]) + (third & three[place]) + (fourth & four[place])
+            )
+    for at in range(fours, len(rows)):
+        one, first = flags[rows[at]], weights[at]
+        for place in range(len(sums)):
+            sums[place] += first & one[place]
+
+
+@compiled
+def _value(total: Any, size: Any, inverse: int, shift: int, factors: Any, add: int) -> Any:
+    return ((total * inverse >> shift) * factors[size] >> FACTOR_BITS) + add
+
+
+@compiled
+def _most(block: Any) -> Any:
+    """The greatest of a block. From 0 to its length, where nothing keeps the compiler from comparing many at a time."""
+    out = block[0]
+    for place in range(len(block)):
+        out = max(out, block[place])
+    return out
+
+
+@compiled
+def _below(one_value: Any, one_number: Any, value: Any, number: Any) -> Any:
+    """Whether the first ranks below the second."""
+    return one_value < value or (one_value == value and one_number > number)
+
+
+@compiled
+def _offer(values: Any, numbers: Any, places: Any, size: int, value: Any, number: Any, place: Any) -> Any:
+    """Put a row into the heap of the best, the lowest of them on top, where it belongs there; the heap's new size."""
+    if size < len(values):
+        at = size
+        size += 1
+        while at > 0:
+            up = (at - 1) >> 1
+            if _below(values[up], numbers[up], value, number):
+                break
+            values[at], numbers[at], places[at] = values[up], numbers[up], places[up]
+            at = up
+    elif _below(values[0], numbers[0], value, number):
+        at = 0
+        while True:
+            down = 2 * at + 1
+            if down >= size:
+                break
+            other = down + 1
+            if other < size and _below(values[other], numbers[other], values[down], numbers[down]):
+                down = other
+            if _below(value, number, values[down], numbers[down]):
+                break
+            values[at], numbers[at], places[at] = values[down], numbers[down], places[down]
+            at = down
+    else:
+        return size
+    values[at], numbers[at], places[at] = value, number, place
+    return size
+
+
+@compiled
+def _best(
+    numbers: Any,
+    bits: Any,
+    offsets: Any,
+    alive: Any,
+    sizes: Any,
+    postings: Any,
+    starts: Any,
+    common: Any,
+    flags: Any,
+    tail_numbers: Any,
+    tail_bits: Any,
+    tail_offsets: Any,
+    tail_alive: Any,
+    asked: Any,
+    weights: Any,
+    penalty: int,
+    inverse: int,
+    shift: int,
+    factors: Any,
+    add: int,
+    least: int,
+    sums: Any,
+    best_numbers: Any,
+    best_values: Any,
+    hamming: Any,
+) -> Any:
+    count, wanted = len(sizes), len(best_values)
+    by = np.int32(-penalty)
+    for place in range(count):
+        sums[place] = by * np.int32(sizes[place])
+    rows = common[asked]
+    _gather_common(flags, rows[rows >= 0], weights[asked[rows >= 0]], sums)
+    _gather(postings, starts, asked[rows < 0], weights, sums)
+    best_places = np.empty(wanted, np.int64)
+    size = 0
+    bar = -((add - least << shift) // inverse)  # no lesser sum has the least value: no factor is above 1
+    for begin in range(0, count, _BLOCK):
+        end = min(begin + _BLOCK, count)
+        if _most(sums[begin:end]) < bar:
+            continue
+        for place in range(begin, end):
+            if sums[place] < bar or not alive[place]:
+                continue
+            value = _value(sums[place], sizes[place], inverse, shift, factors, add)
+            if value >= least:
+                size = _offer(best_values, best_numbers, best_places, size, value, numbers[place], place)
+                if size == wanted:
+                    bar = -((add - best_values[0] << shift) // inverse)
+    for place in range(len(tail_numbers)):
+        if not tail_alive[place]:
+            continue
+        begin, end = tail_offsets[place], tail_offsets[place + 1]
+        total = -penalty * (end - begin)
+        for at in range(begin, end):
+            total += weights[tail_bits[at]]
+        value = _value(total, end - begin, inverse, shift, factors, add)
+        if value >= least:
+            size = _offer(best_values, best_numbers, best_places, size, value, tail_numbers[place], count + place)
+    for hit in range(size):
+        place = best_places[hit]
+        if place < count:
+            row = bits[offsets[place] : offsets[place + 1]]
+        else:
+            row = tail_bits[tail_offsets[place - count] : tail_offsets[place - count + 1]]
+        differ = len(asked) + len(row)
+        for bit in row:
+            if weights[bit]:
+                differ -= 2
+        hamming[hit] = differ
+    return size
+
+
+class NumbaSdr:
+    name = "numba"
+
+    def __init__(self) -> None:
+        self._own = threading.local()
+
+    def best(self, base: Base, tail: Rows, asked: Asked, wanted: int) -> Found:
+        count = len(base.sizes)
+        sums = getattr(self._own, "sums", None)  # of this thread: nobody else writes there meanwhile
+        if sums is None or len(sums) < count:
+            sums = self._own.sums = np.empty(count + count // 4, dtype=np.int32)
+        room = max(min(wanted, count + len(tail.numbers)), 0)
+        numbers, values, hamming = (np.empty(room, dtype=np.int64) for _ in range(3))
+        size = 0
+        if room:
+            size = _best(*base.rows, *base[1:], *tail, *asked, sums[:count], numbers, values, hamming)
+        out: tuple[Ints, Ints, Ints] = numbers[:size], values[:size], hamming[:size]
+        return Found(*out)
+
+
+def loaded() -> NumbaSdr:
+    """The kernels, compiled for the types that they are called with."""
+    from recollect.indexes.sdr.index import SdrIndex
+
+    kernels = NumbaSdr()
+    index = SdrIndex(kernels)
+    index.add(1, [1])
+    index.overlapping([1], 1)
+    return kernels

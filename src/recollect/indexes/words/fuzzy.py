@@ -1,0 +1,87 @@
+"""The words that a namespace uses, findable by trigram: where a misspelt or unknown word is led to those it resembles.
+
+Words are only ever added. One that no record of the reader's view uses, in just this form, is passed over when it is
+looked up; so a reader of an older view gets that view's answer, and an index made anew gives the same.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from recollect.indexes.documents.columns import NONE
+from recollect.indexes.fixed_point import ONE
+from recollect.indexes.words.surface_forms import comparable, form, trigram_keys
+from recollect.indexes.words.segment import Segment
+
+#: At most so many stems stand in for an unknown word, and only from this Dice coefficient on (in hundredths).
+MOST_STEMS = 3
+LEAST_DICE = 35
+
+
+class Similar(NamedTuple):
+    """A known word that resembles an unknown one. `dice`: 2|a&b| / (|a|+|b|) over trigrams, 16 bits of fraction."""
+
+    word: str
+    stem: str
+    dice: int
+
+
+class Vocabulary:
+    """Folded words with their stems: those of a segment, and those that came later."""
+
+    def __init__(self, segment: Segment | None = None) -> None:
+        self._segment = segment
+        self._known: set[tuple[str, str]] = set()
+        self._words: list[tuple[str, str, int]] = []  # word, stem, number of trigrams
+        self._by_trigram: dict[int, list[int]] = {}
+        self._adding = threading.Lock()  # an index and its forks share one vocabulary
+
+    def add(self, word: str, stem: str) -> None:
+        """Add a word with a stem, once: in another language it may have another. Cost: O(length of the word)."""
+        if (word, stem) in self._known or not comparable(word):
+            return
+        if self._segment is not None and self._segment.term(form(word, stem)) != NONE:
+            self._known.add((word, stem))  # it is found there
+            return
+        grams = trigram_keys(word)
+        with self._adding:
+            self._known.add((word, stem))
+            self._words.append((word, stem, len(grams)))
+            for gram in grams:
+                self._by_trigram.setdefault(gram, []).append(len(self._words) - 1)
+
+    def similar(self, word: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
+        """The best words, of `MOST_STEMS` different stems, that resemble `word`; most alike first, ties alphabetical.
+
+        in_use   whether a word has a document in the reader's view that gives it this stem
+
+        Cost: in proportion to the words that share a trigram.
+        """
+        if not comparable(word):
+            return []
+        grams = trigram_keys(word)
+        alike = []
+        for candidate, stem, size, common in self._alike(grams):
+            alike.append(Similar(candidate, stem, 2 * common * ONE // (len(grams) + size)))
+        alike.sort(key=lambda item: (-item.dice, item.word, item.stem))
+        best: dict[str, Similar] = {}
+        for item in alike:
+            if item.stem not in best and in_use(item.word, item.stem):
+                best[item.stem] = item
+                if len(best) == MOST_STEMS:
+                    break
+        return list(best.values())
+
+    def _alike(self, grams: list[int]) -> Iterator[tuple[str, str, int, int]]:
+        if self._segment is not None:
+            yield from self._segment.alike(grams, LEAST_DICE)
+        shared: Counter[int] = Counter()
+        for gram in grams:
+            shared.update(self._by_trigram.get(gram, ()))
+        for number, common in shared.items():
+            candidate, stem, size = self._words[number]
+            if 200 * common >= LEAST_DICE * (len(grams) + size):
+                yield candidate, stem, size, common

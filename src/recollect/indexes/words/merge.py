@@ -1,0 +1,124 @@
+"""Merging: a segment and its tail, less what is dead, become one new segment.
+
+It works on a view, so the index goes on meanwhile. Documents keep their order and get new numbers without gaps. What
+the segment has goes over array by array: steps in Python, which hold up other threads, are as many as the tail needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, numbered_anew
+from recollect.indexes.words.surface_forms import Forms
+from recollect.indexes.words.segment import PLACE_BITS, Builder, Gathered, Segment, digests, in_order, made
+from recollect.indexes.documents.string_table import Pieces, Strings, session_name
+from recollect.indexes.words.index import WordView
+
+
+def merged(view: WordView) -> Segment:
+    """The segment of a view's live documents. Cost: some passes over all that the segment has, a sort of the tail."""
+    table, rows = view.table, view.table.rows
+    first = Builder().segment() if view.segment is None else view.segment
+    kept = np.flatnonzero(table.alive[: table.count])
+    number = numbered_anew(kept, table.count)
+    columns: dict[str, NDArray[Any]] = {name: getattr(table, name)[kept] for name in COLUMNS}
+    for name in ("before", "after"):
+        links = columns[name]
+        # A turn that came after this view is linked in place: here the session ends before it.
+        columns[name] = number[np.where(links < table.count, links, NONE)].astype(np.int32)
+    later_sessions = table.later_sessions()
+    sessions = _compressed(columns, first.session_count + len(later_sessions), "session")
+    speakers = _compressed(columns, len(table.speakers.known), "speaker")
+    values = _compressed(columns, len(table.values), *FIELDS)
+    split = int(kept.searchsorted(first.count))
+    later = kept[split:].tolist()
+    terms = _terms(view, first, number)
+    return made(
+        Gathered(
+            columns,
+            _strings(first.ids, kept, rows.id),
+            np.concatenate([first.digests[kept[:split]], digests([rows.text(at) for at in later])]),
+            first.payloads.taken(kept[:split], Pieces.of([rows.payload(at) for at in later])),
+            _strings(first.sessions, sessions, lambda at: session_name(later_sessions[at - first.session_count])),
+            [table.speakers.known[at] for at in speakers.tolist()],
+            _strings(first.values, values, table.values.__getitem__),
+            *terms,
+        )
+    )
+
+
+def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> Ints:
+    """Number what some columns refer to anew, without gaps; what each new number was.
+
+    count   of the numbers that there were, or more
+    """
+    used = np.zeros(count + 1, dtype=np.bool_)
+    for name in names:
+        used[columns[name]] = True
+    kept = np.flatnonzero(used[:count])
+    number = numbered_anew(kept, count).astype(np.int32)
+    for name in names:
+        columns[name] = number[columns[name]]
+    return kept
+
+
+def _strings(first: Strings, kept: Ints, later: Callable[[int], str]) -> Strings:
+    """The strings of some rising numbers: of a segment, and those that came later."""
+    split = int(kept.searchsorted(len(first)))
+    return first.taken(kept[:split], Strings.of([later(at) for at in kept[split:].tolist()]))
+
+
+class _Terms(NamedTuple):
+    """The terms and their occurrences, as `Gathered` has them."""
+
+    terms: Strings
+    forms: Forms
+    sizes: Ints
+    occurrences: Ints
+
+
+def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
+    """Those of live documents.
+
+    number   what becomes of the documents' numbers
+    """
+    sizes, occurrences = _living(np.diff(first.offsets), first.occurrences, number)
+    names, tail_sizes, tail_occurrences = view.tail_occurrences()
+    tail_sizes, tail_occurrences = _living(tail_sizes, tail_occurrences, number)
+    tail_terms = Strings.of(names)
+    known = first.terms.numbers_of(tail_terms)
+    used = sizes > 0
+    used[known[(tail_sizes > 0) & (known != NONE)]] = True
+    kept, new = np.flatnonzero(used), np.flatnonzero((tail_sizes > 0) & (known == NONE))
+    terms = first.terms.taken(kept, tail_terms.taken(new, Strings.of(())))
+    # Where each comes to stand in the order of keys: of those that were known, the new ones, and all in the tail.
+    ranks = terms.ranks()
+    rank = np.append(ranks[: len(kept)], NONE)[numbered_anew(kept, len(used))]
+    new_rank = ranks[len(kept) :]
+    tail_rank = rank[known]
+    tail_rank[new] = new_rank
+    # The segment's terms stand in this order already. After the occurrences of each come those of the tail, which are
+    # in later documents.
+    held = np.zeros(len(terms), dtype=np.int64)
+    held[rank[kept]] = sizes[kept]
+    tail_rank = np.repeat(tail_rank, tail_sizes)
+    came = np.bincount(tail_rank, minlength=len(terms))
+    return _Terms(
+        terms.by_key(),
+        Forms.joined([(first.forms, rank), (Forms.of([names[at] for at in new.tolist()]), new_rank)]),
+        held + came,
+        np.insert(occurrences, np.repeat(np.cumsum(held), came), in_order(tail_rank, tail_occurrences)),
+    )
+
+
+def _living(sizes: Ints, occurrences: Ints, number: Ints) -> tuple[Ints, Ints]:
+    """How many occurrences of each term are in live documents; and those, by the documents' new numbers."""
+    owners = np.minimum(occurrences >> PLACE_BITS, len(number) - 1)  # those that came after the view are not in it
+    packed = number[owners] << PLACE_BITS | occurrences & (1 << PLACE_BITS) - 1
+    dead = np.flatnonzero(packed < 0)  # of NONE
+    ends = np.cumsum(sizes)
+    return np.diff(ends - dead.searchsorted(ends), prepend=0), np.delete(packed, dead)

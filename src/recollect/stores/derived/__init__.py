@@ -1,0 +1,1 @@
+"""Files beside a store that can be deleted and rebuilt at any time: segments, full text, vectors, usage."""

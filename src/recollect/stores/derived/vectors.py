@@ -1,0 +1,330 @@
+"""The vectors of texts, as models gave them: derived data beside the store.
+
+A small SQLite file (`FILE.index/vectors.db`, mode 0600), or in memory where the store is in memory. A vector is kept
+for (model, its dimension, namespace, SHA-256 of the text): models live side by side, a text is embedded once however
+many records say it, and no namespace can tell what another has. Nothing here is in the ledger or under its root, and
+the file may be deleted at any time, which costs embedding again and nothing else. What was stored survives a kill.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple, TypeVar
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.errors import (
+    ClosedError,
+    DamagedStoreError,
+    NotAStoreError,
+    ReadOnlyStoreError,
+    StoreError,
+    StoreIOError,
+)
+from recollect.stores.derived import opening as derived
+from recollect.stores.base import Line
+from recollect.stores.derived.opening import UnusableError
+from recollect.stores.sqlite.errors import translated
+
+T = TypeVar("T")
+Floats = NDArray[np.float32]
+_log = logging.getLogger("recollect")
+_TABLES = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE sets (number INTEGER PRIMARY KEY, model TEXT, dimension INTEGER, namespace TEXT,
+                                 UNIQUE (model, dimension, namespace));
+-- Numbers are never given twice, so that a reader finds what is new by them.
+CREATE TABLE vectors (number INTEGER PRIMARY KEY AUTOINCREMENT, vectors INTEGER, text BLOB, vector BLOB,
+                                    UNIQUE (vectors, text));
+CREATE TABLE reached (vectors INTEGER, branch TEXT, seq INTEGER, root BLOB,
+                                    PRIMARY KEY (vectors, branch));
+"""
+#: Changes when the tables do: a file of another layout is made anew.
+_LAYOUT = "1"
+_NAME = "vectors.db"
+#: So many vectors are read at a time.
+_PAGE = 1000
+#: The newest vector's number, and the newest that was ever given; far more than are ever given.
+_NEWEST = "SELECT (SELECT max(number) FROM vectors), (SELECT max(seq) FROM sqlite_sequence)"
+_MOST_NUMBER = 2**62
+#: Of a SHA-256, which texts are known by; of a component of a vector.
+_DIGEST_BYTES, _FLOAT_BYTES = 32, 4
+
+
+class Model(NamedTuple):
+    """Whose vectors: the embedder's name, and their dimension, since a model that changes it is another one."""
+
+    name: str
+    dimension: int
+
+
+class VectorStore:
+    """The vectors of a store.
+
+    folder      `FILE.index`, made with mode 0700 when first needed; None keeps the vectors in memory
+    uuid        of the store: vectors of another store that lie in that folder are deleted
+    read_only   nothing is written; what is there is read
+    """
+
+    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
+        self._path = ":memory:" if folder is None else os.path.join(folder, _NAME)
+        self._folder = folder
+        self._uuid = uuid
+        self._read_only = read_only
+        self._turn = threading.RLock()
+        self._connection: apsw.Connection | None = None
+        self._file: tuple[int, int] | None = None  # device and number of the file that it is of
+        self._closed = False
+        #: Changes when vectors are taken away, so that whoever has read them begins anew.
+        self.life = 0
+
+    def absent(self, model: Model, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
+        """Those of the texts that have no vector, in their order."""
+
+        def read(connection: apsw.Connection) -> list[bytes]:
+            number = self._set(connection, model, namespace)
+            query = "SELECT 1 FROM vectors WHERE vectors = ? AND text = ?"
+            return [each for each in digests if connection.execute(query, (number, each)).fetchone() is None]
+
+        digests = list(digests)
+        return self._do(read)
+
+    def put(self, model: Model, namespace: str, vectors: Mapping[bytes, Floats]) -> None:
+        """Keep vectors by the digests of their texts, all or none. Raises: ReadOnlyStoreError, StoreError."""
+        if self._read_only:
+            raise ReadOnlyStoreError(self._path, "it was opened for reading only")
+        for vector in vectors.values():
+            assert len(vector) == model.dimension, "vectors of one model have one size"
+            assert np.isfinite(vector).all(), "embedded() lets through only finite ones"
+
+        def write(connection: apsw.Connection) -> None:
+            with derived.writing(connection):
+                keys = (model.name, model.dimension, namespace)
+                connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
+                number = self._set(connection, model, namespace)
+                for newest in connection.execute(_NEWEST).fetchone() or ():
+                    if (
+                        newest is not None and _is(int, newest) > _MOST_NUMBER
+                    ):  # then it would seem that the disk is full
+                        raise UnusableError("its numbers are used up")
+                connection.executemany(
+                    "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
+                    [(number, text, vector.astype("<f4").tobytes()) for text, vector in vectors.items()],
+                )
+
+        self._do(write)
+
+    def newer(self, model: Model, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
+        """The vectors that were stored after the number `seen` (0: all), in pages, each with the number it reaches."""
+        query = "SELECT number, text, vector FROM vectors WHERE vectors = ? AND number > ? ORDER BY number LIMIT ?"
+        while True:
+
+            def read(connection: apsw.Connection, seen: int = seen) -> tuple[int, dict[bytes, Floats]]:
+                number = self._set(connection, model, namespace)
+                rows = list(connection.execute(query, (number, seen, _PAGE)))
+                vectors = {_digest(text): _vector(vector, model) for _, text, vector in rows}
+                return rows[-1][0] if rows else seen, vectors
+
+            seen, vectors = self._do(read)
+            if not vectors:
+                return
+            yield seen, vectors
+
+    def held(self, model: Model, namespace: str) -> set[bytes]:
+        """The digests of all texts that have a vector."""
+
+        def read(connection: apsw.Connection) -> set[bytes]:
+            number = self._set(connection, model, namespace)
+            rows = connection.execute("SELECT text FROM vectors WHERE vectors = ?", (number,))
+            return {_digest(text) for (text,) in rows}
+
+        return self._do(read)
+
+    def models(self, namespace: str) -> list[tuple[Model, int]]:
+        """The models that a namespace has vectors of, and how many, in the order in which they came."""
+        query = (
+            "SELECT s.model, s.dimension, count(v.number) FROM sets s JOIN vectors v ON v.vectors = s.number "
+            "WHERE s.namespace = ? GROUP BY s.number ORDER BY s.number"
+        )
+
+        def read(connection: apsw.Connection) -> list[tuple[Model, int]]:
+            rows = connection.execute(query, (namespace,))
+            return [(Model(_is(str, name), _is(int, dimension)), count) for name, dimension, count in rows]
+
+        return self._do(read)
+
+    def reached(self, model: Model, line: Line) -> tuple[int, bytes]:
+        """The seq and root up to which every text has been embedded; (0, b"") at first."""
+        query = "SELECT seq, root FROM reached WHERE vectors = ? AND branch = ?"
+
+        def read(connection: apsw.Connection) -> tuple[int, bytes]:
+            number = self._set(connection, model, line.namespace)
+            row = connection.execute(query, (number, line.branch)).fetchone()
+            return (_is(int, row[0]), _is(bytes, row[1])) if row else (0, b"")
+
+        return self._do(read)
+
+    def reach(self, model: Model, line: Line, seq: int, root: bytes) -> None:
+        """Note that every text up to a commit has been embedded."""
+
+        def write(connection: apsw.Connection) -> None:
+            number = self._set(connection, model, line.namespace)
+            if number is not None:
+                connection.execute(
+                    "INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (number, line.branch, seq, root)
+                )
+
+        self._do(write)
+
+    def erase(self, namespace: str, digests: Iterable[bytes]) -> int:
+        """Delete the vectors of texts, of every model; how many. For texts that must not be held any more."""
+
+        def write(connection: apsw.Connection) -> int:
+            with derived.writing(connection):
+                before = connection.total_changes()
+                connection.executemany(
+                    "DELETE FROM vectors WHERE text = ? AND vectors IN (SELECT number FROM sets WHERE namespace = ?)",
+                    [(digest, namespace) for digest in digests],
+                )
+                return connection.total_changes() - before
+
+        erased = self._do(write)
+        self.life += 1
+        return erased
+
+    def close(self) -> None:
+        with self._turn:
+            self._closed = True
+            self._disconnect()
+
+    # The file
+
+    @staticmethod
+    def _set(connection: apsw.Connection, model: Model, namespace: str) -> int | None:
+        row = connection.execute(
+            "SELECT number FROM sets WHERE model = ? AND dimension = ? AND namespace = ?", (*model, namespace)
+        ).fetchone()
+        return int(row[0]) if row else None
+
+    def _do(self, work: Callable[[apsw.Connection], T]) -> T:
+        """Work on the open file. One that cannot be used is made anew, once: it is derived.
+
+        Where nothing may be written it is passed over, as if there were none.
+        """
+        with self._turn:
+            if self._closed:
+                raise ClosedError("the memory")
+            try:
+                with translated(self._path):
+                    return work(self._open())
+            except (DamagedStoreError, NotAStoreError, UnusableError) as error:
+                why = error.args[1] if isinstance(error, StoreError) else error
+                _log.warning("the vectors in %s cannot be used (%s); they are to be made anew", self._path, why)
+                if self._read_only:
+                    self._pass_over()
+                else:
+                    self._remove()
+            try:
+                with translated(self._path):
+                    return work(self._open())
+            except UnusableError as error:
+                raise StoreIOError(self._path, str(error)) from error
+
+    def _open(self) -> apsw.Connection:
+        """The connection to the file that is there now. Raises: StoreIOError."""
+        found = self._identity()
+        if self._connection is not None and found != self._file:
+            # Deleted, made, or made anew by another process: what was read from the former one no longer holds.
+            self._disconnect()
+            self.life += 1
+        if self._connection is None:
+            if self._folder is None or (found is None and self._read_only):  # there is nothing to read yet
+                self._connection = derived.in_memory(_TABLES)
+            else:
+                try:
+                    self._connection = self._opened()
+                except OSError as error:
+                    raise StoreIOError(self._path, error.strerror or str(error)) from error
+            self._file = self._identity()
+        return self._connection
+
+    def _pass_over(self) -> None:
+        """Read from nothing, until another file is there."""
+        self._disconnect()
+        self.life += 1
+        self._connection, self._file = derived.in_memory(_TABLES), self._identity()
+
+    def _identity(self) -> tuple[int, int] | None:
+        """Which file is at the path; None for none, and in memory."""
+        return None if self._folder is None else derived.identity(self._path)
+
+    def _opened(self) -> apsw.Connection:
+        connection = derived.connect(self._path, _TABLES, read_only=self._read_only)
+        try:
+            if self._read_only:
+                if self._is_ours(connection):
+                    return connection
+                connection.close()
+                return derived.in_memory(_TABLES)
+            # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before
+            connection.execute("PRAGMA synchronous = NORMAL")
+            if not self._is_ours(connection):
+                with derived.writing(connection):
+                    if not self._is_ours(connection):
+                        self._begin(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _is_ours(self, connection: apsw.Connection) -> bool:
+        if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone() is None:
+            return False  # a process died making it
+        return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": _LAYOUT}
+
+    def _begin(self, connection: apsw.Connection) -> None:
+        connection.execute("DELETE FROM about; DELETE FROM reached; DELETE FROM vectors; DELETE FROM sets").fetchall()
+        connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(apsw.Error):
+                connection.close()
+
+    def _remove(self) -> None:
+        self._disconnect()
+        self.life += 1
+        if self._folder is not None:
+            derived.remove(self._path)
+
+
+def _is(kind: type[T], value: Any) -> T:
+    """What a column holds. Raises: UnusableError where that is of another kind: SQLite keeps what it is given."""
+    if not isinstance(value, kind):
+        raise UnusableError(f"a row has {type(value).__name__} where {kind.__name__} belongs")
+    return value
+
+
+def _digest(value: Any) -> bytes:
+    digest = _is(bytes, value)
+    if len(digest) != _DIGEST_BYTES:
+        raise UnusableError(f"a text is known by {len(digest)} bytes")
+    return digest
+
+
+def _vector(value: Any, model: Model) -> Floats:
+    raw = _is(bytes, value)
+    if len(raw) != model.dimension * _FLOAT_BYTES:
+        raise UnusableError(f"a vector of {model.dimension} components has {len(raw)} bytes")
+    vector = np.frombuffer(raw, dtype="<f4")
+    if not np.isfinite(vector).all():
+        raise UnusableError("a vector is not finite")
+    return vector

@@ -1,0 +1,48 @@
+"""Whether what a store holds agrees with the roots in its log, on any store: computed from the records alone."""
+
+from __future__ import annotations
+
+from recollect.errors import StoreError
+from recollect.ledger.merkle import check, root_of
+from recollect.stores.base import Held, Line, Store, View
+
+
+def disagreements(store: Store) -> list[str]:
+    """Where a line's records do not come to the root of its newest commit, in words."""
+    problems: list[str] = []
+    try:
+        with store.read() as moment:
+            lines = moment.lines()
+    except StoreError as error:
+        return [f"which namespaces there are cannot be read: {error.args[1]}"]
+    for line in lines:
+        # Each in a view of its own: an error in reading ends a view.
+        try:
+            with store.read() as moment:
+                versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
+                problem = check(moment.head(line).root, versions, _ReadPages(moment))
+        except StoreError as error:
+            problem = f"it cannot be compared with its root: {error.args[1]}"
+        if problem:
+            problems.append(f"namespace {line.namespace!r}: {problem}")
+    return problems
+
+
+def held(store: Store) -> dict[Line, Held]:
+    """What every line holds: its root computed from the definition, of the records that are there."""
+    out = {}
+    with store.read() as moment:
+        for line in moment.lines():
+            versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
+            out[line] = Held(moment.head(line).seq, root_of(versions).hex(), len(versions))
+    return out
+
+
+class _ReadPages:
+    """The pages of a view, for checking."""
+
+    def __init__(self, moment: View) -> None:
+        self.node = moment.node
+
+    def add_node(self, body: bytes) -> int:
+        raise AssertionError("checking writes nothing")

@@ -1,0 +1,362 @@
+"""What is read of the SQLite store: a view of one moment, inside a transaction that `stores.sqlite` has opened.
+
+A view is asked for the same line again and again, so it remembers the line's numbers and its head.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import apsw
+
+from recollect.errors import DamagedStoreError
+from recollect.filters.tree import EVERYTHING, Everything, Filter
+from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
+from recollect.records.record import Record
+from recollect.stores.sqlite import schema
+from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
+from recollect.stores.sqlite.filters import bounds
+from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
+
+_ORDER_BY = {
+    "newest": "h.time DESC, h.position DESC, h.id",
+    "oldest": "h.time, h.position, h.id",
+    "importance": "h.importance DESC, h.id",
+    "position": "coalesce(h.conversation, ''), coalesce(h.position, -1), h.time, h.id",
+    "id": "h.id",
+}
+
+#: A line's numbers, and its newest commit where it has one.
+_LINE = (
+    "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
+    "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
+    "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
+)
+#: So many ids are asked for in one statement.
+_AT_ONCE = 100
+
+
+class Numbers(NamedTuple):
+    """The numbers of a line's branch and of its namespace."""
+
+    branch: int
+    namespace: int
+
+
+class SqliteView:
+    """One moment of the file.
+
+    A head without its version is an error and not passed over, hence LEFT JOIN.
+
+    key      of the store
+    trusted  payloads of fewer bytes lie whole in pages whose checksums were compared; others are hashed when read
+    """
+
+    def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
+        self._execute = connection.execute
+        self._path = path
+        self._key = key
+        self._trusted = trusted
+        self._numbers: dict[Line, Numbers | None] = {}
+        self._heads: dict[Line, Head] = {}
+
+    def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """Run a statement that reads what the tables hold."""
+        return self._rows(sql, parameters)
+
+    def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        """The rows of a statement. Their columns have the types that schema.TABLES (STRICT) gives them."""
+        try:
+            rows: Any = self._execute(sql, parameters)
+            yield from rows  # later rows can fail like the first
+        except SQLITE_ERRORS as error:
+            raise ours(self._path, error) from error
+
+    def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """The first row of a statement."""
+        try:
+            row: tuple[Any, ...] | None = next(self._execute(sql, parameters), None)
+        except SQLITE_ERRORS as error:
+            raise ours(self._path, error) from error
+        return row
+
+    def _value(self, sql: str, parameters: tuple[Any, ...]) -> Any:
+        row = self._row(sql, parameters)
+        return row[0] if row else None
+
+    def _stored(self, digest: bytes, payload: bytes | None) -> Stored:
+        """A version as it was read. Raises: DamagedStoreError where its payload is not what the hash is of."""
+        if not isinstance(digest, bytes) or not isinstance(payload, bytes):
+            raise DamagedStoreError(self._path, "a live record has lost its version, or that its payload")
+        if len(payload) >= self._trusted:
+            try:
+                whole = version_hash(Record.load(payload).id, payload, self._key) == digest
+            except (ValueError, AttributeError):  # not even the bytes of a record
+                whole = False
+            if not whole:
+                raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not have the hash it is under")
+        return Stored(digest, payload)
+
+    def _root(self, digest: bytes, place: int) -> Root:
+        """A root as it was read. Raises: DamagedStoreError where it is none.
+
+        It stands at the end of its row, behind the reason; where that is long it may lie in a page of zeros, of which
+        the checksum is right.
+        """
+        if not isinstance(digest, bytes) or not isinstance(place, int):
+            raise DamagedStoreError(self._path, "a commit has lost its root")
+        # Its place stands behind it, and is 0 then as of the empty root alone; or 1, which takes no bytes. (Any other
+        # root may well end in zeros.)
+        lost = (place == 0 and digest != EMPTY) or (place == 1 and digest[-4:] == b"\0\0\0\0")
+        if not digest or lost:
+            raise DamagedStoreError(self._path, "a commit has lost its root")
+        return Root(digest, place)
+
+    def _of(self, line: Line) -> Numbers | None:
+        if line not in self._numbers:
+            row = self._row(
+                "SELECT b.number, n.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
+                "WHERE n.name = ? AND b.name = ?",
+                line,
+            )
+            self._numbers[line] = Numbers(*row) if row else None
+        return self._numbers[line]
+
+    def _look_up(self, line: Line) -> None:
+        """The numbers of a line and its head, for one statement."""
+        row = self._row(_LINE, line)
+        self._numbers[line] = Numbers(*row[:2]) if row else None
+        if row and row[2] and not isinstance(row[5], int):
+            raise DamagedStoreError(self._path, "a commit has lost its time")
+        self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
+
+    def _branch(self, line: Line) -> int | None:
+        numbers = self._of(line)
+        return numbers.branch if numbers else None
+
+    def setting(self, name: str) -> str | None:
+        row = self._row("SELECT value FROM meta WHERE name = ?", (schema.SETTING + name,))
+        return None if row is None else str(row[0])
+
+    def lines(self) -> list[Line]:
+        rows = self._sql(
+            "SELECT n.name, b.name FROM branches b JOIN namespaces n ON n.number = b.namespace "
+            "WHERE EXISTS (SELECT 1 FROM commits c WHERE c.branch = b.number) ORDER BY 1, 2"
+        )
+        return [Line(*row) for row in rows]
+
+    def head(self, line: Line) -> Head:
+        if line not in self._heads:
+            self._look_up(line)
+        return self._heads[line]
+
+    def get(self, line: Line, record_id: str) -> Stored | None:
+        row = self._row(
+            "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ? AND h.id = ?",
+            (self._branch(line), record_id),
+        )
+        return self._stored(*row) if row else None
+
+    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
+        branch, out = self._branch(line), {}
+        for begin in range(0, len(record_ids), _AT_ONCE):
+            ids = tuple(record_ids[begin : begin + _AT_ONCE])
+            sql = (
+                "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+                f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
+            )
+            for record_id, digest, payload in self._sql(sql, (branch, *ids)):
+                out[record_id] = self._stored(digest, payload)
+        return out
+
+    def known(self, line: Line, record_id: str) -> bool:
+        sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
+        return self._row(sql, (self._branch(line), record_id)) is not None
+
+    def select(
+        self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+    ) -> Iterator[Record]:
+        if limit == 0:
+            return
+        sql, parameters = self.select_sql(line, where, order, now)
+        exact = self._says_all(where)
+        given = 0
+        for record_id, *row in self._sql(sql, parameters):
+            record = Record.load(self._stored(*row).payload)
+            matches = where.matches(record)
+            if record.id != record_id or (exact and not matches):
+                # Pages that have changed places have right checksums, but what they hold is not what leads to them.
+                raise DamagedStoreError(self._path, f"record {record_id!r} is not the one that it is listed as")
+            if matches:
+                yield record
+                given += 1
+                if given == limit:
+                    return
+
+    def select_sql(self, line: Line, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
+        """The statement behind `select`, for EXPLAIN."""
+        live, parameters = self._live(line, where, now)
+        order_by = _ORDER_BY[order]
+        if 'h."conversation"' in live or 'h."id"' in live:
+            # The index of conversations is by position, that of ids by id. Without the plus SQLite would rather walk
+            # all of the namespace in order of time than sort one conversation, or a few records.
+            order_by = order_by.replace("h.time", "+h.time")
+        sql = (
+            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            f"WHERE {live} ORDER BY {order_by}"
+        )
+        return sql, parameters
+
+    def count(self, line: Line, where: Filter, *, now: int) -> int:
+        if not self._says_all(where):
+            return sum(1 for _ in self.select(line, where, order="id", now=now))
+        live, parameters = self._live(line, where, now)
+        return int(self._value(f"SELECT count(*) FROM heads h WHERE {live}", parameters))
+
+    def tally(self, line: Line, where: Filter, *, now: int) -> Tally:
+        if not self._says_all(where):
+            return tally_of(self.select(line, where, order="id", now=now))
+        live, parameters = self._live(line, where, now)
+        kinds = self._sql(f"SELECT h.kind, count(*) FROM heads h WHERE {live} GROUP BY 1 ORDER BY 1", parameters)
+        rest = self._sql(
+            "SELECT count(DISTINCT h.user), count(DISTINCT h.conversation), count(DISTINCT h.entity), "
+            f"min(h.time), max(h.time) FROM heads h WHERE {live}",
+            parameters,
+        )
+        return Tally(dict(kinds), *next(rest))
+
+    @staticmethod
+    def _says_all(where: Filter) -> bool:
+        """Whether SQL can say just what the filter says."""
+        both = bounds(where)
+        return both.upper == both.lower
+
+    def _live(self, line: Line, where: Filter, now: int) -> tuple[str, tuple[Any, ...]]:
+        """The condition on `heads h` for live records that a filter may match."""
+        upper = bounds(where).upper
+        condition = f"h.branch = ? AND (h.expires IS NULL OR h.expires > ?) AND {upper.text}"
+        return condition, (self._branch(line), now, *upper.parameters)
+
+    def payload(self, line: Line, version: bytes) -> bytes | None:
+        found: bytes | None = self._value(
+            "SELECT v.payload FROM versions v JOIN namespaces n ON n.number = v.namespace "
+            "WHERE n.name = ? AND v.hash = ?",
+            (line.namespace, version),
+        )
+        return None if found is None else self._stored(version, found).payload
+
+    def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
+        rows = self._sql(
+            "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ?",
+            (self._branch(line),),
+        )
+        for record_id, digest, payload in rows:
+            yield record_id, self._stored(digest, payload)
+
+    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        if not isinstance(within, Everything):
+            upper = bounds(within).upper
+            rows = self._rows(
+                "SELECT h.position, v.payload FROM heads h JOIN versions v ON v.number = h.version "
+                f"WHERE h.branch = ? AND h.conversation = ? AND h.position IS NOT NULL AND {upper.text} "
+                "ORDER BY h.position DESC",
+                (self._branch(line), conversation, *upper.parameters),
+            )
+            return next((int(row[0]) for row in rows if within.matches(Record.load(row[1]))), None)
+        found: int | None = self._value(
+            "SELECT position FROM heads WHERE branch = ? AND conversation = ? ORDER BY position DESC LIMIT 1",
+            (self._branch(line), conversation),
+        )
+        return found
+
+    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+        rows = self._rows(
+            "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
+            # The plus: else SQLite walks all of the branch in order of id rather than sort the few of one place.
+            (self._branch(line), conversation, position),
+        )
+        return [self._stored(*row) for row in rows]
+
+    def due(self, line: Line, now: int, limit: int) -> list[str]:
+        sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
+        return [row[0] for row in self._rows(sql, (self._branch(line), now, limit))]
+
+    def changed(self, line: Line, since: int) -> list[str]:
+        rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
+        return list(dict.fromkeys(row[0] for row in rows))
+
+    def any_id(self, line: Line, first: str) -> bool:
+        sql = "SELECT 1 FROM heads WHERE branch = ? AND id >= ? AND id < ? LIMIT 1"
+        return self._value(sql, (self._branch(line), first, chr(ord(first) + 1))) is not None
+
+    def last_touched(self, line: Line, since: int) -> dict[str, int]:
+        rows = self._sql(
+            "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
+            "WHERE k.branch = ? AND k.seq > ? GROUP BY x.id",
+            (self._branch(line), since),
+        )
+        return {row[0]: row[1] for row in rows}
+
+    def commits(
+        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+    ) -> Iterator[Commit]:
+        branch = self._branch(line)
+        touching = "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?) "
+        rows = self._sql(
+            "SELECT seq, parents, time, actor, reason, root, page FROM commits WHERE branch = ? AND seq > ? "
+            f"{'' if record_id is None else touching}ORDER BY seq LIMIT ?",
+            (branch, since, *(() if record_id is None else (branch, record_id)), -1 if limit is None else limit),
+        )
+        for seq, parents, time, actor, reason, root, page in list(rows):
+            changes = self._sql(
+                "SELECT id, before, after, cause FROM changes WHERE branch = ? AND seq = ? ORDER BY place",
+                (branch, seq),
+            )
+            yield Commit(
+                namespace=line.namespace,
+                branch=line.branch,
+                seq=seq,
+                parents=usual_parents(line, seq) if parents is None else self._parents(seq, parents),
+                micros=time,
+                actor=actor,
+                reason=reason,
+                root=self._root(root, page),
+                changes=tuple(Change(*row) for row in changes),
+            )
+
+    def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
+        try:
+            return written_parents(written)
+        except ValueError as error:
+            raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
+
+    def root_at(self, line: Line, seq: int) -> bytes | None:
+        sql = "SELECT root, page FROM commits WHERE branch = ? AND seq = ?"
+        row = next(self._sql(sql, (self._branch(line), seq)), None)
+        return None if row is None else self._root(*row).hash
+
+    def node(self, place: int) -> bytes:
+        body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))
+        if body is None:
+            raise DamagedStoreError(self._path, f"it lacks page {place} of its hashes")
+        return bytes(body)
+
+
+def usual_parents(line: Line, seq: int) -> tuple[tuple[str, int], ...]:
+    """The parents of a commit that simply follows the one before: those are not written down."""
+    return ((line.branch, seq - 1),) if seq > 1 else ()
+
+
+def written_parents(written: str) -> tuple[tuple[str, int], ...]:
+    """The parents of a commit as they are written down. Raises: ValueError."""
+    parents = json.loads(written)
+    if not isinstance(parents, list) or not all(
+        isinstance(each, list) and [type(part) for part in each] == [str, int] for each in parents
+    ):
+        raise ValueError("the parents of a commit are not branches with numbers")
+    return tuple((branch, number) for branch, number in parents)
