@@ -21,8 +21,7 @@ import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.run import evaluate
 from recollect.indexes.kernels import with_numpy as numpy_kernels
-from recollect.indexes.scoring import scores
-from recollect.indexes.scoring import signals
+from recollect.indexes.scoring import scores, signals
 from recollect.indexes.words import index as words
 from recollect.text import manner
 

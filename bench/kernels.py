@@ -22,12 +22,12 @@ from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.peers import K
 from bench.reading import bandwidth
-from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.documents.columns import NEVER, Document
+from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.scoring.scores import NOBODY, Asked, weighed
-from recollect.indexes.words.segment import Builder
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
+from recollect.indexes.words.segment import Builder
 from recollect.text.words import terms
 
 ROUNDS = 15

@@ -15,9 +15,9 @@ import numpy as np
 from bench.corpus import corpus
 from bench.measuring import told, versions
 from recollect.indexes.fixed_point import SHARE_BITS
+from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded
 from recollect.indexes.sdr.index import SdrIndex
 from recollect.text.fnv import fnv1a
-from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded
 
 #: Sentences of a text: taken in turn.
 SHAPES = {"1": (1,), "3": (3,), "10": (10,), "40": (40,), "1 to 40": (1, 3, 10, 40)}

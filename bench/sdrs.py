@@ -18,8 +18,8 @@ from bench.corpus import corpus, questions
 from bench.measuring import milliseconds, percentile, told, versions
 from bench.reading import WORDS, best_ms, reading
 from recollect.indexes.sdr import with_numba as numba_sdr
-from recollect.indexes.sdr.index import SdrIndex
 from recollect.indexes.sdr.encoding import BYTES, WHOLE, Sdrs, encoded, encoded_all, packed
+from recollect.indexes.sdr.index import SdrIndex
 
 K = 10
 ROUNDS, READINGS = 7, 10

@@ -31,10 +31,10 @@ from recollect.errors import (
 from recollect.ledger.merkle import EMPTY
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.checksums import connect
-from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.header import check_size
 from recollect.stores.sqlite.identity import Place
+from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import damage
 

@@ -23,8 +23,8 @@ from recollect.errors import (
     StoreFullError,
 )
 from recollect.stores.base import Store
-from recollect.stores.sqlite.checksums import connect
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import FaultyStore, TickingClock, memory_on
 

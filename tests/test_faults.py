@@ -31,8 +31,8 @@ from recollect.errors import (
     StoreReplacedError,
 )
 from recollect.memory import Memory
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.errors import ours
+from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import io_faults, memory_on
 from recollect.testing.io_faults import Fault
 from recollect.testing.recording import Recorder, recorded

@@ -29,7 +29,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.filters.tree import Filter
-from recollect.stores.base import Line
+from recollect.ledger.commits import Line
 from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore

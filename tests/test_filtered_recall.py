@@ -23,12 +23,13 @@ from recollect.engine.writing import SWEPT
 from recollect.errors import NoMemoryError
 from recollect.filters import Filter
 from recollect.filters.tree import AllOf, Is
-from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.scoring import scores
+from recollect.ledger.commits import Line
 from recollect.operations import ORDERS
 from recollect.records.record import Record
-from recollect.stores.base import Line, Store
+from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView

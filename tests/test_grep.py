@@ -18,8 +18,8 @@ import pytest
 import recollect
 from recollect.errors import ClosedError, InvalidQueryError, NoMemoryError, RecollectError
 from recollect.memory import Memory
-from recollect.stores.derived import opening as derived
 from recollect.stores.derived import fulltext
+from recollect.stores.derived import opening as derived
 from recollect.stores.derived.fulltext import MOST_PHRASE_WORDS, MOST_WORDS, fts_query
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on

@@ -18,10 +18,10 @@ from recollect.engine import indexing
 from recollect.engine.encoding import document_of
 from recollect.engine.indexing import IndexKeeper
 from recollect.indexes.words.merge import merged
-from recollect.ledger.merkle import EMPTY
 from recollect.indexes.words.segment import Builder
+from recollect.ledger.commits import Head, Line
+from recollect.ledger.merkle import EMPTY
 from recollect.memory import Calls, Memory
-from recollect.stores.base import Head, Line
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")

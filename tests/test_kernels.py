@@ -9,8 +9,8 @@ import pytest
 from tests import fresh
 
 from recollect.indexes.kernels import types as kernels
-from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.numba import kernels as numba_kernels
 
 #: All that changes what the kernels are called with: turns or none, what stands, a tail, dead documents, filters,
 #: dates, a speaker, kinds of answers, scopes, vectors.

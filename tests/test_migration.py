@@ -22,9 +22,9 @@ from recollect.errors import (
     StoreIOError,
     StoreMissingError,
 )
+from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checksums import connect
-from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step
 from recollect.testing.migrating import CHANGES, kill_once, look, make, problem_in, release, steps_of
 
 GOLDEN = Path(__file__).parent / "golden"

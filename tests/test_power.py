@@ -14,12 +14,12 @@ import pytest
 from recollect.engine import indexing
 from recollect.errors import RecollectError
 from recollect.stores import files
+from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived.vectors import VectorStore
 from recollect.stores.sqlite import store as sqlite
 from recollect.stores.sqlite.checksums import connect
-from recollect.stores.derived.fulltext import FullText
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import Turn
-from recollect.stores.derived.vectors import VectorStore
 from recollect.testing import power
 from recollect.testing.disk import FOLDER, MODES, SECTOR, Disk, Event
 from recollect.testing.power import Recording

@@ -15,13 +15,14 @@ import pytest
 import recollect
 from recollect.engine.quotas import Fill, Quota, Room
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
+from recollect.ledger.commits import Line
 from recollect.memory import Memory
 from recollect.operations import Remember
 from recollect.records.codec import encode_json
-from recollect.stores.base import Line, Store
+from recollect.stores.base import Store
+from recollect.stores.derived.usage import Uses
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.derived.usage import Uses
 from recollect.testing import TickingClock, memory_on
 
 STORES: dict[str, Callable[[Path], Store]] = {

@@ -23,10 +23,10 @@ from recollect.errors import (
     StoreFullError,
     UnknownRecordError,
 )
+from recollect.ledger.commits import Line
 from recollect.ledger.merkle import root_of
 from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
-from recollect.stores.base import Line
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import MOST, Turn
 from recollect.testing import memory_on

@@ -25,11 +25,10 @@ from recollect.engine import indexing
 from recollect.errors import DamagedStoreError, NotAStoreError, RecollectError, StoreError
 from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
-from recollect.stores.sqlite import checksums
 from recollect.stores.derived import opening as derived
-from recollect.stores.sqlite import schema
-from recollect.stores.sqlite import structure as sqlite_tables
 from recollect.stores.derived.segment_files import _decoded, _encoded
+from recollect.stores.sqlite import checksums, schema
+from recollect.stores.sqlite import structure as sqlite_tables
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -216,9 +215,7 @@ VALUES: list[Any] = [None, 7, -1, 2**63 - 1, 1.5, float("inf"), "text", "", "7",
 
 def columns() -> Iterator[tuple[str, str, str]]:
     """Every column of every table of the SQLite files beside a store."""
-    from recollect.stores.derived import fulltext
-    from recollect.stores.derived import usage
-    from recollect.stores.derived import vectors
+    from recollect.stores.derived import fulltext, usage, vectors
 
     for name, tables in (("text.db", fulltext._TABLES), ("vectors.db", vectors._TABLES), ("usage.db", usage._TABLE)):
         with closing(derived.in_memory(tables)) as connection:

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from recollect.engine.limits import Limits
     from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
     from recollect.errors import RecollectError
+    from recollect.ledger.commits import Change, Commit
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
+    from recollect.stores.base import Backup
     from recollect.stores.maintenance.backup import restore
-    from recollect.stores.base import Backup, Change, Commit
     from recollect.stores.maintenance.migrate import Migrated, migrate
     from recollect.stores.maintenance.rescue import RescueReport, rescue
 

@@ -21,10 +21,11 @@ from recollect.engine.feed import Subscription
 from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
+from recollect.ledger.commits import Commit
 from recollect.memory import Batch, Item, Memory
 from recollect.operations import Operation
 from recollect.records.record import Fields, Record
-from recollect.stores.base import Backup, Commit
+from recollect.stores.base import Backup
 
 P = ParamSpec("P")
 T = TypeVar("T")

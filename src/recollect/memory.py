@@ -24,6 +24,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.transactions import Writing
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.filters.tree import Everything, Filter
+from recollect.ledger.commits import Commit, Line
 from recollect.operations import (
     Batch as BatchOperation,
 )
@@ -48,7 +49,7 @@ from recollect.operations import (
 )
 from recollect.records.codec import RawField
 from recollect.records.record import Fields, Record, record_id
-from recollect.stores.base import Backup, Commit, Line
+from recollect.stores.base import Backup
 
 #: What `remember_all` takes: a text, a mapping of fields with its content, a record, or an operation.
 Item = str | Mapping[str, Any] | Record | Remember

@@ -14,12 +14,13 @@ from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
 from recollect.engine.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
+from recollect.ledger.commits import Line
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory, namespace_name
 from recollect.operations import check_tag, check_text
 from recollect.records.record import utc_now
 from recollect.stores import files
-from recollect.stores.base import Line, Store
+from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.text.unicode import has_surrogate
 

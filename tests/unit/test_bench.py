@@ -33,10 +33,10 @@ from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
 
 from recollect.indexes.scoring.scores import weighed
-from recollect.indexes.sdr.index import SdrIndex
 from recollect.indexes.scoring.signals import read
-from recollect.testing.worst_cases import Case
 from recollect.indexes.sdr.encoding import encoded, encoded_all, packed
+from recollect.indexes.sdr.index import SdrIndex
+from recollect.testing.worst_cases import Case
 from recollect.text.words import terms
 
 NOUNS = "lighthouse ferry harbour baker orchard violin glacier library saddle teapot compass meadow".split()

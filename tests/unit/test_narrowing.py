@@ -17,9 +17,9 @@ from recollect.engine.scope import Scope
 from recollect.filters import Filter
 from recollect.filters.tree import TEXT_FIELDS, Time
 from recollect.indexes.documents.columns import Flags
+from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
-from recollect.indexes.words.index import WordIndex, WordView
 from recollect.records.record import Record
 
 records = st.lists(own.records(), max_size=8, unique_by=lambda record: record.id)

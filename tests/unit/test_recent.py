@@ -9,9 +9,9 @@ from tests.unit import strategies as own
 
 from recollect.engine.encoding import document_of
 from recollect.engine.recent import Recent, Written
+from recollect.ledger.commits import Change, Commit, Head, Line
 from recollect.ledger.merkle import EMPTY, Root
 from recollect.records.record import Record
-from recollect.stores.base import Change, Commit, Head, Line
 
 LINE, OTHER = Line("tea"), Line("boats")
 ANA, BEN = Record(id="ana", content="Ana likes tea"), Record(id="ben", content="Ben likes boats")

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from tests.unit.test_sdr import LONG
 
+from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.sdr import with_numba as numba_sdr
 from recollect.indexes.sdr import with_numpy as numpy_sdr
-from recollect.indexes.fixed_point import SHARE_BITS
+from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
 from recollect.indexes.sdr.index import SdrHit, SdrIndex
 from recollect.indexes.sdr.kernels import Asked, Base, Found, Rows, SdrKernels
-from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
 
 COMPILED = numba_sdr.loaded()
 KERNELS: list[SdrKernels] = [numpy_sdr.KERNELS, COMPILED]

@@ -17,21 +17,21 @@ from hypothesis import strategies as st
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
-from recollect.indexes.kernels.numba import compiling as numba_compiling
-from recollect.indexes.kernels.numba import kernels as numba_kernels
-from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.documents import string_table as strings
 from recollect.indexes.documents.columns import FIELDS, NEVER, NONE, Document, Flags
-from recollect.indexes.fixed_point import ONE
-from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
-from recollect.indexes.kernels.types import About, Kernels, Reached
-from recollect.indexes.words.merge import merged
-from recollect.indexes.scoring.scores import Asked, weighed
-from recollect.indexes.words.segment import LONGEST, Builder, Segment
-from recollect.indexes.scoring.signals import read
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
+from recollect.indexes.fixed_point import ONE
+from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.numba import compiling as numba_compiling
+from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.indexes.kernels.types import About, Kernels, Reached
+from recollect.indexes.scoring.scores import Asked, weighed
+from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
-from recollect.stores.base import Line
+from recollect.indexes.words.merge import merged
+from recollect.indexes.words.segment import LONGEST, Builder, Segment
+from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
+from recollect.ledger.commits import Line
 from recollect.stores.derived.segment_files import Made, SegmentFiles
 
 COMPILED = numba_kernels.loaded()

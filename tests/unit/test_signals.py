@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from tests.unit.conversations import share_of, total_of
 
 from recollect.engine.encoding import document_of
-from recollect.indexes.scoring import signals
 from recollect.indexes.documents.columns import NONE, civil_of
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.types import SHARES
+from recollect.indexes.scoring import signals
 from recollect.indexes.scoring.signals import read, score
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.records.record import Record

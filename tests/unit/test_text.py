@@ -13,8 +13,8 @@ from recollect.text import answers, words
 from recollect.text.answers import Kind, offered
 from recollect.text.english import IRREGULAR, STOP_WORDS
 from recollect.text.folding import folded
-from recollect.text.words import MAX_WORD, ends_with_question, letters, ngrams, runs, stem, terms, trigrams
 from recollect.text.unicode import nfc
+from recollect.text.words import MAX_WORD, ends_with_question, letters, ngrams, runs, stem, terms, trigrams
 
 # From the sample vocabulary of the English stemmer at snowballstem.org, and the exceptions that its page lists.
 SNOWBALL = """

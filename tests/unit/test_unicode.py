@@ -13,11 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from recollect.text import _unicode14
+from recollect.text import _unicode14, words
 from recollect.text import unicode as ours
-from recollect.text import words
 from recollect.text.folding import folded
-from recollect.text.words import runs, terms
 from recollect.text.unicode import (
     LONG_RUN,
     PIECE,
@@ -34,6 +32,7 @@ from recollect.text.unicode import (
     one_of,
     words_in,
 )
+from recollect.text.words import runs, terms
 
 POINTS = 0x110000
 SURROGATES = range(0xD800, 0xE000)

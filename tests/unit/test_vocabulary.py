@@ -11,15 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.conversations import document, made_of
 
-from recollect.indexes.kernels.numba import kernels as numba_kernels
-from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.documents.table import Documents, Table
-from recollect.indexes.words.surface_forms import comparable
+from recollect.indexes.kernels import with_numpy as numpy_kernels
+from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.kernels.types import Kernels
 from recollect.indexes.scoring.ranking import ranked
-from recollect.indexes.words.segment import Builder
 from recollect.indexes.words.fuzzy import Vocabulary
 from recollect.indexes.words.index import asked_terms
+from recollect.indexes.words.segment import Builder
+from recollect.indexes.words.surface_forms import comparable
 from recollect.text.words import terms
 
 KERNELS = (numpy_kernels.KERNELS, numba_kernels.loaded())

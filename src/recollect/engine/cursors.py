@@ -13,7 +13,7 @@ import re
 
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError
-from recollect.stores.base import Line
+from recollect.ledger.commits import Line
 
 _ROUNDS = 4
 _HALF = 8

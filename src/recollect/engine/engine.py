@@ -43,8 +43,9 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.filters.tree import AllOf
-from recollect.ledger.merkle import Root, root_of, version_hash
 from recollect.indexes.words.index import WordView
+from recollect.ledger.commits import Change, Commit, Line, ScopedCommit
+from recollect.ledger.merkle import Root, root_of, version_hash
 from recollect.operations import (
     Batch,
     Changes,
@@ -69,23 +70,12 @@ from recollect.operations import (
 from recollect.records.codec import microseconds
 from recollect.records.codec import moment as to_moment
 from recollect.records.record import Record, aware
-from recollect.stores.root_check import disagreements
-from recollect.stores.base import (
-    Backup,
-    Change,
-    Commit,
-    Line,
-    ScopedCommit,
-    Store,
-    Transaction,
-    View,
-    expired,
-    in_order,
-)
+from recollect.stores.base import Backup, Store, Transaction, View, expired, in_order
 from recollect.stores.derived.fulltext import FullText, Told
 from recollect.stores.derived.segment_files import SegmentFiles
 from recollect.stores.derived.usage import Uses
 from recollect.stores.derived.vectors import VectorStore
+from recollect.stores.root_check import disagreements
 
 T = TypeVar("T")
 #: Indexes together take at most so much memory; those that were not asked for the longest are let go first.

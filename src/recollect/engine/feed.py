@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from recollect.errors import ClosedError, ForkedError, RecollectError
-from recollect.stores.base import Commit
+from recollect.ledger.commits import Commit
 
 _log = logging.getLogger("recollect")
 #: How many commits are read from the log at a time.

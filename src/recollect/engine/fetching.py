@@ -11,10 +11,11 @@ from typing import Any
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.documents.columns import Ints
-from recollect.indexes.documents.table import Table
 from recollect.indexes.documents.record_cache import Memo
+from recollect.indexes.documents.table import Table
+from recollect.ledger.commits import Line
 from recollect.records.record import Record
-from recollect.stores.base import Line, View
+from recollect.stores.base import View
 
 _MOST_AT_A_TIME = 1000
 #: What a record takes in memory beside its bytes, and each of its texts beside what it says.

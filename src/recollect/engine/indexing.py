@@ -21,12 +21,13 @@ from recollect.engine.bulk import uncollected
 from recollect.engine.encoding import document_of, rules
 from recollect.engine.recent import Recent, Written
 from recollect.errors import NoMemoryError, RecollectError
-from recollect.indexes.words.merge import merged
-from recollect.ledger.merkle import EMPTY
-from recollect.indexes.words.segment import Builder
 from recollect.indexes.words.index import WordIndex, WordView
+from recollect.indexes.words.merge import merged
+from recollect.indexes.words.segment import Builder
+from recollect.ledger.commits import Commit, Head, Line
+from recollect.ledger.merkle import EMPTY
 from recollect.records.record import Record
-from recollect.stores.base import Commit, Head, Line, Store, View
+from recollect.stores.base import Store, View
 from recollect.stores.derived.segment_files import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")

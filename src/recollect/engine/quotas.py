@@ -16,9 +16,10 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from recollect.errors import DamagedStoreError, InvalidArgumentError, QuotaError
+from recollect.ledger.commits import Head, Line
 from recollect.operations import SCOPED, WHEN_FULL
 from recollect.records.record import Record
-from recollect.stores.base import Head, Line, Transaction, View
+from recollect.stores.base import Transaction, View
 from recollect.stores.derived.usage import Uses
 
 REFUSE, LEAST_RECENT, LEAST_IMPORTANT = WHEN_FULL

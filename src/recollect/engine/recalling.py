@@ -26,10 +26,11 @@ from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.scoring.scores import Scores
 from recollect.indexes.scoring.signals import read, score
 from recollect.indexes.words.index import WordView
+from recollect.ledger.commits import Line
 from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked
-from recollect.stores.base import Line, View
+from recollect.stores.base import View
 
 _WHOLE = 1 << SHARE_BITS
 #: At most so many standing instructions and preferences come with an answer.

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from recollect.ledger.commits import Commit, Head, Line
 from recollect.records.record import Record
-from recollect.stores.base import Commit, Head, Line
 
 #: About what a commit takes, each id in it, and a record beside its content and its bytes.
 _COMMIT_BYTES, _ID_BYTES, _RECORD_BYTES = 500, 200, 600

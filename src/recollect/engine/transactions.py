@@ -23,6 +23,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Everything, Filter
 from recollect.indexes.words.index import WordIndex, WordView
+from recollect.ledger.commits import Line
 from recollect.operations import (
     Batch,
     Changes,
@@ -38,7 +39,7 @@ from recollect.operations import (
     Sweep,
     Update,
 )
-from recollect.stores.base import Line, Transaction, View
+from recollect.stores.base import Transaction, View
 
 if TYPE_CHECKING:
     from recollect.engine.engine import Engine

@@ -5,8 +5,8 @@ What is kept is of one commit: it is used only where the store says that this ve
 
 from __future__ import annotations
 
+from recollect.ledger.commits import Head, Line
 from recollect.ledger.merkle import Trie
-from recollect.stores.base import Head, Line
 
 #: So many lines have their trie kept, about a megabyte each.
 _MOST = 16

@@ -25,10 +25,11 @@ from recollect.errors import (
     StoreError,
     UnsupportedError,
 )
-from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
 from recollect.indexes.documents.table import Table
+from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
+from recollect.ledger.commits import Head, Line
 from recollect.records.record import Record
-from recollect.stores.base import Head, Line, Store, View, expired
+from recollect.stores.base import Store, View, expired
 from recollect.stores.derived.vectors import Model, VectorStore
 
 #: (how many records have been looked at, of how many)

@@ -27,12 +27,13 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is
+from recollect.ledger.commits import Change, Commit, Head, Line, Stored
 from recollect.ledger.merkle import EMPTY, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
-from recollect.stores.base import Change, Commit, Head, Line, Stored, Transaction, expired
+from recollect.stores.base import Transaction, expired
 
 #: In place of an id: a turn that is told again but was forgotten, and stays so.
 FORGOTTEN = ""

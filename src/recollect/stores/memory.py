@@ -17,10 +17,11 @@ from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
+from recollect.ledger.commits import Commit, Head, Line, Stored
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Commit, Head, Line, Stored, Tally, check_seq, expired, in_order, tally_of
+from recollect.stores.base import Tally, check_seq, expired, in_order, tally_of
 from recollect.stores.write_queue import Turn, Turns
 
 

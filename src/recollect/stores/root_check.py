@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from recollect.errors import StoreError
+from recollect.ledger.commits import Line
 from recollect.ledger.merkle import check, root_of
-from recollect.stores.base import Held, Line, Store, View
+from recollect.stores.base import Held, Store, View
 
 
 def disagreements(store: Store) -> list[str]:

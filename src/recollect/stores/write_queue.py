@@ -20,8 +20,8 @@ from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, suppress
 from typing import TypeVar
 
-from recollect.stores.interruptible import Steps, ended, watched
 from recollect.errors import RecollectError
+from recollect.stores.interruptible import Steps, ended, watched
 
 #: So many threads share a transaction at most.
 MOST = 64

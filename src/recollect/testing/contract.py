@@ -17,23 +17,12 @@ from hypothesis import strategies as st
 from recollect import filters as f
 from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
+from recollect.ledger.commits import Change, Commit, Head, Line, Stored
 from recollect.ledger.merkle import check, root_of, update, version_hash
 from recollect.operations import ORDERS
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import (
-    Change,
-    Commit,
-    Head,
-    Line,
-    Store,
-    Stored,
-    Transaction,
-    View,
-    expired,
-    in_order,
-    tally_of,
-)
+from recollect.stores.base import Store, Transaction, View, expired, in_order, tally_of
 from recollect.testing.strategies import START, filters, records
 
 LINE = Line("tenant")

@@ -27,8 +27,8 @@ from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import version_hash
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
-from recollect.stores.sqlite.pages import Pages
 from recollect.stores.maintenance.rescue import rescue
+from recollect.stores.sqlite.pages import Pages
 from recollect.testing.machine import TickingClock
 from recollect.testing.trials import Trial
 

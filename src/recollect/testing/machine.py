@@ -20,11 +20,12 @@ from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
 from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
+from recollect.ledger.commits import Line
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory, remember_operation
 from recollect.operations import Remember
 from recollect.records.record import Record
-from recollect.stores.base import Line, Store
+from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.strategies import filters, names, records, texts
 

@@ -26,13 +26,13 @@ import apsw
 
 from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import StoreError
+from recollect.ledger.commits import Line
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
-from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite import schema
+from recollect.stores.base import Held
 from recollect.stores.maintenance.backup import verified
-from recollect.stores.base import Held, Line
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
+from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import TickingClock, memory_on
 from recollect.testing.script import Script, lead

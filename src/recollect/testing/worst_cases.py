@@ -23,8 +23,8 @@ from recollect.filters import contains, matches
 from recollect.importers import write_jsonl
 from recollect.stores.memory import MemoryStore
 from recollect.testing.machine import memory_on
-from recollect.text.words import runs
 from recollect.text.unicode import fold, is_known
+from recollect.text.words import runs
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 #: A character of each group, and how it is put beside others.

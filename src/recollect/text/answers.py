@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from enum import IntFlag
 
-from recollect.text.words import letters
 from recollect.text.unicode import occurs
+from recollect.text.words import letters
 
 
 class Kind(IntFlag):

@@ -15,8 +15,8 @@ from collections.abc import Collection
 from fractions import Fraction
 from functools import lru_cache
 
-from recollect.text.words import letters, terms
 from recollect.text.unicode import occurs
+from recollect.text.words import letters, terms
 
 #: The tags of what governs other questions, and what they multiply a text's weight by.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"

@@ -20,7 +20,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents.columns import COLUMNS, NEVER, NONE, Document, Flags, Ints, Numbers, Place, Session, values_of
+from recollect.indexes.documents.columns import (
+    COLUMNS,
+    NEVER,
+    NONE,
+    Document,
+    Flags,
+    Ints,
+    Numbers,
+    Place,
+    Session,
+    values_of,
+)
 from recollect.indexes.documents.row_data import Counts, First, Rows, Speakers, Values
 
 #: Those that change in the middle.

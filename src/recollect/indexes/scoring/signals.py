@@ -15,14 +15,14 @@ from datetime import date
 import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, civil_of
-from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
 from recollect.indexes.kernels.types import About
 from recollect.indexes.parameters import DATE_SHARE
+from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
 from recollect.indexes.words.index import QueryTerm, WordView, asked_terms
+from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named

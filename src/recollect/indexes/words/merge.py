@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, numbered_anew
-from recollect.indexes.words.surface_forms import Forms
-from recollect.indexes.words.segment import PLACE_BITS, Builder, Gathered, Segment, digests, in_order, made
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.index import WordView
+from recollect.indexes.words.segment import PLACE_BITS, Builder, Gathered, Segment, digests, in_order, made
+from recollect.indexes.words.surface_forms import Forms
 
 
 def merged(view: WordView) -> Segment:

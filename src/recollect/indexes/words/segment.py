@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
-from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
+from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.text.languages import CODES
 from recollect.text.words import Term
 

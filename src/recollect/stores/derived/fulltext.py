@@ -31,8 +31,8 @@ from recollect.errors import (
     StoreFullError,
     StoreIOError,
 )
+from recollect.ledger.commits import Line
 from recollect.stores.derived import opening as derived
-from recollect.stores.base import Line
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
 from recollect.text.words import runs

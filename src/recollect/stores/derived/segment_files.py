@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.words.segment import Segment, check_arrays
+from recollect.ledger.commits import Line
 from recollect.stores import files
-from recollect.stores.base import Line
 
 try:
     import fcntl

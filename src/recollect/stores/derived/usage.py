@@ -15,8 +15,8 @@ from contextlib import closing
 
 import apsw
 
+from recollect.ledger.commits import Line
 from recollect.stores.derived import opening as derived
-from recollect.stores.base import Line
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite.errors import SQLITE_ERRORS
 

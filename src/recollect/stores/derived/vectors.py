@@ -27,8 +27,8 @@ from recollect.errors import (
     StoreError,
     StoreIOError,
 )
+from recollect.ledger.commits import Line
 from recollect.stores.derived import opening as derived
-from recollect.stores.base import Line
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite.errors import translated
 

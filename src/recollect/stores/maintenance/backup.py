@@ -23,15 +23,16 @@ from recollect.errors import (
     StoreMissingError,
     WrongKeyError,
 )
+from recollect.ledger.commits import Line
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.sqlite import checksums
+from recollect.stores.base import Backup, Held
 from recollect.stores.root_check import disagreements, held
-from recollect.stores.base import Backup, Held, Line
+from recollect.stores.sqlite import checksums
+from recollect.stores.sqlite.errors import translated
+from recollect.stores.sqlite.header import has_log, header_of, part_beside, put_in_place, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.sqlite.errors import translated
-from recollect.stores.sqlite.header import has_log, header_of, part_beside, put_in_place, sync_folder
 
 #: How long a writer is waited for where its store is to be replaced.
 BUSY_MS = 10_000

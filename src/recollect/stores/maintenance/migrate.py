@@ -27,14 +27,14 @@ from recollect.errors import (
     StoreError,
     StoreIOError,
 )
+from recollect.ledger.commits import Line
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite import schema
+from recollect.stores.base import Held
 from recollect.stores.maintenance.backup import back_up, copy, verified
-from recollect.stores.base import Held, Line
-from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import admit, must_not_write
+from recollect.stores.sqlite.store import SqliteStore
 
 #: Is called before each statement and at each other moment at which a process may die, with a name for it.
 OnStep = Callable[[str], object]

@@ -16,15 +16,16 @@ import apsw
 
 from recollect.arguments import file_path, named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
+from recollect.ledger.commits import Change, Commit, Line, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
+from recollect.stores.base import Transaction
 from recollect.stores.sqlite import checksums
-from recollect.stores.base import Change, Commit, Line, Stored, Transaction
-from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
-from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import has_log, part_beside, put_in_place
+from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
+from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite.view import usual_parents
 
 ACTOR = "recollect rescue"

@@ -16,12 +16,12 @@ from typing import Any
 import apsw
 
 from recollect.errors import CodecError, DamagedStoreError, StoreError
+from recollect.ledger.commits import CAUSES
 from recollect.ledger.merkle import EMPTY, Child, Leaf, decode_page, leaf_hash, page_hash, path_of, version_hash
 from recollect.records.record import Record
 from recollect.stores.sqlite import schema
-from recollect.stores.base import CAUSES
-from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.errors import translated
+from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.transaction import HEAD_COLUMNS, head_fields
 from recollect.stores.sqlite.view import written_parents
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import CodecError
+from recollect.ledger.commits import CAUSES, Change, Commit, Line, Stored
 from recollect.ledger.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_hash, page_hash, path_of, version_hash
 from recollect.records.record import Record
-from recollect.stores.base import CAUSES, Change, Commit, Line, Stored
-from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
 from recollect.stores.sqlite.header import log_of
+from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
 from recollect.stores.sqlite.view import usual_parents, written_parents
 
 _HASH_BYTES = 32

@@ -20,7 +20,6 @@ from urllib.parse import quote
 
 import apsw
 
-from recollect.stores.interruptible import Steps, ended, watched
 from recollect.errors import (
     ClosedError,
     CommitInDoubtError,
@@ -39,15 +38,15 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite import schema
 from recollect.stores.base import Backup
-from recollect.stores.sqlite.integrity import problems_in
-from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
+from recollect.stores.interruptible import Steps, ended, watched
+from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite.header import admit, check_size, has_log, header_of, must_not_write, stands_still
 from recollect.stores.sqlite.identity import Place
+from recollect.stores.sqlite.integrity import problems_in
+from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.structure import few_steps, strange, structure
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView

@@ -17,12 +17,13 @@ import apsw
 
 from recollect.errors import StoreIOError
 from recollect.filters.tree import EVERYTHING, Filter
+from recollect.ledger.commits import Commit, Head, Line, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Commit, Head, Line, Stored, check_seq
-from recollect.stores.sqlite.schema import COPIED, SETTING
+from recollect.stores.base import check_seq
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
+from recollect.stores.sqlite.schema import COPIED, SETTING
 from recollect.stores.sqlite.view import Numbers, SqliteView, usual_parents
 
 #: So many bytes are staged at most: memory is bounded, and a disk that is full is noticed early.

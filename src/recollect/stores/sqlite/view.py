@@ -13,12 +13,13 @@ import apsw
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
+from recollect.ledger.commits import Change, Commit, Head, Line, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
+from recollect.stores.base import Tally, tally_of
 from recollect.stores.sqlite import schema
-from recollect.stores.base import Change, Commit, Head, Line, Stored, Tally, tally_of
-from recollect.stores.sqlite.filters import bounds
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
+from recollect.stores.sqlite.filters import bounds
 
 _ORDER_BY = {
     "newest": "h.time DESC, h.position DESC, h.id",

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
-from recollect.indexes.kernels.types import RAW
 from recollect.indexes.kernels.numba.compiling import compiled
-from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
 from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotient
+from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
+from recollect.indexes.kernels.types import RAW
 from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
 from recollect.indexes.words.segment import LONGEST, MOST_COUNT, PLACE_BITS
 

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from recollect.indexes.kernels.numba import independent as plain
-from recollect.indexes.kernels.numba import top_k as ranking
-from recollect.indexes.kernels.numba import neighbours as walking
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Documents, Table
+from recollect.indexes.kernels.numba import independent as plain
+from recollect.indexes.kernels.numba import neighbours as walking
+from recollect.indexes.kernels.numba import top_k as ranking
 from recollect.indexes.kernels.types import RAW, About, Matched, Postings, Reached, Weights
 from recollect.indexes.parameters import FROM_BEFORE
 

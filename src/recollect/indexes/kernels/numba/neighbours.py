@@ -13,9 +13,9 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
-from recollect.indexes.kernels.types import RAW
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
+from recollect.indexes.kernels.types import RAW
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
     DONOR_CAP,

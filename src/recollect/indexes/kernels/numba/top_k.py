@@ -8,8 +8,8 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS
-from recollect.indexes.kernels.types import RAW
 from recollect.indexes.kernels.numba.compiling import compiled
+from recollect.indexes.kernels.types import RAW
 from recollect.indexes.parameters import ANSWER, SPEAKER
 
 _RAW = len(RAW)
