@@ -17,7 +17,7 @@ from recollect.indexes.sdr import with_numba as numba_sdr
 from recollect.indexes.sdr import with_numpy as numpy_sdr
 from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
 from recollect.indexes.sdr.index import SdrHit, SdrIndex
-from recollect.indexes.sdr.kernels import Asked, Base, Found, Rows, SdrKernels
+from recollect.indexes.sdr.types import Asked, Base, Found, Rows, SdrKernels
 
 COMPILED = numba_sdr.loaded()
 KERNELS: list[SdrKernels] = [numpy_sdr.KERNELS, COMPILED]

@@ -29,7 +29,8 @@ from recollect.indexes.scoring.scores import Asked, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
 from recollect.indexes.words.merge import merged
-from recollect.indexes.words.segment import LONGEST, Builder, Segment
+from recollect.indexes.words.postings import LONGEST
+from recollect.indexes.words.segment import Builder, Segment
 from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
 from recollect.ledger.commits import Line
 from recollect.stores.derived.segment_files import Made, SegmentFiles

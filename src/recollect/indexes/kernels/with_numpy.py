@@ -9,20 +9,19 @@ import numpy as np
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
-from recollect.indexes.kernels.types import RAW, About, Matched, Postings, Reached, Weights
+from recollect.indexes.kernels.factors import factor_of
+from recollect.indexes.kernels.types import RAW, About, Matched, Reached, Weights
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
-    ANSWER,
     DONOR_CAP,
     FROM_AFTER,
     FROM_BEFORE,
     PIVOT_CONSTANT,
     PIVOT_SLOPE,
     SESSION_SHARE,
-    SPEAKER,
     TOP,
 )
-from recollect.indexes.words.segment import MOST_COUNT, PLACE_BITS
+from recollect.indexes.words.postings import MOST_COUNT, PLACE_BITS, Postings, live, run_lengths
 
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 
@@ -116,18 +115,6 @@ class NumpyKernels:
         return places
 
 
-def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
-    """What each document's manner, speaker and kinds of answers multiply its shares by, with 16 bits of fraction."""
-    factor = table.weight[numbers].astype(np.int64)
-    if about.speaker != NONE:
-        theirs = table.speaker[numbers] == about.speaker
-        factor[theirs] = factor[theirs] * SPEAKER[0] // SPEAKER[1]
-    for kind in about.kinds:
-        has = table.offers[numbers] & kind != 0
-        factor[has] = factor[has] * ANSWER[0] // ANSWER[1]
-    return factor
-
-
 def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:
     """The share that a mass of a term gives."""
     top, below = TOP
@@ -146,22 +133,8 @@ def _parts(postings: Postings) -> Iterator[Ints]:
         yield np.concatenate([base, tail]) if len(base) and len(tail) else base if len(base) else tail
 
 
-def live(occurrences: Ints, table: Table) -> Ints:
-    """The occurrences in live documents."""
-    out: Ints = occurrences[table.alive[occurrences >> PLACE_BITS]]
-    return out
-
-
 def _occurrences(postings: Postings, table: Table, term: int) -> Ints:
     return live(next(_parts(postings._replace(spans=postings.spans[term : term + 1]))), table)
-
-
-def run_lengths(occurrences: Ints) -> tuple[Ints, Ints]:
-    """The documents (rising) and how often each has the term."""
-    numbers = occurrences >> PLACE_BITS
-    starts = np.flatnonzero(np.diff(numbers, prepend=NONE))
-    counts = np.diff(starts, append=len(numbers))
-    return numbers[starts], np.minimum(counts, MOST_COUNT)
 
 
 def _counted(postings: Postings, table: Table) -> Iterator[tuple[Ints, Ints]]:

@@ -20,7 +20,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints
 from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.indexes.kernels.types import Choice
+from recollect.indexes.kernels.choose import Choice
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]

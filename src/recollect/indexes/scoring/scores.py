@@ -22,11 +22,13 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
-from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Postings, Reached, Weights, serving
-from recollect.indexes.kernels.with_numpy import factor_of
+from recollect.indexes.kernels.choose import serving
+from recollect.indexes.kernels.factors import factor_of
+from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Reached, Weights
 from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.index import QueryTerm, WordView
+from recollect.indexes.words.postings import Postings
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 NOBODY = About(NONE, ())

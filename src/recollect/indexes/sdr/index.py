@@ -30,9 +30,10 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.fixed_point import BITS as LOG_BITS
 from recollect.indexes.fixed_point import SHARE_BITS, log_ratio
+from recollect.indexes.sdr.choose import serving
 from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded_all
-from recollect.indexes.sdr.kernels import FACTOR_BITS, Asked, Found, SdrKernels, serving
 from recollect.indexes.sdr.rows import Growing, based, joined, rows_of
+from recollect.indexes.sdr.types import FACTOR_BITS, Asked, Found, SdrKernels
 
 #: Weights have so many bits of fraction: those of 4096 bits among less than 2^31 rows add up to less than 2^31.
 _WEIGHT_BITS = 14

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.sdr.encoding import BITS, Sdrs
-from recollect.indexes.sdr.kernels import Base, Rows
+from recollect.indexes.sdr.types import Base, Rows
 
 #: A bit that more than one of so many rows have is a column of flags. It takes twice the room of postings there, and
 #: is read about twice as fast (measured); of what half of all rows have, it takes half the room.

@@ -16,7 +16,9 @@ import numpy as np
 
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.kernels.numba.compiling import compiled
-from recollect.indexes.sdr.kernels import FACTOR_BITS, Asked, Base, Found, Rows
+from recollect.indexes.sdr.encoding import BITS, Sdrs
+from recollect.indexes.sdr.rows import based, rows_of
+from recollect.indexes.sdr.types import FACTOR_BITS, Asked, Base, Found, Rows
 
 #: Rows that are looked at together: enough for the processor to compare many at once, few enough to be passed by often.
 _BLOCK = 64
@@ -203,10 +205,10 @@ class NumbaSdr:
 
 def loaded() -> NumbaSdr:
     """The kernels, compiled for the types that they are called with."""
-    from recollect.indexes.sdr.index import SdrIndex
-
     kernels = NumbaSdr()
-    index = SdrIndex(kernels)
-    index.add(1, [1])
-    index.overlapping([1], 1)
+    rows = rows_of([1], Sdrs(np.array([1], dtype=np.uint16), np.array([0, 1], dtype=np.int64)))
+    weights = np.zeros(BITS, dtype=np.int32)
+    weights[1] = 1
+    factors = np.full(BITS + 1, 1 << FACTOR_BITS, dtype=np.int64)
+    kernels.best(based(rows), rows, Asked(np.array([1]), weights, 0, 1, 0, factors, 0, 1), 1)
     return kernels

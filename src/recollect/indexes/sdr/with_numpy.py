@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints
-from recollect.indexes.sdr.kernels import FACTOR_BITS, Asked, Base, Found, Rows
+from recollect.indexes.sdr.types import FACTOR_BITS, Asked, Base, Found, Rows
 
 
 class NumpySdr:

@@ -16,10 +16,9 @@ import numpy as np
 from recollect.indexes.documents.columns import NONE, Document, Flags, Ints
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.fixed_point import ONE, log_ratio
-from recollect.indexes.kernels.types import Postings
-from recollect.indexes.kernels.with_numpy import live, run_lengths
 from recollect.indexes.words.fuzzy import Similar, Vocabulary
-from recollect.indexes.words.segment import LAST_PLACE, PLACE_BITS, Segment, lengths_of
+from recollect.indexes.words.postings import LAST_PLACE, PLACE_BITS, Postings, lengths_of, live, run_lengths
+from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form
 from recollect.text.words import stem
 

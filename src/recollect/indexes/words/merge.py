@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, numbered_anew
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.index import WordView
-from recollect.indexes.words.segment import PLACE_BITS, Builder, Gathered, Segment, digests, in_order, made
+from recollect.indexes.words.postings import PLACE_BITS
+from recollect.indexes.words.segment import Builder, Gathered, Segment, digests, in_order, made
 from recollect.indexes.words.surface_forms import Forms
 
 

@@ -17,19 +17,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
+from recollect.indexes.words.postings import LAST_PLACE, MOST_COUNT, PLACE_BITS, lengths_of
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.text.languages import CODES
 from recollect.text.words import Term
 
-PLACE_BITS = 16
-#: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
-LAST_PLACE = (1 << PLACE_BITS) - 3
-#: A document of so many tokens or more is looked up for its length.
-LONGEST = (1 << 15) - 1
-#: Above a length: the term occurs once more in this document, or may. So one look tells the many that have it once.
-MORE = LONGEST + 1
-#: A document's count of a term is at most so much.
-MOST_COUNT = (1 << 15) - 1
 _DIGEST_BYTES = 32
 #: So many terms that were looked up stay at hand.
 _MOST_AT_HAND = 10_000
@@ -301,17 +293,6 @@ def in_order(terms: Ints, occurrences: Ints) -> Ints:
         keys.sort()
         return keys & (1 << bits) - 1
     return occurrences[np.lexsort((occurrences, terms))]
-
-
-def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
-    """The length of the document of each occurrence, at most LONGEST, and MORE where the next is in the same one.
-
-    Terms are not told apart: MORE may stand at the last occurrence of a term, too.
-    """
-    numbers = occurrences >> PLACE_BITS
-    out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
-    out[np.flatnonzero(numbers[1:] == numbers[:-1])] |= MORE
-    return out
 
 
 def digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:

@@ -16,7 +16,7 @@ from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotien
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
 from recollect.indexes.kernels.types import RAW
 from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
-from recollect.indexes.words.segment import LONGEST, MOST_COUNT, PLACE_BITS
+from recollect.indexes.words.postings import LONGEST, MOST_COUNT, PLACE_BITS
 
 _RAW = len(RAW)
 #: So many documents are settled at a time.

@@ -16,8 +16,9 @@ from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.kernels.numba import independent as plain
 from recollect.indexes.kernels.numba import neighbours as walking
 from recollect.indexes.kernels.numba import top_k as ranking
-from recollect.indexes.kernels.types import RAW, About, Matched, Postings, Reached, Weights
+from recollect.indexes.kernels.types import RAW, About, Matched, Reached, Weights
 from recollect.indexes.parameters import FROM_BEFORE
+from recollect.indexes.words.postings import Postings
 
 _STEPS = len(FROM_BEFORE)
 #: What a question works on is made for so many terms at least, as the next one may have more.

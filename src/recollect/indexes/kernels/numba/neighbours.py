@@ -26,7 +26,7 @@ from recollect.indexes.parameters import (
     SESSION_SHARE,
     TOP,
 )
-from recollect.indexes.words.segment import MOST_COUNT, PLACE_BITS
+from recollect.indexes.words.postings import MOST_COUNT, PLACE_BITS
 
 _RAW = len(RAW)
 _TOP, _BELOW = TOP

@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Flags, Ints
-from recollect.indexes.kernels.types import Choice
 
 #: The factor for length has so many bits of fraction.
 FACTOR_BITS = 16
@@ -93,18 +92,3 @@ class SdrKernels(Protocol):
     def best(self, base: Base, tail: Rows, asked: Asked, wanted: int) -> Found:
         """The `wanted` live rows of the greatest value, of equal values those of the lowest numbers."""
         ...
-
-
-def _by_numpy() -> SdrKernels:
-    from recollect.indexes.sdr import with_numpy as numpy_sdr
-
-    return numpy_sdr.KERNELS
-
-
-def _by_numba() -> SdrKernels:
-    from recollect.indexes.sdr import with_numba as numba_sdr
-
-    return numba_sdr.loaded()
-
-
-serving = Choice(_by_numpy, _by_numba).serving

@@ -1,0 +1,25 @@
+"""The factor of a document: what multiplies its shares."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from recollect.indexes.documents.columns import NONE, Ints
+from recollect.indexes.documents.table import Table
+from recollect.indexes.kernels.types import About
+from recollect.indexes.parameters import (
+    ANSWER,
+    SPEAKER,
+)
+
+
+def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
+    """What each document's manner, speaker and kinds of answers multiply its shares by, with 16 bits of fraction."""
+    factor = table.weight[numbers].astype(np.int64)
+    if about.speaker != NONE:
+        theirs = table.speaker[numbers] == about.speaker
+        factor[theirs] = factor[theirs] * SPEAKER[0] // SPEAKER[1]
+    for kind in about.kinds:
+        has = table.offers[numbers] & kind != 0
+        factor[has] = factor[has] * ANSWER[0] // ANSWER[1]
+    return factor

@@ -1,0 +1,21 @@
+"""Which kernels search SDRs, chosen as those for words are."""
+
+from __future__ import annotations
+
+from recollect.indexes.kernels.choose import Choice
+from recollect.indexes.sdr.types import SdrKernels
+
+
+def _by_numpy() -> SdrKernels:
+    from recollect.indexes.sdr import with_numpy as numpy_sdr
+
+    return numpy_sdr.KERNELS
+
+
+def _by_numba() -> SdrKernels:
+    from recollect.indexes.sdr import with_numba as numba_sdr
+
+    return numba_sdr.loaded()
+
+
+serving = Choice(_by_numpy, _by_numba).serving
