@@ -1,5 +1,5 @@
-"""Write src/recollect/text/_unicode14.py: which code points Unicode 14 knows, which make up words, and which may join what
-stands before them when a text is normalised.
+"""Write src/recollect/text/_unicode14.py: which code points Unicode 14 knows, which make up words, and which may join
+what stands before them when a text is normalised.
 
 Run it with a Python whose `unicodedata` is version 14.0.0 (CPython 3.11); any other is refused, because the
 point of the table is that it never moves.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests import fresh
 
-from recollect.indexes.kernels import types as kernels
+from recollect.indexes.kernels import choose
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import kernels as numba_kernels
 
@@ -81,7 +81,7 @@ def test_a_missing_compiler_is_said_and_numpy_serves(
 
     monkeypatch.setenv("RECOLLECT_KERNELS", "numba")
     monkeypatch.setattr(numba_kernels, "loaded", broken)
-    choice = kernels.choice()
+    choice = choose.choice()
     with caplog.at_level(logging.WARNING):
         assert choice.serving(10) is numpy_kernels.KERNELS
         assert choice.serving(10) is numpy_kernels.KERNELS
@@ -91,8 +91,8 @@ def test_a_missing_compiler_is_said_and_numpy_serves(
 
 def test_the_kernels_are_loaded_when_that_is_repaid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_KERNELS", "auto")
-    monkeypatch.setattr(kernels, "_REPAID", 100_000)
-    choice = kernels.choice()
+    monkeypatch.setattr(choose, "_REPAID", 100_000)
+    choice = choose.choice()
     assert choice.serving(10) is numpy_kernels.KERNELS
     assert choice._loading is None
     assert choice.serving(90_000) is numpy_kernels.KERNELS
@@ -100,4 +100,4 @@ def test_the_kernels_are_loaded_when_that_is_repaid(monkeypatch: pytest.MonkeyPa
     choice._loading.join()
     assert choice.serving(10).name == "numba"
     monkeypatch.setenv("RECOLLECT_KERNELS", "numpy")
-    assert kernels.choice().serving(10**9) is numpy_kernels.KERNELS
+    assert choose.choice().serving(10**9) is numpy_kernels.KERNELS

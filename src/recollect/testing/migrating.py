@@ -30,9 +30,9 @@ from recollect.ledger.commits import Line
 from recollect.memory import Memory
 from recollect.opening import open as open_memory
 from recollect.stores.base import Held
-from recollect.stores.maintenance.backup import verified
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
 from recollect.stores.sqlite import checksums, schema
+from recollect.stores.sqlite.copying import verified
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import TickingClock, memory_on
 from recollect.testing.script import Script, lead
@@ -127,7 +127,7 @@ def look(path: Path, at_most: int) -> Left:
         store = SqliteStore(path, read_only=True)
         of_format = store.format
         store.close()
-        return Left(of_format, verified(str(path), store.key))
+        return Left(of_format, verified(str(path), SqliteStore, store.key))
 
 
 def kill_once(folder: Path, seed: int, change: str, at: int) -> str:

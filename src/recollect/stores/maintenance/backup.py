@@ -8,27 +8,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 import apsw
 
 from recollect.arguments import file_path, named
 from recollect.errors import (
-    DamagedStoreError,
     InvalidArgumentError,
     NotAStoreError,
     StoreBusyError,
     StoreError,
     StoreIOError,
     StoreMissingError,
-    WrongKeyError,
 )
-from recollect.ledger.commits import Line
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup, Held
-from recollect.stores.root_check import disagreements, held
+from recollect.stores.base import Backup
 from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite.errors import translated
+from recollect.stores.sqlite.copying import BESIDE, OR_FORCE, check_beside, copy, remove_part, same_file, verified
 from recollect.stores.sqlite.header import has_log, header_of, part_beside, put_in_place, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID
@@ -36,133 +32,6 @@ from recollect.stores.sqlite.store import SqliteStore
 
 #: How long a writer is waited for where its store is to be replaced.
 BUSY_MS = 10_000
-_BESIDE = ("-wal", "-shm")
-_OR_FORCE = "give another path, or force it (--force, force=True)"
-_ROLLBACK_JOURNAL = 1  # in a header, of a file that stands alone: nobody has opened it for writing since it was made
-
-
-def back_up(store: SqliteStore, path: str, *, verify: bool = False, force: bool = False) -> Backup:
-    """Copy the store as it is now to `path`; writers go on meanwhile.
-
-    verify  open the copy, check all of it, and compute every root again from the records, before it is put there.
-            So it is in any case where it takes the place of an older backup, which may be the last good one
-    force   replace whatever file is there; else only an older backup of the same store is replaced
-
-    Raises: InvalidArgumentError, DamagedStoreError, StoreError; what was at `path` is still there then.
-    """
-    target = path
-    _check_target(store, target, force)
-    verify = verify or os.path.lexists(target)
-    part = part_beside(target)
-    try:
-        copy(store, part)
-        lines = verified(part, store.key, store.path) if verify else {}
-        size = os.stat(part).st_size
-        for suffix in _BESIDE:  # of a file that is replaced by force: they would be taken for the backup's
-            with suppress(FileNotFoundError):
-                os.unlink(target + suffix)
-        put_in_place(part, target)
-    except OSError as error:
-        raise StoreIOError(target, error.strerror or str(error)) from error
-    finally:
-        _remove(part)
-    return Backup(path=target, bytes=size, verified=verify, lines=lines)
-
-
-def _check_target(store: SqliteStore, target: str, force: bool) -> None:
-    source = store.path
-    real, place = os.path.realpath(source), os.path.realpath(target)
-    for suffix in ("", *_BESIDE):
-        if place == real + suffix or _same(target, real + suffix):
-            raise InvalidArgumentError("path", target, "is the store itself: give another path")
-    _check_beside(target, source, "is the store itself")
-    if not os.path.lexists(target):
-        return
-    if not os.path.isfile(target):
-        raise InvalidArgumentError("path", target, "is not a regular file: give another path")
-    if force:
-        return
-    if not is_backup(target):
-        raise InvalidArgumentError("path", target, f"is there and is no backup: {_OR_FORCE}")
-    if _uuid_of(target, store.key) not in (None, store.facts()["uuid"]):
-        raise InvalidArgumentError("path", target, f"is a backup of another store: {_OR_FORCE}")
-
-
-def _uuid_of(path: str, key: bytes) -> str | None:
-    """Whose backup a file is; None where it is hurt, "" where it has another key."""
-    try:
-        store = SqliteStore(path, create=False, read_only=True, key=key)
-    except WrongKeyError:
-        return ""
-    except StoreError:
-        return None
-    try:
-        return str(store.facts()["uuid"])
-    finally:
-        store.close()
-
-
-def _check_beside(target: str, source: str, what: str) -> None:
-    """What lies beside a place under the names of a log is taken away: that must not be the source."""
-    for suffix in _BESIDE:
-        if os.path.realpath(target + suffix) == os.path.realpath(source):
-            raise InvalidArgumentError("path", target, f"with {suffix} {what}: give another path")
-
-
-def is_backup(path: str) -> bool:
-    """Whether a file is a store that nobody has opened for writing since it was copied."""
-    try:
-        header = header_of(path)
-    except StoreError:
-        return False
-    return int.from_bytes(header[68:72], "big") == APPLICATION_ID and header[18] == _ROLLBACK_JOURNAL
-
-
-def _same(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
-
-
-def copy(store: SqliteStore, part: str) -> None:
-    """Copy a store, of one moment, into a file of its own at `part`. Raises: StoreError."""
-    with translated(part):
-        try:
-            os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        except OSError as error:
-            raise StoreIOError(part, error.strerror or str(error)) from error
-        with store.reading() as source:
-            source.execute("SELECT name FROM meta").fetchall()  # now it is known whether pages have checksums
-            target = checksums.connect(part)
-            try:
-                if checksums.kept(source):
-                    checksums.begin(target)
-                # The header says that there are checksums, so it has to be there before the pages that have them.
-                target.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                target.close()
-                target = checksums.connect(part)
-                target.execute("SELECT name FROM sqlite_schema").fetchall()
-                with target.backup("main", source, "main") as work:
-                    work.step(-1)
-                target.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, without a log
-            finally:
-                target.close()
-
-
-def verified(path: str, key: bytes, source: str = "") -> dict[Line, Held]:
-    """What a store holds that is whole. Raises: DamagedStoreError naming what is not; other StoreErrors.
-
-    source  of which the file is a copy, for the message
-    """
-    store = SqliteStore(path, read_only=True, key=key)
-    try:
-        problems = store.check() + disagreements(store)
-        if problems:
-            raise DamagedStoreError(source or path, "; ".join(" ".join(each.split()) for each in problems[:5]))
-        return held(store)
-    finally:
-        store.close()
 
 
 @named
@@ -182,12 +51,12 @@ def restore(
     origin, target, secret = file_path("source", source), file_path("path", path), key or PUBLIC_KEY
     if not os.path.exists(origin):
         raise StoreMissingError(origin)
-    if target == origin or _same(target, origin):
+    if target == origin or same_file(target, origin):
         raise InvalidArgumentError("path", target, "is the backup itself: give another path")
-    _check_beside(target, origin, "is the backup itself")
+    check_beside(target, origin, "is the backup itself")
     there = _what_is_there(target, secret)
     if there and not force:
-        raise InvalidArgumentError("path", target, f"{there}: {_OR_FORCE}; it is kept aside then")
+        raise InvalidArgumentError("path", target, f"{there}: {OR_FORCE}; it is kept aside then")
     part = part_beside(target)
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
@@ -195,13 +64,13 @@ def restore(
             copy(store, part)
         finally:
             store.close()
-        lines = verified(part, secret, origin)
+        lines = verified(part, SqliteStore, secret, origin)
         kept = _exchanged(part, target)
         return Backup(path=target, bytes=os.stat(target).st_size, verified=True, lines=lines, kept=kept)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
-        _remove(part)
+        remove_part(part)
 
 
 def _what_is_there(target: str, key: bytes) -> str:
@@ -254,7 +123,7 @@ def _exchanged(part: str, target: str) -> str | None:
                 os.link(target, kept)
         moved = []
         try:
-            for suffix in _BESIDE:
+            for suffix in BESIDE:
                 if os.path.lexists(target + suffix):
                     if kept is None:
                         os.unlink(target + suffix)
@@ -264,7 +133,7 @@ def _exchanged(part: str, target: str) -> str | None:
             sync_folder(target)
             put_in_place(part, target)
         except BaseException:
-            if kept is not None and (not there or _same(target, kept)):  # it stays the store, and needs its log
+            if kept is not None and (not there or same_file(target, kept)):  # it stays the store, and needs its log
                 for suffix in moved:
                     os.rename(kept + suffix, target + suffix)
                 if there:
@@ -307,9 +176,3 @@ def _free_name(target: str) -> str:
     while os.path.lexists(f"{target}.replaced-{number}"):
         number += 1
     return f"{target}.replaced-{number}"
-
-
-def _remove(part: str) -> None:
-    for suffix in ("", "-journal", *_BESIDE):
-        with suppress(OSError):
-            os.unlink(part + suffix)

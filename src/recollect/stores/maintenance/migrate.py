@@ -30,8 +30,8 @@ from recollect.errors import (
 from recollect.ledger.commits import Line
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Held
-from recollect.stores.maintenance.backup import back_up, copy, verified
 from recollect.stores.sqlite import checksums, schema
+from recollect.stores.sqlite.copying import back_up, copy, verified
 from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import admit, must_not_write
 from recollect.stores.sqlite.store import SqliteStore
@@ -138,7 +138,7 @@ def migrate(
         with _folder(target) as folder:
             trial = os.path.join(folder, "copy.db")
             _with_store(target, secret, lambda store: copy(store, trial))
-            held = verified(trial, secret)
+            held = verified(trial, SqliteStore, secret)
             _migrated(trial, before, way, step, sum(each.seq for each in held.values()))
             _check(trial, secret, held, "its copy")
         return done
@@ -246,7 +246,7 @@ def _alone(path: str) -> Iterator[apsw.Connection]:
 def _check(path: str, key: bytes, held: dict[Line, Held], where: str) -> None:
     """Raises: DamagedStoreError where the store is not whole, or does not hold what it held."""
     try:
-        now = verified(path, key)
+        now = verified(path, SqliteStore, key)
     except StoreError as error:
         raise DamagedStoreError(path, f"after the migration: {error.args[1]}; {where} has it as it was") from error
     if now != held:

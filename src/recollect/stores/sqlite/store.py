@@ -42,6 +42,7 @@ from recollect.stores.base import Backup
 from recollect.stores.interruptible import Steps, ended, watched
 from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
+from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite.header import admit, check_size, has_log, header_of, must_not_write, stands_still
 from recollect.stores.sqlite.identity import Place
@@ -467,9 +468,7 @@ class SqliteStore:
                     connection.execute("ROLLBACK")
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
-        """See `stores.backups`."""
-        from recollect.stores.maintenance.backup import back_up
-
+        """See `copying.back_up`."""
         return back_up(self, path, verify=verify, force=force)
 
     def probe(self) -> None:
