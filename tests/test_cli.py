@@ -19,7 +19,7 @@ from recollect.cli.app import app
 from recollect.cli.benching import questions_of
 from recollect.demo import SHOWN
 from recollect.doctor import examine
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 
 Run = Callable[..., Result]
 

@@ -17,9 +17,9 @@ from tests.unit import filter_trees as own
 
 import recollect
 from recollect import filters as f
-from recollect.engine.indexing import IndexKeeper
+from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.results import Hit
-from recollect.engine.writing import SWEPT
+from recollect.engine.write.writer import SWEPT
 from recollect.errors import NoMemoryError
 from recollect.filters import Filter
 from recollect.filters.tree import AllOf, Is

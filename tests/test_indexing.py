@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 
 import recollect
-from recollect.engine import indexing
-from recollect.engine.encoding import document_of
-from recollect.engine.indexing import IndexKeeper
+from recollect.engine.index import keeper as indexing
+from recollect.engine.index.document_of import document_of
+from recollect.engine.index.keeper import IndexKeeper
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
 from recollect.ledger.commits import Head, Line
 from recollect.ledger.merkle import EMPTY
-from recollect.memory import Calls, Memory
+from recollect.memory.memory import Calls, Memory
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")
@@ -355,7 +355,7 @@ class TestHistories:
         import gc
         import os
 
-        from recollect.engine.bulk import uncollected
+        from recollect.engine.gc_pause import uncollected
 
         read, write = os.pipe()
         with uncollected():
@@ -482,7 +482,7 @@ class TestRecent:
     def test_a_batch_too_large_to_keep_is_read_back(
         self, path: Path, clock: Callable[[], datetime], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("recollect.engine.writing._KEPT_BYTES", 1000)
+        monkeypatch.setattr("recollect.engine.write.writer._KEPT_BYTES", 1000)
         with recollect.open(path, clock=clock) as memory:
             with memory.batch() as batch:
                 for text in texts(40):
@@ -507,7 +507,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     """Where this fails, the rules have changed: raise `encoding._LAYOUT`, so that kept indexes are made anew."""
     import hashlib
 
-    from recollect.engine.encoding import _LAYOUT
+    from recollect.engine.index.document_of import _LAYOUT
     from recollect.records.record import Record
 
     said: list[tuple[str, dict[str, Any]]] = [

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engine.writing import Writer
+from recollect.engine.write.writer import Writer
 from recollect.errors import StoreIOError
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engine import indexing
+from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.stores import files
 from recollect.stores.derived.fulltext import FullText

@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 import recollect
-from recollect.engine.quotas import Fill, Quota, Room
+from recollect.engine.write.quotas import Fill, Quota, Room
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
 from recollect.ledger.commits import Line
 from recollect.memory import Memory
@@ -244,7 +244,7 @@ def test_the_file_of_uses_is_read_only_where_there_is_news(tmp_path: Path, monke
 
 
 def test_the_uses_of_what_went_are_forgotten(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("recollect.engine.quotas.STEP", 10)
+    monkeypatch.setattr("recollect.engine.write.quotas.STEP", 10)
     monkeypatch.setattr("recollect.stores.derived.usage._BATCH", 10)
     memory.set_quota(records=5, when_full="least recent")
     for number in range(100):

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import filters as f
-from recollect.engine.naming import Naming
 from recollect.engine.scope import Scope, scopes_of
-from recollect.engine.writing import Writer
+from recollect.engine.write.naming import Naming
+from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, RecordExistsError, ScopeError
 from recollect.memory import Memory
 from recollect.operations import ABSENT, Remember
@@ -366,8 +366,8 @@ def _placed_behind_all(writer: Writer, record: Record) -> Record:
 
 
 LEAKS: dict[str, tuple[str, Any]] = {
-    "ids": ("recollect.engine.naming.Naming.free", _free_of_all),
-    "positions": ("recollect.engine.writing.Writer._placed", _placed_behind_all),
+    "ids": ("recollect.engine.write.naming.Naming.free", _free_of_all),
+    "positions": ("recollect.engine.write.writer.Writer._placed", _placed_behind_all),
     "records": ("recollect.engine.scope.Scope.filter", f.everything()),
     "commits": ("recollect.engine.scope.Scope.admits", lambda scope, record: True),
 }

@@ -21,7 +21,7 @@ from click.testing import CliRunner
 import recollect
 from recollect.cli.app import app
 from recollect.embedding.hashed import Hashed
-from recollect.engine import indexing
+from recollect.engine.index import keeper as indexing
 from recollect.errors import DamagedStoreError, NotAStoreError, RecollectError, StoreError
 from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory

@@ -21,14 +21,14 @@ from recollect._version import __version__
 
 if TYPE_CHECKING:
     from recollect import errors, filters, operations
-    from recollect.aio import AsyncMemory
-    from recollect.engine.feed import Subscription
-    from recollect.engine.limits import Limits
+    from recollect.engine.listeners import Subscription
     from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
+    from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
     from recollect.ledger.commits import Change, Commit
     from recollect.memory import Batch, Memory, RecollectWarning
-    from recollect.opening import open  # noqa: A004 - recollect.open is the name
+    from recollect.memory.awaited import AsyncMemory
+    from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
     from recollect.stores.base import Backup
@@ -72,19 +72,20 @@ __all__ = [
 #: Module -> the public names that it holds. The submodules themselves stand under "".
 _HOMES = {
     "": ("errors", "filters", "operations"),
-    "aio": ("AsyncMemory",),
-    "engine.feed": ("Subscription",),
-    "engine.limits": ("Limits",),
+    "memory.awaited": ("AsyncMemory",),
+    "engine.listeners": ("Subscription",),
+    "engine.write.limits": ("Limits",),
     "engine.results": ("Failed", "Hit", "Hits", "Outcome", "Report", "Why"),
     "errors": ("RecollectError",),
     "memory": ("Batch", "Memory", "RecollectWarning"),
-    "opening": ("open",),
+    "memory.opening": ("open",),
     "operations": ("ABSENT",),
     "records.record": ("EntityId", "Record", "RecordId"),
-    "stores.backups": ("restore",),
-    "stores.base": ("Backup", "Change", "Commit"),
-    "stores.migrations": ("Migrated", "migrate"),
-    "stores.rescuing": ("RescueReport", "rescue"),
+    "stores.maintenance.backup": ("restore",),
+    "ledger.commits": ("Change", "Commit"),
+    "stores.base": ("Backup",),
+    "stores.maintenance.migrate": ("Migrated", "migrate"),
+    "stores.maintenance.rescue": ("RescueReport", "rescue"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine.results import Hits
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 
 NAMESPACE = "demo"
 #: Hits shown for each question.

@@ -15,7 +15,7 @@ from recollect.embedding.base import embedded
 from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.operations import Recall
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import FORMAT

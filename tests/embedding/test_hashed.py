@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from recollect.embedding.base import Embedder, embedded
 from recollect.embedding.hashed import DIMENSION, Hashed, features, hashed_similarity, hashed_vector
-from recollect.vectors import cosine
+from recollect.embedding.similarity import cosine
 
 #: Texts, a question, and the scores that it must have, best first.
 GOLDEN = [

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recollect.embedding.similarity import cosine
 from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.numba import dot_products as numba_dense
 from recollect.indexes.scoring.dense import COSINE_BITS, WEIGHT, DenseIndex, DenseView, Products, products, quantised
-from recollect.vectors import cosine
 
 WHOLE = 1 << COSINE_BITS
 COMPILED: Products = numba_dense.loaded()

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from tests.unit import strategies as own
 
-from recollect.engine.fetching import held_bytes
+from recollect.engine.read.record_loader import held_bytes
 from recollect.indexes.documents.record_cache import MOST_BYTES, MOST_OF_ONE, Memo
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked

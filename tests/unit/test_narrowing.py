@@ -11,8 +11,8 @@ from tests.unit import filter_trees as own
 from tests.unit import strategies as values
 
 from recollect import filters as f
-from recollect.engine.encoding import document_of
-from recollect.engine.narrowing import bounds, of_scope
+from recollect.engine.index.document_of import document_of
+from recollect.engine.read.filter_bounds import bounds, of_scope
 from recollect.engine.scope import Scope
 from recollect.filters import Filter
 from recollect.filters.tree import TEXT_FIELDS, Time

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from hypothesis import given
 from tests.unit import strategies as own
 
-from recollect.engine.encoding import document_of
-from recollect.engine.recent import Recent, Written
+from recollect.engine.index.document_of import document_of
+from recollect.engine.index.write_cache import Recent, Written
 from recollect.ledger.commits import Change, Commit, Head, Line
 from recollect.ledger.merkle import EMPTY, Root
 from recollect.records.record import Record

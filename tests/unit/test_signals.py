@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.conversations import share_of, total_of
 
-from recollect.engine.encoding import document_of
+from recollect.engine.index.document_of import document_of
 from recollect.indexes.documents.columns import NONE, civil_of
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.types import SHARES

@@ -24,7 +24,7 @@ from recollect.errors import InvalidRecordError, RecollectError
 from recollect.filters import parse
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
 

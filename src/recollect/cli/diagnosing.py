@@ -11,7 +11,7 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.doctor import examine, examine_closed
 from recollect.errors import DamagedStoreError, NotAStoreError
-from recollect.opening import store_file
+from recollect.memory.opening import store_file
 
 
 @app.command()

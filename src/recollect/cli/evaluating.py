@@ -124,7 +124,7 @@ def _measure(
 ) -> None:
     from recollect.evaluation.answerability import answerability as measure_answerability
     from recollect.evaluation.run import evaluate
-    from recollect.opening import open as open_memory
+    from recollect.memory.opening import open as open_memory
 
     for path in (per_question, plot):
         if path is not None and not path.parent.is_dir():  # before an hour's work is done for nothing

@@ -9,7 +9,7 @@ import click
 
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
-from recollect.opening import store_file
+from recollect.memory.opening import store_file
 from recollect.stores.base import Backup
 from recollect.stores.maintenance.backup import restore as restore_store
 from recollect.stores.maintenance.migrate import migrate as migrate_store

@@ -13,9 +13,9 @@ from click.core import ParameterSource
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, time_of, where_option, zone_option
-from recollect.engine.drafts import Intake, draft
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
+from recollect.engine.write.drafts import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
 from recollect.operations import IF_EXISTS, SCOPED, WHEN_FULL, Forget, Remember, Update

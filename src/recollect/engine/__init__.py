@@ -1,1 +1,1 @@
-"""The engine: the write path (validate, encode, commit) and the read path (plan, score, explain)."""
+"""The engine: one table of operations over the write path, the read path and the indexes."""

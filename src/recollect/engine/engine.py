@@ -18,20 +18,20 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
-from recollect.engine.bulk import uncollected
 from recollect.engine.cursors import Cursors
-from recollect.engine.drafts import Intake, draft
-from recollect.engine.feed import Feed, Subscription
-from recollect.engine.indexing import IndexKeeper
-from recollect.engine.narrowing import MOST_NAMED, bounds, counted, foremost, marked, picked, selective
-from recollect.engine.quotas import REFUSE, Fills, Quota, quota_of, set_quota
-from recollect.engine.recalling import recall
+from recollect.engine.gc_pause import uncollected
+from recollect.engine.index.keeper import IndexKeeper
+from recollect.engine.index.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
+from recollect.engine.listeners import Feed, Subscription
+from recollect.engine.read.filter_bounds import MOST_NAMED, bounds, counted, foremost, marked, picked, selective
+from recollect.engine.read.recall import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
-from recollect.engine.transactions import Writing, check_head, drafts_of
-from recollect.engine.tries import TrieKeeper
-from recollect.engine.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.writing import ToldAgain, Writer
+from recollect.engine.write.batch import Services, Writing, check_head, drafts_of
+from recollect.engine.write.drafts import Intake, draft
+from recollect.engine.write.head_cache import TrieKeeper
+from recollect.engine.write.quotas import REFUSE, Fills, Quota, quota_of, set_quota
+from recollect.engine.write.writer import ToldAgain, Writer
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
@@ -236,7 +236,10 @@ class Engine:
                 # Records that have no time get the clock's; what has expired is told by the other.
                 at = _moment(reads_at, now)
                 writer = Writer(transaction, line, self.store.key, at, scope, self.intake, self._tries, self._fills)
-                writing = Writing(self, transaction, writer, line, scope, now, reads_at)
+                services = Services(
+                    self.store, self.intake, self.keeper, self.vectors is not None, self.read, self.grep
+                )
+                writing = Writing(services, transaction, writer, line, scope, now, reads_at)
                 try:
                     yield writing
                 finally:

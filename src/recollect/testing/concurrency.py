@@ -22,7 +22,7 @@ from recollect import filters as f
 from recollect.engine import engine
 from recollect.errors import ConflictError, RecollectError
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.records.record import Record
 from recollect.stores.sqlite.checkpoints import LONG_BYTES
 from recollect.testing.linearizability import Call, linearizable

@@ -26,7 +26,7 @@ from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import version_hash
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite.pages import Pages
 from recollect.testing.machine import TickingClock

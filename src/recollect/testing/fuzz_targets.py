@@ -20,12 +20,12 @@ from typing import Any
 from click.testing import CliRunner
 
 from recollect.cli.app import app
-from recollect.engine import indexing
+from recollect.engine.index import keeper as indexing
 from recollect.filters import Filter, parse
 from recollect.filters import from_json as filter_from_json
 from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore

@@ -25,7 +25,7 @@ from recollect.errors import (
     StoreError,
 )
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.power import NAME, answers, quiet, small
 from recollect.testing.recording import recorded

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from recollect.errors import RecollectError, StoreFullError
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
 from recollect.testing.power import answers, quiet, small

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from recollect import filters as f
-from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
+from recollect.engine.write.drafts import Intake
 from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Line
 from recollect.ledger.merkle import root_of, version_hash
-from recollect.memory import Memory, remember_operation
+from recollect.memory.memory import Memory, remember_operation
 from recollect.operations import Remember
 from recollect.records.record import Record
 from recollect.stores.base import Store

@@ -28,7 +28,7 @@ from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import StoreError
 from recollect.ledger.commits import Line
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.stores.base import Held
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
 from recollect.stores.sqlite import checksums, schema

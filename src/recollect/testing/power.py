@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.engine import indexing
+from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.memory import Memory
-from recollect.opening import open as open_memory
+from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.disk import MODES, Disk, Event, write_out

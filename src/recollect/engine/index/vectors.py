@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.embedding.base import Embedder, Floats, Supplied, embedded, floors_of
-from recollect.engine.encoding import digest_of, text_of
+from recollect.engine.index.document_of import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (
     EmbedderError,

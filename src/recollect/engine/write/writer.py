@@ -13,12 +13,12 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from recollect.engine.drafts import Draft, Intake, check_limits, is_turn, remarked
-from recollect.engine.naming import Naming
-from recollect.engine.quotas import Fills, Room, quota_of
 from recollect.engine.results import Outcome
 from recollect.engine.scope import MARK, Scope
-from recollect.engine.tries import TrieKeeper
+from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, remarked
+from recollect.engine.write.head_cache import TrieKeeper
+from recollect.engine.write.naming import Naming
+from recollect.engine.write.quotas import Fills, Room, quota_of
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 
-from recollect.engine.drafts import Draft
 from recollect.engine.scope import Scope, scopes_of
+from recollect.engine.write.drafts import Draft
 from recollect.errors import InvalidRecordError, RecordExistsError
 from recollect.operations import SCOPED
 from recollect.records.record import Record

@@ -17,12 +17,12 @@ from typing import Any, ParamSpec, TypeVar, Unpack
 
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
-from recollect.engine.feed import Subscription
+from recollect.engine.listeners import Subscription
 from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Commit
-from recollect.memory import Batch, Item, Memory
+from recollect.memory.memory import Batch, Item, Memory
 from recollect.operations import Operation
 from recollect.records.record import Fields, Record
 from recollect.stores.base import Backup

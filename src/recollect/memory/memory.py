@@ -16,12 +16,12 @@ from typing import Any, Unpack
 
 from recollect.arguments import all_named, file_path
 from recollect.embedding.base import Embedder
-from recollect.engine.bulk import uncollected
 from recollect.engine.engine import Engine
-from recollect.engine.feed import Subscription
+from recollect.engine.gc_pause import uncollected
+from recollect.engine.listeners import Subscription
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
-from recollect.engine.transactions import Writing
+from recollect.engine.write.batch import Writing
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.filters.tree import Everything, Filter
 from recollect.ledger.commits import Commit, Line

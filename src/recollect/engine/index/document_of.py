@@ -9,7 +9,7 @@ from functools import lru_cache
 import Stemmer
 
 from recollect.embedding.base import text_digest
-from recollect.engine.marks import marks_of
+from recollect.engine.index.filter_terms import marks_of
 from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
 from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds

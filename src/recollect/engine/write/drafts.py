@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from recollect.engine.limits import Limits
 from recollect.engine.scope import Scope
+from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidRecordError
 from recollect.operations import Remember
 from recollect.records.identity import derived_id, identified

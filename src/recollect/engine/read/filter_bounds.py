@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.engine.marks import of_key, of_session, of_tag, of_value
+from recollect.engine.index.filter_terms import of_key, of_session, of_tag, of_value
 from recollect.engine.scope import Scope
 from recollect.filters.tree import (
     AllOf,

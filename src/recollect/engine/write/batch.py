@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from recollect.engine.drafts import Draft, Intake, draft
-from recollect.engine.indexing import apply_written, read_back
-from recollect.engine.narrowing import bounds, marked, picked
+from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
+from recollect.engine.index.vectors import IN_BATCH
+from recollect.engine.read.filter_bounds import bounds, marked, picked
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
-from recollect.engine.vectors import IN_BATCH
-from recollect.engine.writing import Writer
+from recollect.engine.write.drafts import Draft, Intake, draft
+from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
     ConflictError,
@@ -39,10 +40,22 @@ from recollect.operations import (
     Sweep,
     Update,
 )
-from recollect.stores.base import Transaction, View
+from recollect.stores.base import Store, Transaction, View
 
-if TYPE_CHECKING:
-    from recollect.engine.engine import Engine
+
+class Services(NamedTuple):
+    """What a transaction needs of the engine that it is part of.
+
+    read  answers an operation that only reads: Engine.read
+    grep  finds words, with the texts of ids that are not committed yet: Engine.grep
+    """
+
+    store: Store
+    intake: Intake
+    keeper: IndexKeeper
+    has_vectors: bool
+    read: Callable[..., Any]
+    grep: Callable[..., Any]
 
 
 class Writing:
@@ -50,7 +63,7 @@ class Writing:
 
     def __init__(
         self,
-        engine: Engine,
+        services: Services,
         transaction: Transaction,
         writer: Writer,
         line: Line,
@@ -58,7 +71,7 @@ class Writing:
         now: datetime,
         reads_at: int,
     ) -> None:
-        self._engine = engine
+        self._services = services
         self._transaction = transaction
         self.writer = writer
         self._line = line
@@ -87,7 +100,7 @@ class Writing:
         except Exception:
             raise
         except BaseException as cut:
-            half_done = StoreIOError(self._engine.store.path, f"an operation of the batch was interrupted by {cut!r}")
+            half_done = StoreIOError(self._services.store.path, f"an operation of the batch was interrupted by {cut!r}")
             self.failure = self.failure or half_done
             raise
 
@@ -96,7 +109,7 @@ class Writing:
             case Remember():
                 self._count += 1
                 told_at = self._now + timedelta(microseconds=self._count - 1)
-                return self.remember_draft(draft(operation, self._scope, told_at, self._engine.intake))
+                return self.remember_draft(draft(operation, self._scope, told_at, self._services.intake))
             case RememberAll():
                 return self._remember_all(operation)
             case Update():
@@ -124,14 +137,14 @@ class Writing:
                 raise InvalidArgumentError("operation", "set_quota", "is not part of a batch, as it changes no record")
         if isinstance(operation, Grep):
             staged = [self.writer.live(each) or each for each in self.writer.touched]
-            return self._engine.grep(operation, self._line, self._scope, staged)
+            return self._services.grep(operation, self._line, self._scope, staged)
         if isinstance(operation, Recall):
-            self._engine.intake.limits.check_question(operation.question)
+            self._services.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
             operation = operation.asked_at(self._now)
         words = self._words() if isinstance(operation, Recall) else None
-        asking = IN_BATCH if self._engine.vectors is not None else None
-        return self._engine.read(operation, self._transaction, self._line, self._scope, self._reads_at, words, asking)
+        asking = IN_BATCH if self._services.has_vectors else None
+        return self._services.read(operation, self._transaction, self._line, self._scope, self._reads_at, words, asking)
 
     def _stored_form(self, where: Filter) -> Filter:
         return self._scope.stored_form(where, lambda each: self._transaction.known(self._line, each))
@@ -140,8 +153,8 @@ class Writing:
         """A filter that the same live records match, named by the index where that is of use and at hand."""
         if self.writer.touched or not marked(where):  # what this transaction wrote is in no index yet
             return where
-        with self._engine.store.read() as committed:  # nobody else can commit meanwhile
-            words = self._engine.keeper.at_hand(committed, self._line, in_file=False)
+        with self._services.store.read() as committed:  # nobody else can commit meanwhile
+            words = self._services.keeper.at_hand(committed, self._line, in_file=False)
         if words is None:
             return where
         view = words.at(self._reads_at)
@@ -158,7 +171,7 @@ class Writing:
         return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
-        drafts, failed = drafts_of(operation, self._scope, self._now, self._engine.intake)
+        drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
         self.writer.look_up([wanted for _, wanted in drafts])
         told = self.writer.told_again([wanted for _, wanted in drafts]).ids
         results: list[Outcome] = []
@@ -178,8 +191,8 @@ class Writing:
         """The index with what this transaction wrote: a fork of the shared one, brought up to date."""
         if self._index is None:
             # From what is committed, never from this transaction's view: what it stages may yet be given up.
-            with self._engine.store.read() as committed:
-                self._index = self._engine.keeper.fork(committed, self._line)
+            with self._services.store.read() as committed:
+                self._index = self._services.keeper.fork(committed, self._line)
         apply_written(self._index, read_back(self._transaction, self._line, self.writer.newly_touched()))
         return self._index.view()
 

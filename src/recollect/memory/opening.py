@@ -10,13 +10,13 @@ from pathlib import Path
 from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
-from recollect.engine.drafts import Intake
 from recollect.engine.engine import Engine
-from recollect.engine.limits import Limits
+from recollect.engine.write.drafts import Intake
+from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
 from recollect.ledger.commits import Line
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.memory import Memory, namespace_name
+from recollect.memory.memory import Memory, namespace_name
 from recollect.operations import check_tag, check_text
 from recollect.records.record import utc_now
 from recollect.stores import files

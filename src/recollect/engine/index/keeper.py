@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
-from recollect.engine.bulk import uncollected
-from recollect.engine.encoding import document_of, rules
-from recollect.engine.recent import Recent, Written
+from recollect.engine.gc_pause import uncollected
+from recollect.engine.index.document_of import document_of, rules
+from recollect.engine.index.write_cache import Recent, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged

@@ -12,11 +12,11 @@ from itertools import compress
 
 import numpy as np
 
-from recollect.engine.fetching import Records
-from recollect.engine.narrowing import NOT_TOLD, bounds, of_scope
+from recollect.engine.index.vectors import Asking
+from recollect.engine.read.filter_bounds import NOT_TOLD, bounds, of_scope
+from recollect.engine.read.record_loader import Records
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
-from recollect.engine.vectors import Asking
 from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table

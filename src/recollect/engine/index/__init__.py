@@ -1,0 +1,1 @@
+"""Keeping indexes up to date with the ledger: words and vectors."""

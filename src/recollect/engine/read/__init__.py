@@ -1,0 +1,1 @@
+"""The read path: plan, find candidates, score, load records, explain."""

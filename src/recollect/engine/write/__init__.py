@@ -1,0 +1,1 @@
+"""The write path: validate, name, encode and commit."""
