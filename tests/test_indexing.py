@@ -17,6 +17,7 @@ import recollect
 from recollect.engine.index import keeper as indexing
 from recollect.engine.index.document_of import document_of
 from recollect.engine.index.keeper import IndexKeeper
+from recollect.engine.index.record_cache import cache_of
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
 from recollect.ledger.commits import Head, Line
@@ -389,8 +390,8 @@ class TestBudget:
             memory.remember("boat " * 5000)
             memory.remember("a boat")
             assert len(memory.recall("boat")) == 2
-            memo = memory._engine.keeper._kept[DEFAULT].index.documents.rows.memo
-            assert [record.text for record in memo.known(range(9)).values()] == ["a boat"]
+            cache = cache_of(memory._engine.keeper._kept[DEFAULT].index.documents.rows)
+            assert [record.text for record in cache.known(range(9)).values()] == ["a boat"]
 
     def test_what_was_not_asked_for_the_longest_is_let_go_first(
         self, path: Path, monkeypatch: pytest.MonkeyPatch

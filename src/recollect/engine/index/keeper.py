@@ -19,6 +19,7 @@ from queue import SimpleQueue
 
 from recollect.engine.gc_pause import uncollected
 from recollect.engine.index.document_of import document_of, rules
+from recollect.engine.index.record_cache import cache_of
 from recollect.engine.index.write_cache import Recent, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.words.index import WordIndex, WordView
@@ -35,7 +36,7 @@ _log = logging.getLogger("recollect")
 KEPT_FROM = 1000
 #: What came since is merged into the segment when it is so many documents, and such a part of it.
 MERGED_FROM, MERGED_PART = 1000, 8
-#: A line takes about so much beside its index and the records that stay at hand (`indexes.memo`): its tables, and
+#: A line takes about so much beside its index and the records that stay at hand (`record_cache`): its tables, and
 #: what may come to hand before it is counted again.
 _LINE_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: From so many changes on they are bulk work: where no more is held than came, the index is made anew.
@@ -61,7 +62,7 @@ class _Kept:
 
     @property
     def at_hand_bytes(self) -> int:
-        return self.index.documents.rows.memo.nbytes
+        return cache_of(self.index.documents.rows).nbytes
 
     @property
     def nbytes(self) -> int:

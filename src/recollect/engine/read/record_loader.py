@@ -8,10 +8,10 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
+from recollect.engine.index.record_cache import cache_of
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.documents.columns import Ints
-from recollect.indexes.documents.record_cache import Memo
 from recollect.indexes.documents.table import Table
 from recollect.ledger.commits import Line
 from recollect.records.record import Record
@@ -42,8 +42,8 @@ class Records:
             at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
 
     def _of(self, numbers: Sequence[int]) -> list[Record]:
-        memo: Memo[Record] = self._table.rows.memo
-        found = memo.known(numbers)
+        cache = cache_of(self._table.rows)
+        found = cache.known(numbers)
         missing = [number for number in numbers if number not in found]
         if missing:
             payload_of = self._table.rows.payload
@@ -57,7 +57,7 @@ class Records:
                     record = self._listed(number)
                 found[number] = record
                 came.append((number, record, held_bytes(record)))
-            memo.keep(came)
+            cache.keep(came)
         return [found[number] for number in numbers]
 
     def _listed(self, number: int) -> Record:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import NONE, Ints, Session
-from recollect.indexes.documents.record_cache import Memo
 from recollect.indexes.documents.string_table import Strings
 from recollect.text.folding import folded
 
@@ -59,7 +58,7 @@ class Counts:
 class Rows:
     """What belongs to each document beside the columns: its record's id and bytes, and the digest of its text.
 
-    memo   what a user of the index keeps by document number, which means the same for as long as there are these rows
+    kept   what a user of the index keeps beside these rows, by name, for as long as there are these rows
     """
 
     def __init__(self, first: First | None = None) -> None:
@@ -67,7 +66,7 @@ class Rows:
         self._ids: list[str] = []
         self._texts: list[bytes] = []
         self._payloads: list[bytes] = []
-        self.memo: Memo[Any] = Memo()
+        self.kept: dict[str, Any] = {}
 
     def fork(self) -> Rows:
         copy = Rows(self._first)

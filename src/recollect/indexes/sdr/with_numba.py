@@ -9,10 +9,11 @@ is imported with this module.
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.kernels.numba.compiling import compiled
@@ -187,18 +188,23 @@ class NumbaSdr:
     name = "numba"
 
     def __init__(self) -> None:
-        self._own = threading.local()
+        # One column of sums is kept for the next question. Taking from and giving to a deque is thread-safe.
+        self._free: deque[NDArray[np.int32]] = deque(maxlen=1)
 
     def best(self, base: Base, tail: Rows, asked: Asked, wanted: int) -> Found:
         count = len(base.sizes)
-        sums = getattr(self._own, "sums", None)  # of this thread: nobody else writes there meanwhile
-        if sums is None or len(sums) < count:
-            sums = self._own.sums = np.empty(count + count // 4, dtype=np.int32)
+        try:
+            sums = self._free.pop()
+        except IndexError:
+            sums = np.empty(0, dtype=np.int32)
+        if len(sums) < count:
+            sums = np.empty(count + count // 4, dtype=np.int32)
         room = max(min(wanted, count + len(tail.numbers)), 0)
         numbers, values, hamming = (np.empty(room, dtype=np.int64) for _ in range(3))
         size = 0
         if room:
             size = _best(*base.rows, *base[1:], *tail, *asked, sums[:count], numbers, values, hamming)
+        self._free.append(sums)
         out: tuple[Ints, Ints, Ints] = numbers[:size], values[:size], hamming[:size]
         return Found(*out)
 

@@ -6,7 +6,6 @@ looked up; so a reader of an older view gets that view's answer, and an index ma
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -29,29 +28,35 @@ class Similar(NamedTuple):
     dice: int
 
 
+class _Known:
+    """A word that was added. Compared by identity, so that it is counted as fast as a number."""
+
+    __slots__ = ("stem", "trigrams", "word")
+
+    def __init__(self, word: str, stem: str, trigrams: int) -> None:
+        self.word, self.stem, self.trigrams = word, stem, trigrams
+
+
 class Vocabulary:
     """Folded words with their stems: those of a segment, and those that came later."""
 
     def __init__(self, segment: Segment | None = None) -> None:
         self._segment = segment
+        # An index and its forks share one vocabulary, without a lock: each step is thread-safe, and where two threads
+        # add the same word at once it is there twice, which changes no answer.
         self._known: set[tuple[str, str]] = set()
-        self._words: list[tuple[str, str, int]] = []  # word, stem, number of trigrams
-        self._by_trigram: dict[int, list[int]] = {}
-        self._adding = threading.Lock()  # an index and its forks share one vocabulary
+        self._by_trigram: dict[int, list[_Known]] = {}
 
     def add(self, word: str, stem: str) -> None:
         """Add a word with a stem, once: in another language it may have another. Cost: O(length of the word)."""
         if (word, stem) in self._known or not comparable(word):
             return
-        if self._segment is not None and self._segment.term(form(word, stem)) != NONE:
-            self._known.add((word, stem))  # it is found there
-            return
-        grams = trigram_keys(word)
-        with self._adding:
-            self._known.add((word, stem))
-            self._words.append((word, stem, len(grams)))
+        if self._segment is None or self._segment.term(form(word, stem)) == NONE:  # else it is found there
+            grams = trigram_keys(word)
+            added = _Known(word, stem, len(grams))
             for gram in grams:
-                self._by_trigram.setdefault(gram, []).append(len(self._words) - 1)
+                self._by_trigram.setdefault(gram, []).append(added)
+        self._known.add((word, stem))  # last: whoever finds it known finds it by all of its trigrams
 
     def similar(self, word: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
         """The best words, of `MOST_STEMS` different stems, that resemble `word`; most alike first, ties alphabetical.
@@ -78,10 +83,9 @@ class Vocabulary:
     def _alike(self, grams: list[int]) -> Iterator[tuple[str, str, int, int]]:
         if self._segment is not None:
             yield from self._segment.alike(grams, LEAST_DICE)
-        shared: Counter[int] = Counter()
+        shared: Counter[_Known] = Counter()
         for gram in grams:
             shared.update(self._by_trigram.get(gram, ()))
-        for number, common in shared.items():
-            candidate, stem, size = self._words[number]
-            if 200 * common >= LEAST_DICE * (len(grams) + size):
-                yield candidate, stem, size, common
+        for known, common in shared.items():
+            if 200 * common >= LEAST_DICE * (len(grams) + known.trigrams):
+                yield known.word, known.stem, known.trigrams, common

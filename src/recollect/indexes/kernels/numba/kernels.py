@@ -5,9 +5,9 @@ numba is imported with this module, which takes most of a second (`indexes.numba
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,9 @@ _STEPS = len(FROM_BEFORE)
 _TERMS = 16
 
 
+T = TypeVar("T")
+
+
 class _Scratch:
     """What one question works on: all zeros whenever nobody has it."""
 
@@ -38,26 +41,30 @@ class _Scratch:
         self.columns = words, trigram, context, own, mass, reach, touched, masses, sums, met, near
 
 
+def _popped(free: deque[T]) -> T | None:
+    try:
+        return free.pop()
+    except IndexError:
+        return None
+
+
 class NumbaKernels:
     name = "numba"
 
     def __init__(self) -> None:
-        self._turn = threading.Lock()
-        self._free: list[_Scratch] = []
-        self._blocks: list[tuple[Any, ...]] = []
+        # Of each, one is kept for the next question. Taking from and giving to a deque is thread-safe.
+        self._free: deque[_Scratch] = deque(maxlen=1)
+        self._blocks: deque[tuple[Any, ...]] = deque(maxlen=1)
 
     def _take(self, table: Table) -> _Scratch:
         sizes = table.count, table.count if table.has_turns else 0, len(table.session_lengths)
-        with self._turn:
-            scratch = self._free.pop() if self._free else None
+        scratch = _popped(self._free)
         if scratch is None or any(one < other for one, other in zip(scratch.sizes, sizes, strict=True)):
             scratch = _Scratch(*(size + size // 4 + 64 for size in sizes))
         return scratch
 
     def _give_back(self, scratch: _Scratch) -> None:
-        with self._turn:
-            if not self._free:  # one is kept: that of whoever asks one question after the other
-                self._free.append(scratch)
+        self._free.append(scratch)
 
     def tally(self, postings: Postings, table: Table) -> Ints:
         out: Ints = np.zeros((len(postings.spans), 3), dtype=np.int64)
@@ -75,14 +82,13 @@ class NumbaKernels:
 
     def _take_block(self, terms: int) -> tuple[Any, ...]:
         """What the kernels for documents that are no turns work on (`numba_plain.block`), for so many terms."""
-        with self._turn:
-            block = self._blocks.pop() if self._blocks else None
+        block = _popped(self._blocks)
         return plain.block(max(terms, _TERMS)) if block is None or plain.terms_of(block) < terms else block
 
     def _reach_plain(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
         block = self._take_block(len(postings.spans))
         found = plain.reach_plain(*_plain(postings, table, weights), forced, *block)
-        self._blocks[:] = [block]  # not after an exception: it may be half used then
+        self._blocks.append(block)  # not after an exception: it may be half used then
         return Reached(found[0], found[1], len(found[0]))
 
     def reach_best(
@@ -98,7 +104,7 @@ class NumbaKernels:
         else:
             block = self._take_block(len(postings.spans))
             found = plain.reach_best(*_plain(postings, table, weights, among), *factors, *block)
-            self._blocks[:] = [block]
+            self._blocks.append(block)
         return Reached(*found)
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:

@@ -1,8 +1,8 @@
-"""What was lately read of documents: it stays at hand, so that it need not be read again.
+"""A byte-bounded, approximately LRU cache of decoded records, one beside each index.
 
-Bounded by bytes, as thousands of indexes may be open. What came or was asked for last makes the young half; where that
-is full it becomes the old one, and what the old one held is let go: about the least recently used first, with no order
-to keep for it.
+It is bounded by bytes because thousands of indexes may be open. What was added or used last is in the young half. When
+that is full it becomes the old half, and the entries of the former old half are evicted: about the least recently used
+first, without keeping an order.
 """
 
 from __future__ import annotations
@@ -11,33 +11,36 @@ import threading
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
+from recollect.indexes.documents.row_data import Rows
+from recollect.records.record import Record
+
 V = TypeVar("V")
 #: All that stays, and the most that one value may take of it.
 MOST_BYTES, MOST_OF_ONE = 512 * 1024, 64 * 1024
 
 
-class Memo(Generic[V]):
-    """Values by document number, as far as there is room. Used by any number of threads.
+class RecordCache(Generic[V]):
+    """Values by document number, within `MOST_BYTES`. Safe for use by several threads.
 
-    What values take is told by those who give them.
+    The caller states the size of each value.
     """
 
     def __init__(self) -> None:
         self._young, self._old = _Half[V](), _Half[V]()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._young.values) + len(self._old.values)
 
     @property
     def nbytes(self) -> int:
-        """What they take together."""
+        """The size of all values."""
         return self._young.nbytes + self._old.nbytes
 
     def known(self, numbers: Iterable[int]) -> dict[int, V]:
-        """Those of some numbers that are at hand."""
+        """The cached values among some numbers."""
         out = {}
-        with self._turn:
+        with self._lock:
             for number in numbers:
                 held = self._young.values.get(number)
                 if held is None and (held := self._old.take(number)) is not None:
@@ -47,8 +50,8 @@ class Memo(Generic[V]):
         return out
 
     def keep(self, came: Iterable[tuple[int, V, int]]) -> None:
-        """Have values at hand: each with its number, and the bytes that it takes."""
-        with self._turn:
+        """Cache values: each with its number and its size in bytes."""
+        with self._lock:
             for number, value, nbytes in came:
                 if nbytes <= MOST_OF_ONE:
                     self._young.take(number)
@@ -77,3 +80,9 @@ class _Half(Generic[V]):
         if held is not None:
             self.nbytes -= held[1]
         return held
+
+
+def cache_of(rows: Rows) -> RecordCache[Record]:
+    """The cache that belongs to the rows of an index."""
+    found: RecordCache[Record] | None = rows.kept.get("records")
+    return rows.kept.setdefault("records", RecordCache()) if found is None else found

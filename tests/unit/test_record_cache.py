@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from tests.unit import strategies as own
 
+from recollect.engine.index.record_cache import MOST_BYTES, MOST_OF_ONE, RecordCache
 from recollect.engine.read.record_loader import held_bytes
-from recollect.indexes.documents.record_cache import MOST_BYTES, MOST_OF_ONE, Memo
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked
 
@@ -31,36 +31,36 @@ def taken(value: Any) -> int:
 
 class TestMemo:
     def test_what_was_neither_given_nor_asked_for_lately_is_let_go_first(self) -> None:
-        memo: Memo[str] = Memo()
+        cache: RecordCache[str] = RecordCache()
         size = MOST_BYTES // 8
-        memo.keep((number, str(number), size) for number in range(8))
-        assert memo.nbytes == MOST_BYTES
-        assert memo.known([0, 9]) == {0: "0"}  # there was no room among the young, so the other old ones went first
-        assert list(memo.known(range(10))) == [0, 4, 5, 6, 7]
-        memo.keep((number, str(number), size) for number in range(10, 14))
-        assert len(memo.known(range(10, 14))) == 4
-        assert memo.nbytes <= MOST_BYTES
+        cache.keep((number, str(number), size) for number in range(8))
+        assert cache.nbytes == MOST_BYTES
+        assert cache.known([0, 9]) == {0: "0"}  # there was no room among the young, so the other old ones went first
+        assert list(cache.known(range(10))) == [0, 4, 5, 6, 7]
+        cache.keep((number, str(number), size) for number in range(10, 14))
+        assert len(cache.known(range(10, 14))) == 4
+        assert cache.nbytes <= MOST_BYTES
 
     def test_what_is_kept_again_is_counted_once_and_what_is_large_is_not_kept(self) -> None:
-        memo: Memo[str] = Memo()
-        memo.keep([(1, "a", 100), (1, "b", 300), (2, "large", MOST_OF_ONE + 1)])
-        assert (memo.nbytes, memo.known([1, 2])) == (300, {1: "b"})
+        cache: RecordCache[str] = RecordCache()
+        cache.keep([(1, "a", 100), (1, "b", 300), (2, "large", MOST_OF_ONE + 1)])
+        assert (cache.nbytes, cache.known([1, 2])) == (300, {1: "b"})
 
     def test_threads_leave_it_counted_right(self) -> None:
-        memo: Memo[int] = Memo()
+        cache: RecordCache[int] = RecordCache()
 
         def work(seed: int) -> None:
             for at in range(2000):
                 number = (at * seed) % 97
-                assert memo.known([number]).get(number, number) == number
-                memo.keep([(number, number, MOST_BYTES // 50)])
+                assert cache.known([number]).get(number, number) == number
+                cache.keep([(number, number, MOST_BYTES // 50)])
 
         threads = [threading.Thread(target=work, args=(seed,)) for seed in (3, 5, 7)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert memo.nbytes == len(memo) * (MOST_BYTES // 50) <= MOST_BYTES
+        assert cache.nbytes == len(cache) * (MOST_BYTES // 50) <= MOST_BYTES
 
 
 @given(own.record_fields())
