@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-SOURCE := src tests scripts bench
+SOURCE := src tests scripts bench torture
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -44,10 +44,10 @@ bench: $(VENV)/.developing          ## measure start-up, writes and recall on th
 	$(BIN)/python -m bench
 
 torture: $(VENV)/.developing        ## kill it, cut its power, fail its disk, feed it nonsense: many times, in minutes (SEED=N)
-	$(BIN)/python -m recollect.testing.torture $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m torture $(if $(SEED),--seed $(SEED))
 
 torture-short: $(VENV)/.developing  ## the same in less than three minutes
-	$(BIN)/python -m recollect.testing.torture --short $(if $(SEED),--seed $(SEED))
+	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
 	rm -rf $(VENV) .venv-models .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -1,6 +1,6 @@
 """What the worst texts cost beside plain distinct words of as many bytes.
 
-Texts are of `recollect.testing.worst_cases`: a character of each combination of Unicode's properties, repeated and
+Texts are of `torture.worst_cases`: a character of each combination of Unicode's properties, repeated and
 alternated. Each is remembered, with an id and without, asked for, asked as a question, grepped, filtered and exported,
 in processor time; and it is indexed once more while memory is counted. A ratio compares a call with the same call on
 plain words, or with indexing those where that is dearer: folding ASCII costs next to nothing, so no other script could
@@ -17,11 +17,12 @@ import tracemalloc
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from torture.worst_cases import cases, plain
+
 import recollect
 from bench.measuring import versions
 from recollect import filters as f
 from recollect.importers import write_jsonl
-from recollect.testing.worst_cases import cases, plain
 
 #: A call that is faster than this, in seconds, is compared as if it took so long: the clock tells no less.
 _LEAST_S = 0.002

@@ -6,10 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+#: Where `torture` is found.
+ROOT = Path(__file__).parent.parent
+
 
 def run(code: str, folder: Path) -> str:
     """What the code prints. It finds the folder in `folder`. Raises: AssertionError where it fails."""
     prelude = f"from pathlib import Path\nfolder = Path({str(folder)!r})\n"
-    done = subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-c", prelude + code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     return done.stdout.removesuffix("\n")

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests import fresh
-
-from recollect.testing.torture import run_part
+from torture.run import run_part
 
 PROBLEMS = """
-from recollect.testing.concurrency import trials
+from torture.concurrency import trials
 print("; ".join(trial.problem for trial in trials(1, folder) if trial.problem))
 """
 
@@ -74,5 +73,5 @@ CONTROLS = {
 def test_the_harness_notices(tmp_path: Path, name: str) -> None:
     broken, found = CONTROLS[name]
     lines = [line[8:] if line.startswith("        ") else line for line in broken.splitlines()]
-    code = "import recollect.testing.concurrency as c\n" + "\n".join(lines) + PROBLEMS
+    code = "import torture.concurrency as c\n" + "\n".join(lines) + PROBLEMS
     assert found in fresh.run(code, tmp_path)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 from click.testing import CliRunner
+from torture import damage
 
 import recollect
 from recollect.cli.app import app
@@ -36,7 +37,6 @@ from recollect.stores.sqlite.identity import Place
 from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
-from recollect.testing import damage
 
 
 @pytest.fixture(scope="module")

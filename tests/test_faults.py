@@ -16,6 +16,11 @@ from pathlib import Path
 
 import apsw
 import pytest
+from torture import io_faults
+from torture.io_faults import Fault
+from torture.recording import Recorder, recorded
+from torture.script import Script
+from torture.trials import fast_folder
 
 import recollect
 from recollect import filters as f
@@ -34,11 +39,7 @@ from recollect.errors import (
 from recollect.memory import Memory
 from recollect.stores.sqlite.errors import ours
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing import io_faults, memory_on
-from recollect.testing.io_faults import Fault
-from recollect.testing.recording import Recorder, recorded
-from recollect.testing.script import Script
-from recollect.testing.trials import fast_folder
+from recollect.testing import memory_on
 
 
 @pytest.fixture

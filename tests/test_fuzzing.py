@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from torture import fuzzing
+from torture.fuzz_targets import Target, targets
+from torture.fuzzing import mutated, tried
+from torture.worst_cases import Case, Work, cases, plain, too_dear, use, work
 
 from recollect.errors import InvalidArgumentError
-from recollect.testing import fuzzing
-from recollect.testing.fuzz_targets import Target, targets
-from recollect.testing.fuzzing import mutated, tried
-from recollect.testing.worst_cases import Case, Work, cases, plain, too_dear, use, work
 from recollect.text import words
 from recollect.text.unicode import is_known
 

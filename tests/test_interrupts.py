@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from torture.interrupts import CALLS, Interruption, Waiter, interrupted, lines_of
 
 from recollect.engine.write.writer import Writer
 from recollect.errors import StoreIOError
@@ -16,7 +17,6 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import Turn
 from recollect.testing import memory_on
-from recollect.testing.interrupts import CALLS, Interruption, Waiter, interrupted, lines_of
 
 #: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -1,4 +1,4 @@
-"""A process that writes is killed: the short form of `recollect.testing.kills`, and what it must not be blind to."""
+"""A process that writes is killed: the short form of `torture.kills`, and what it must not be blind to."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests import fresh
+from torture.run import run_part
 
 import recollect
 from recollect.importers.jsonl import write_jsonl
-from recollect.testing.torture import run_part
 
 
 @pytest.mark.promise("kill.acknowledged")
@@ -26,8 +26,8 @@ def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half() ->
 
 CONTROL = """
 import apsw, os
-from recollect.testing.kills import NAME, Told, child, problem_in
-from recollect.testing.script import Script
+from torture.kills import NAME, Told, child, problem_in
+from torture.script import Script
 script = Script(1)
 told = child(script, folder)
 path = folder / NAME

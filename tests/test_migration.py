@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from torture.migrating import CHANGES, kill_once, look, make, problem_in, release, steps_of
 
 import recollect
 from recollect.cli.app import app
@@ -25,7 +26,6 @@ from recollect.errors import (
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checksums import connect
-from recollect.testing.migrating import CHANGES, kill_once, look, make, problem_in, release, steps_of
 
 GOLDEN = Path(__file__).parent / "golden"
 SPREAD = {change: sorted({1 + at * (steps_of(change) - 1) // 7 for at in range(8)}) for change in ("invented", "both")}

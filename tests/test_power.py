@@ -10,6 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from torture import power
+from torture.disk import FOLDER, MODES, SECTOR, Disk, Event
+from torture.power import Recording
+from torture.recording import recorded
+from torture.script import Script, Step
+from torture.trials import fast_folder
 
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
@@ -20,12 +26,6 @@ from recollect.stores.sqlite import store as sqlite
 from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import Turn
-from recollect.testing import power
-from recollect.testing.disk import FOLDER, MODES, SECTOR, Disk, Event
-from recollect.testing.power import Recording
-from recollect.testing.recording import recorded
-from recollect.testing.script import Script, Step
-from recollect.testing.trials import fast_folder
 
 SEED = 1
 
@@ -157,7 +157,7 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
                 return Step("grep", lambda memory: memory.grep("fact"))
         return Step("reopen", reopens=True)
 
-    monkeypatch.setattr("recollect.testing.script._step", step)
+    monkeypatch.setattr("torture.script._step", step)
     recording = power.record(SEED, run)
     for part in range(4):
         cuts = power.cuts(recording, random.Random(part), folder, 30)

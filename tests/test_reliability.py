@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from recollect.testing import torture
-from recollect.testing.trials import Trial
+from torture import run as torture
+from torture.trials import Trial
 
 ROOT = Path(__file__).parents[1]
 

@@ -31,12 +31,12 @@ from bench.plotting import latencies, plot
 from bench.recall import recalls
 from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
+from torture.worst_cases import Case
 
 from recollect.indexes.scoring.scores import weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.sdr.encoding import encoded, encoded_all, packed
 from recollect.indexes.sdr.index import SdrIndex
-from recollect.testing.worst_cases import Case
 from recollect.text.words import terms
 
 NOUNS = "lighthouse ferry harbour baker orchard violin glacier library saddle teapot compass meadow".split()

@@ -7,8 +7,7 @@ from itertools import permutations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from recollect.testing.linearizability import Call, linearizable
+from torture.linearizability import Call, linearizable
 
 
 def explained(calls: list[Call], initial: str) -> bool:

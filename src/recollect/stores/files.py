@@ -1,6 +1,6 @@
 """What is done to files without SQLite: one place for it, so that a test can stand between.
 
-`recollect.testing.recording` puts its own in place of these functions, to write down what they do or to let them fail;
+`torture.recording` puts its own in place of these functions, to write down what they do or to let them fail;
 so they are called by the module's name. All raise OSError and nothing else.
 """
 

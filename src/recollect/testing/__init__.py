@@ -7,8 +7,7 @@
         def store(self, tmp_path): ...
 
 `StoreContract` is the protocol as tests; `memory_machine` runs a memory on a store against an obvious model, restarts
-included; `FaultyStore` fails at a chosen step. `torture` hurts a store in every way there is, many times over: `kills`,
-`power` cuts, `io_faults`, `interrupts` and more. Needs the extra `recollect[testing]` (pytest and Hypothesis).
+included; `FaultyStore` fails at a chosen step. Needs the extra `recollect[testing]` (pytest and Hypothesis).
 """
 
 from recollect.testing.contract import StoreContract, write

@@ -30,8 +30,8 @@ from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.testing.machine import memory_on
-from recollect.testing.power import quiet
-from recollect.testing.worst_cases import use
+from torture.power import quiet
+from torture.worst_cases import use
 
 NOW = datetime(2026, 3, 1, 9, 30, tzinfo=UTC)
 RECORD = Record(

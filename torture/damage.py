@@ -30,7 +30,7 @@ from recollect.memory.opening import open as open_memory
 from recollect.stores.maintenance.rescue import rescue
 from recollect.stores.sqlite.pages import Pages
 from recollect.testing.machine import TickingClock
-from recollect.testing.trials import Trial
+from torture.trials import Trial
 
 RECORDS = 10_000
 OTHER = "other"

@@ -27,10 +27,10 @@ from recollect.errors import (
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing.power import NAME, answers, quiet, small
-from recollect.testing.recording import recorded
-from recollect.testing.script import Script, Step, failing_store, lead, play
-from recollect.testing.trials import Trial, fast_folder
+from torture.power import NAME, answers, quiet, small
+from torture.recording import recorded
+from torture.script import Script, Step, failing_store, lead, play
+from torture.trials import Trial, fast_folder
 
 #: What fails, and how. Asking for a file's size does not: SQLite can do without the answer in the middle of a commit,
 #: goes on, and apsw raises the error all the same, which no system's own error would be.

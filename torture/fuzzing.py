@@ -20,9 +20,9 @@ from types import FrameType
 from typing import Any
 
 from recollect.errors import RecollectError
-from recollect.testing.fuzz_targets import Target, targets
-from recollect.testing.trials import Trial
-from recollect.testing.worst_cases import cases, plain, too_dear, use, work
+from torture.fuzz_targets import Target, targets
+from torture.trials import Trial
+from torture.worst_cases import cases, plain, too_dear, use, work
 
 #: Inputs for each seed, and texts that may be dear, of so many bytes.
 INPUTS = 60

@@ -25,10 +25,10 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
-from recollect.testing.power import answers, quiet, small
-from recollect.testing.recording import recorded
-from recollect.testing.script import FAILING, Script, lead, play
-from recollect.testing.trials import Trial
+from torture.power import answers, quiet, small
+from torture.recording import recorded
+from torture.script import FAILING, Script, lead, play
+from torture.trials import Trial
 
 NAME = "killed.db"
 #: So many kills for each seed.

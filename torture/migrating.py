@@ -5,7 +5,7 @@ that only this test knows, with another column, another table, and every row of 
 killed (SIGKILL) before a statement or between the steps, and the store must be of the old format or of the new one,
 whole, hold what it held, be readable by who knows its format, and be migrated by running it again.
 
-    python -m recollect.testing.migrating FILE CHANGE STEP      is the child
+    python -m torture.migrating FILE CHANGE STEP      is the child
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.copying import verified
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import TickingClock, memory_on
-from recollect.testing.script import Script, lead
-from recollect.testing.trials import Trial
+from torture.script import Script, lead
+from torture.trials import Trial
 
 #: The changes that are tried, by name: the format that the store has before, and the one that it has then.
 CHANGES = {"real": (1, 2), "invented": (2, 3), "both": (1, 3)}
@@ -136,7 +136,7 @@ def kill_once(folder: Path, seed: int, change: str, at: int) -> str:
     path = folder / f"{change}-{at}.db"
     make(path, before, seed)
     whole = look(path, after)
-    command = [sys.executable, "-m", "recollect.testing.migrating", str(path), change, str(at)]
+    command = [sys.executable, "-m", "torture.migrating", str(path), change, str(at)]
     child = subprocess.run(command, capture_output=True, text=True)
     if child.returncode not in (0, _KILLED):
         return f"the child failed: {child.stderr[-1000:]}"

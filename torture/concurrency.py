@@ -25,8 +25,8 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.records.record import Record
 from recollect.stores.sqlite.checkpoints import LONG_BYTES
-from recollect.testing.linearizability import Call, linearizable
-from recollect.testing.trials import Trial
+from torture.linearizability import Call, linearizable
+from torture.trials import Trial
 
 PROCESSES, THREADS = 8, 8
 #: Calls of each thread.

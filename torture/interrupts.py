@@ -22,7 +22,7 @@ import recollect
 from recollect.memory import Memory
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import memory_on
-from recollect.testing.trials import Trial
+from torture.trials import Trial
 
 #: Where a line may be interrupted: ours, and the context managers that ours are made of.
 OURS = (os.path.dirname(recollect.__file__) + os.sep, contextlib.__file__)

@@ -14,7 +14,7 @@ from pathlib import Path
 class Trial:
     """How one trial went.
 
-    seed     repeats it: `python -m recollect.testing.torture --part PART --seeds SEED`
+    seed     repeats it: `python -m torture --part PART --seeds SEED`
     where    the moment at which something was done to the store, in a word or two: the report counts them
     problem  what was wrong afterwards; "" for nothing
     """

@@ -1,7 +1,7 @@
 """The torture: every way in which a store can be hurt, many times over, each time with a look at what is left.
 
-    python -m recollect.testing.torture [--short] [--seed N] [--part NAME ...]      make torture, make torture-short
-    python -m recollect.testing.torture --part kill --seeds 17,42                   these trials again
+    python -m torture [--short] [--seed N] [--part NAME ...]      make torture, make torture-short
+    python -m torture --part kill --seeds 17,42                   these trials again
 
 A part is a module with `trials(seed, folder)`. The seeds of a run follow from its own, so a run can be repeated as a
 whole, and a trial by itself. The last line is "N passed, N failed", and the exit code 1 where any failed.
@@ -23,7 +23,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from recollect.testing.trials import Trial, Trials
+from torture.trials import Trial, Trials
 
 
 class Part(NamedTuple):
@@ -43,15 +43,15 @@ class Part(NamedTuple):
 #: So many failures of a part are named; the rest are counted.
 NAMED = 20
 PARTS: dict[str, Part] = {
-    "kill": Part("recollect.testing.kills", short=8, long=170),
-    "power": Part("recollect.testing.power", short=4, long=45),
-    "faults": Part("recollect.testing.io_faults", short=6, long=60),
-    "interrupt": Part("recollect.testing.interrupts", short=6, long=60),
-    "concurrency": Part("recollect.testing.concurrency", short=1, long=10, alone=True),
-    "damage": Part("recollect.testing.damage", short=2, long=16),
-    "migration": Part("recollect.testing.migrating", short=2, long=16),
-    "input": Part("recollect.testing.fuzzing", short=40, long=300),
-    "coverage": Part("recollect.testing.coverage", short=0, long=8),
+    "kill": Part("torture.kills", short=8, long=170),
+    "power": Part("torture.power", short=4, long=45),
+    "faults": Part("torture.io_faults", short=6, long=60),
+    "interrupt": Part("torture.interrupts", short=6, long=60),
+    "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
+    "damage": Part("torture.damage", short=2, long=16),
+    "migration": Part("torture.migrating", short=2, long=16),
+    "input": Part("torture.fuzzing", short=40, long=300),
+    "coverage": Part("torture.coverage", short=0, long=8),
 }
 
 
@@ -108,7 +108,7 @@ def _shares(wheres: Counter[str]) -> Iterator[tuple[str, int]]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; its exit code."""
-    parser = argparse.ArgumentParser(prog="python -m recollect.testing.torture", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m torture", description=__doc__)
     parser.add_argument("--short", action="store_true", help="the short form, for every change")
     parser.add_argument("--seed", type=int, default=None, help="of the run; default: another each time")
     parser.add_argument("--part", action="append", choices=sorted(PARTS), help="only this one; may be repeated")
@@ -134,7 +134,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 wrong += 1
             if trial.problem and wrong <= NAMED:
                 print(f"FAILED {name} {trial.where}: {trial.problem}")
-                print(f"       again: python -m recollect.testing.torture --part {name} --seeds {trial.seed}")
+                print(f"       again: python -m torture --part {name} --seeds {trial.seed}")
         count = sum(wheres.values())
         print(f"{name}: {count} trials, {wrong} failed, {time.monotonic() - begun:.0f} s")
         for where, times in _shares(wheres):

@@ -1,6 +1,6 @@
 """Bad input, led by coverage: inputs that reach new code are kept and changed further, by atheris (libFuzzer).
 
-    python -m recollect.testing.torture --part coverage --seeds 1,2,3
+    python -m torture --part coverage --seeds 1,2,3
 
 A trial is one target for some seconds, in a process of its own, whose code is instrumented as it is imported. There is
 no atheris for some systems and versions of Python: there a trial says so, and `fuzzing` is what there is.
@@ -16,9 +16,9 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from recollect.testing.fuzz_targets import targets
-from recollect.testing.fuzzing import tried
-from recollect.testing.trials import Trial
+from torture.fuzz_targets import targets
+from torture.fuzzing import tried
+from torture.trials import Trial
 
 #: How long a target is fed for each seed.
 SECONDS = 30
@@ -26,7 +26,7 @@ SECONDS = 30
 _RUN = """
 import sys, atheris
 with atheris.instrument_imports(include=["recollect"]):
-    from recollect.testing import coverage
+    from torture import coverage
 coverage.feed(atheris, *sys.argv[1:])
 """
 

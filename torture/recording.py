@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from recollect.stores import files
 from recollect.stores.sqlite import checksums
-from recollect.testing.disk import FOLDER, Event
+from torture.disk import FOLDER, Event
 
 _BASE = apsw.vfs_names()[0]  # the system's own
 _numbers = itertools.count()

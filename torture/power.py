@@ -27,10 +27,10 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.testing.disk import MODES, Disk, Event, write_out
-from recollect.testing.recording import recorded
-from recollect.testing.script import Script, failing_store, play
-from recollect.testing.trials import Trial, fast_folder
+from torture.disk import MODES, Disk, Event, write_out
+from torture.recording import recorded
+from torture.script import Script, failing_store, play
+from torture.trials import Trial, fast_folder
 
 NAME = "power.db"
 #: Cuts of a run with durability "full", and of one with "normal".
