@@ -1,6 +1,6 @@
 """The kernel that finds the best by their words, beside reading the bytes that it touches at this core's bandwidth.
 
-What it touches, counted as `numba_plain.reach_best` works, the corpus having no turns:
+What it touches, counted as `independent.reach_best` works, the corpus having no turns:
 
     8 + 2   for each occurrence of a term, with the length of its document
     8 + 8   for each document of a term: its row, a sum of shares and marks of terms, is read and written

@@ -183,7 +183,7 @@ class TestFiles:
         with recollect.open(path) as memory:
             memory.remember_all(texts(60))
         code = (
-            "import sys, recollect; from recollect.engine import indexing; indexing.KEPT_FROM = 20\n"
+            "import sys, recollect; from recollect.engine.index import keeper; keeper.KEPT_FROM = 20\n"
             "with recollect.open(sys.argv[1]) as m: print([h.record.id for h in m.recall('boat tea', k=20)])"
         )
         both = [
@@ -505,7 +505,7 @@ class TestRecent:
 
 
 def test_the_layout_names_what_is_made_of_records() -> None:
-    """Where this fails, the rules have changed: raise `encoding._LAYOUT`, so that kept indexes are made anew."""
+    """Where this fails, the rules have changed: raise `document_of._LAYOUT`, so that kept indexes are made anew."""
     import hashlib
 
     from recollect.engine.index.document_of import _LAYOUT

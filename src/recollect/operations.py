@@ -429,7 +429,7 @@ class Sweep(Operation, name="sweep"):
 
 @dataclass(frozen=True, kw_only=True)
 class SetQuota(Operation, name="set_quota"):
-    """Limit what the namespace may hold (`engine.quotas.Quota`); without limits, have none. Gives nothing."""
+    """Limit what the namespace may hold (`engine.write.quotas.Quota`); without limits, have none. Gives nothing."""
 
     records: int | None = None
     bytes: int | None = None

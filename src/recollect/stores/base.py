@@ -152,7 +152,7 @@ class View(Protocol):
         ...
 
     def node(self, place: int) -> bytes:
-        """A page of the Merkle trie (`indexes.merkle.Pages`)."""
+        """A page of the Merkle trie (`ledger.merkle.Pages`)."""
         ...
 
     def setting(self, name: str) -> str | None:
@@ -175,7 +175,7 @@ class Transaction(View, Protocol):
         ...
 
     def add_node(self, body: bytes) -> int:
-        """Keep a page of the Merkle trie (`indexes.merkle.Pages`)."""
+        """Keep a page of the Merkle trie (`ledger.merkle.Pages`)."""
         ...
 
     def append(self, commit: Commit) -> None:

@@ -1,6 +1,6 @@
 """Which documents a filter may admit, and which it surely does, told by the index: nobody need read a record for that.
 
-Each filter has two bounds, as it has for stores with columns (`stores.sql_filters`): an upper one that holds every
+Each filter has two bounds, as it has for stores with columns (`stores.sqlite.filters`): an upper one that holds every
 document which matches (and perhaps more), and a lower one that holds only documents which match (and perhaps not all).
 So `~` turns one into the other, and what the index cannot tell only makes them wider.
 """

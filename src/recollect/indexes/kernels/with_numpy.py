@@ -1,4 +1,4 @@
-"""The kernels in NumPy: see `indexes.kernels` for what each gives. Nothing here costs by the size of the table."""
+"""The kernels in NumPy: see `kernels.types` for what each gives. Nothing here costs by the size of the table."""
 
 from __future__ import annotations
 

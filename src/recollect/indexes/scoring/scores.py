@@ -6,7 +6,7 @@ against the document's length, both in absolute tokens, and weighted by how rare
 tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's postings:
 context is applied while a term's postings are walked.
 
-Everything is fixed-point integer arithmetic (`indexes.fixed`), so a score is the exact sum of its shares and does not
+Everything is fixed-point integer arithmetic (`indexes.fixed_point`), so a score is the exact sum of its shares and does not
 depend on the order of adding. docs/architecture.md has the formulas.
 """
 
@@ -183,7 +183,7 @@ class Scores:
     def explained(self, places: Sequence[int]) -> list[tuple[list[int], list[Match]]]:
         """The documents at these places, each with its shares and the words of the question that it has.
 
-        Shares are in the order of `kernels.SHARES` and add up to the total, exactly; words by falling share.
+        Shares are in the order of `kernels.types.SHARES` and add up to the total, exactly; words by falling share.
         """
         return [([int(share) for share in shares], matches) for _, shares, matches in self.told(places, Match._make, 1)]
 

@@ -1,6 +1,6 @@
 """The SDR index: the rows that share most with a question's bits, exactly, without reading the others.
 
-SDRs (`text.sdr`) are kept by number, which the caller chooses: that of a record, say. Two rankings of them:
+SDRs (`sdr.encoding`) are kept by number, which the caller chooses: that of a record, say. Two rankings of them:
 
 `overlapping`, by the rarity of what is shared. With N rows, df(b) of which have bit b, and |s| bits of a row s:
 

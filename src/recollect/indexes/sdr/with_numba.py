@@ -1,4 +1,4 @@
-"""Searching SDRs, compiled by numba: see `indexes.sdr_kernels` for what is asked and given, and `numpy_sdr` for the
+"""Searching SDRs, compiled by numba: see `sdr.types` for what is asked and given, and `with_numpy` for the
 same in NumPy.
 
 The sums of the base's rows are gathered bit by bit in one column, which fits the processor's cache at a hundred

@@ -1,4 +1,4 @@
-"""Searching SDRs in NumPy: see `indexes.sdr_kernels` for what is asked and given."""
+"""Searching SDRs in NumPy: see `sdr.types` for what is asked and given."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class Postings(NamedTuple):
     base, tail  columns of occurrences
     spans       a row for each term: where it begins and ends in `base`, and in `tail`
     base_lengths, tail_lengths  beside each occurrence, the length of its document and whether the term occurs once more
-        in it (`segments.lengths_of`)
+        in it (`lengths_of`)
     """
 
     base: Ints

@@ -45,7 +45,7 @@ _KINDS: dict[type[Exception], _Kind] = {
     apsw.ConstraintError: DamagedStoreError,
     apsw.MismatchError: DamagedStoreError,
     apsw.ReadOnlyError: ReadOnlyStoreError,
-    # Only what is read while a file is opened is interrupted (`sqlite_tables.few_steps`).
+    # Only what is read while a file is opened is interrupted (`structure.few_steps`).
     apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "what is read to open it does not end"),
 }
 #: The same, by the extended code, where it says more than the name.

@@ -1,6 +1,6 @@
 """What can be saved of a store that is hurt, and the names of what cannot.
 
-Every page is read by itself (`stores.pages`). A version counts where its payload has the hash that it is under; which
+Every page is read by itself (`pages`). A version counts where its payload has the hash that it is under; which
 version of an id was live is told by the heads, by the log, and by the leaves of the Merkle trie under the newest root,
 whichever of them are left. Nothing is written.
 """

@@ -3,7 +3,7 @@
 Write-ahead log with `synchronous=FULL`: a commit that was acknowledged survives a power cut. Readers never wait for the
 writer and see one moment; several processes may open the same file. The writer's lock is taken at the start of a
 transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster. Threads that write at
-once share a transaction (`turns`), and the log is carried into the file beside them (`sqlite_checkpoints`).
+once share a transaction (`write_queue`), and the log is carried into the file beside them (`checkpoints`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Multiplying vectors, compiled: see `indexes.dense`, where the same is done in NumPy."""
+"""Multiplying vectors, compiled: see `indexes.scoring.dense`, where the same is done in NumPy."""
 
 from __future__ import annotations
 

@@ -266,7 +266,7 @@ def reach_plain(
     cursors: Any,
     known: Any,
 ) -> tuple[Any, Any]:
-    """`numba_walking.reach` where no document is a turn."""
+    """`neighbours.reach` where no document is a turn."""
     most = len(forced)
     for term in range(len(spans)):
         most += spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2]

@@ -1,6 +1,6 @@
-"""The kernels compiled by numba: see `indexes.kernels` for what each gives, and `numpy_kernels` for the same in NumPy.
+"""The kernels compiled by numba: see `kernels.types` for what each gives, and `with_numpy` for the same in NumPy.
 
-numba is imported with this module, which takes most of a second (`indexes.numba_compiling`).
+numba is imported with this module, which takes most of a second (`kernels.numba.compiling`).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class NumbaKernels:
         return Reached(found[0], found[1], len(found[0]))
 
     def _take_block(self, terms: int) -> tuple[Any, ...]:
-        """What the kernels for documents that are no turns work on (`numba_plain.block`), for so many terms."""
+        """What the kernels for documents that are no turns work on (`independent.block`), for so many terms."""
         block = _popped(self._blocks)
         return plain.block(max(terms, _TERMS)) if block is None or plain.terms_of(block) < terms else block
 
