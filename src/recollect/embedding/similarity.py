@@ -5,7 +5,7 @@ Plain functions of sequences of floats, for those who bring vectors of their own
 scaled before they are squared, so that neither very great nor very small ones are lost.
 
 A vector that has no direction (empty, all zeros, or with a component that is not finite) is like nothing: its cosine
-with anything is 0. `indexes.scoring.dense` is what recall uses on many thousands; it agrees with this within its rounding.
+with anything is 0. Recall uses `scoring.dense`, for many thousands; it agrees with this within its rounding.
 """
 
 from __future__ import annotations

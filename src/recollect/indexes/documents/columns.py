@@ -49,7 +49,7 @@ class Document(NamedTuple):
     text      the digest that its text's vectors are kept under; b"" where there is no text
     fields    what it has in the fields of FIELDS, in their order
     importance  0 to 1; NO_IMPORTANCE where it has none
-    marks     terms that are no words, each once: what filters ask for that no column holds (`engine.index.filter_terms`)
+    marks     terms that are no words, each once: what filters ask for that no column holds (`filter_terms`)
     payload   the bytes of its record, so that a hit need not be read from the store; b"" where they stay there
     """
 

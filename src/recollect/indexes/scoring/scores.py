@@ -6,7 +6,7 @@ against the document's length, both in absolute tokens, and weighted by how rare
 tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's postings:
 context is applied while a term's postings are walked.
 
-Everything is fixed-point integer arithmetic (`indexes.fixed_point`), so a score is the exact sum of its shares and does not
+Everything is fixed-point integer arithmetic (`fixed_point`), so a score is the exact sum of its shares and does not
 depend on the order of adding. docs/architecture.md has the formulas.
 """
 

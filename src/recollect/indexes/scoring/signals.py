@@ -1,6 +1,6 @@
 """Signals: how a question is read, and what makes up a score.
 
-The words of a question, with what the turns around lend, make most of a score (`indexes.scoring.scores`). Beside them stand the
+The words of a question, with what the turns around lend, make most of a score (`scores`). Beside them stand the
 session, the nearness of words, the date and the vectors; the sum of all shares is multiplied by what each document's
 manner and speaker count for, and by whether it offers the kind of answer that is asked for. Every share is a function
 of the record, the question and the namespace's statistics, so that a filter changes no score.
