@@ -14,7 +14,8 @@ from recollect.indexes.documents.columns import NONE, Document
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.numba import dot_products as numba_dense
-from recollect.indexes.scoring.dense import COSINE_BITS, WEIGHT, DenseIndex, DenseView, Products, products, quantised
+from recollect.indexes.parameters import DENSE_SHARE
+from recollect.indexes.scoring.dense import COSINE_BITS, DenseIndex, DenseView, Products, products, quantised
 
 WHOLE = 1 << COSINE_BITS
 COMPILED: Products = numba_dense.loaded()
@@ -96,7 +97,7 @@ def test_shares_are_what_lies_above_the_floor_and_only_of_the_living_and_visible
     index.add({b"a": matrix([1, 0]), b"b": matrix([3, 4]), b"c": matrix([0, 1])})
     asked = quantised(matrix([[1, 0]]))[0]
     dense = index.view(held).score(asked, held, 0.2, 0.6)
-    expected = [WEIGHT / 100 * 0.8, WEIGHT / 100 * 0.4, 0.0, 0.0, 0.0]
+    expected = [DENSE_SHARE / 100 * 0.8, DENSE_SHARE / 100 * 0.4, 0.0, 0.0, 0.0]
     assert (dense.shares / (1 << SHARE_BITS)).tolist() == pytest.approx(expected, abs=1e-4)
     assert dense.admits.tolist() == [True, bool(quantised(matrix([[3, 4]]))[0][0] >= 0.6 * 16384), False, False, False]
     visible = np.array([False, True, True, True, True])

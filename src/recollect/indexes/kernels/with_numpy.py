@@ -18,7 +18,11 @@ from recollect.indexes.parameters import (
     FROM_BEFORE,
     PIVOT_CONSTANT,
     PIVOT_SLOPE,
+    SESSION_CONSTANT,
+    SESSION_MOST_MASS,
     SESSION_SHARE,
+    SESSION_SLOPE,
+    SESSION_TOP,
     TOP,
 )
 from recollect.indexes.words.postings import MOST_COUNT, PLACE_BITS, Postings, live, run_lengths
@@ -218,9 +222,9 @@ def _add_sessions(sums: Ints, table: Table, weights: Weights, weight: int, numbe
 def session_share(weight: int, mass: Ints, lengths: Ints, weights: Weights) -> Ints:
     """The share that a term gives to sessions: BM25 with k1 1.2 and b 3/4 over their mean length."""
     count, tokens = weights.live
-    pivot = 3 * ONE // 10 + lengths * (9 * count * ONE // 10) // tokens
-    mass = np.minimum(mass, 1 << 15) << BITS
-    saturated = weight * 22 * mass // (10 * (mass + pivot))
+    pivot = SESSION_CONSTANT * ONE // 10 + lengths * (SESSION_SLOPE * count * ONE // 10) // tokens
+    mass = np.minimum(mass, SESSION_MOST_MASS) << BITS
+    saturated = weight * SESSION_TOP * mass // (10 * (mass + pivot))
     return (saturated * SESSION_SHARE // 100 << SHARE_BITS) // weights.whole
 
 

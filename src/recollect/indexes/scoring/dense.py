@@ -21,11 +21,10 @@ from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.choose import Choice
+from recollect.indexes.parameters import DENSE_SHARE
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]
-#: What the signal counts for, in hundredths: a cosine of 1 above a floor of 0 adds 0.4 to a score.
-WEIGHT = 40
 #: A component of 1 is this, with 14 bits behind the point; a product of two has 28.
 _UNIT_BITS = 14
 COSINE_BITS = 2 * _UNIT_BITS
@@ -119,7 +118,7 @@ class DenseView:
         cosines = self.cosines(asked)
         seen = table.alive[: table.count] & (self._rows != NONE)
         above = np.maximum(cosines - _fixed(share), 0)
-        shares = np.where(seen, (above * WEIGHT << SHARE_BITS - COSINE_BITS) // 100, 0)
+        shares = np.where(seen, (above * DENSE_SHARE << SHARE_BITS - COSINE_BITS) // 100, 0)
         return Dense(shares, seen & (cosines >= _fixed(alone)) & (above > 0))
 
 

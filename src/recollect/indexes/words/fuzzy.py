@@ -12,12 +12,9 @@ from typing import NamedTuple
 
 from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import ONE
+from recollect.indexes.parameters import LEAST_DICE, MOST_STEMS
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form, trigram_keys
-
-#: At most so many stems stand in for an unknown word, and only from this Dice coefficient on (in hundredths).
-MOST_STEMS = 3
-LEAST_DICE = 35
 
 
 class Similar(NamedTuple):

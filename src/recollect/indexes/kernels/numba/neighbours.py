@@ -23,7 +23,11 @@ from recollect.indexes.parameters import (
     FROM_BEFORE,
     PIVOT_CONSTANT,
     PIVOT_SLOPE,
+    SESSION_CONSTANT,
+    SESSION_MOST_MASS,
     SESSION_SHARE,
+    SESSION_SLOPE,
+    SESSION_TOP,
     TOP,
 )
 from recollect.indexes.words.postings import MOST_COUNT, PLACE_BITS
@@ -137,7 +141,7 @@ def _gathered(
     used = 0
     seen = 0  # sessions of `met` that have a sum
     by_whole = 1.0 / whole
-    rise = 9 * sessions * ONE // 10
+    rise = SESSION_SLOPE * sessions * ONE // 10
     for term in range(len(spans)):
         weight = by_term[term] * _TOP
         column_of = trigram if like[term] else words
@@ -229,10 +233,10 @@ def _gathered(
                 own[number] = 0
         for place in range(seen, now):
             which = met[place]
-            weighs = min(masses[which], 1 << 15) << BITS
+            weighs = min(masses[which], SESSION_MOST_MASS) << BITS
             masses[which] = 0
-            pivot = 3 * ONE // 10 + lengths[which] * rise // tokens
-            saturated = by_session[term] * 22 * weighs // (10 * (weighs + pivot))
+            pivot = SESSION_CONSTANT * ONE // 10 + lengths[which] * rise // tokens
+            saturated = by_session[term] * SESSION_TOP * weighs // (10 * (weighs + pivot))
             share = (saturated * SESSION_SHARE // 100 << SHARE_BITS) // whole
             if sums[which] == 0 and share > 0:
                 met[seen] = which
