@@ -14,8 +14,8 @@ DONOR_CAP = 12
 PIVOT_CONSTANT, PIVOT_SLOPE = 6 * ONE // 10, 225
 #: The saturated mass is at most k1 + 1 = 2.5, as a fraction.
 TOP = (5, 2)
-#: Of sessions: BM25 with k1 = 1.2 and b = 3/4 over their mean length, in tenths: k1 + 1, k1 (1 - b), k1 b. A term counts
-#: for at most so much.
+#: Of sessions: BM25 with k1 = 1.2 and b = 3/4 over their mean length, in tenths: k1 + 1, k1 (1 - b), k1 b. And the
+#: maximum mass of a term.
 SESSION_TOP, SESSION_CONSTANT, SESSION_SLOPE = 22, 3, 9
 SESSION_MOST_MASS = 1 << 15
 #: What the signals beside the words count for, in hundredths.
