@@ -20,6 +20,7 @@ from typing import Any
 
 import recollect
 from recollect.memory import Memory
+from recollect.stores.sqlite import store as sqlite_store
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.machine import memory_on
 from torture.trials import Trial
@@ -150,7 +151,7 @@ class Waiter:
     def come(self, frame: FrameType) -> None:
         """Begin to wait, where a turn is held and its guard is not: elsewhere nobody can come to wait."""
         turns = self._store._turns
-        if turns.holder is not None and os.path.basename(frame.f_code.co_filename) == "sqlite.py":
+        if turns.holder is not None and frame.f_code.co_filename == sqlite_store.__file__:
             self._thread.start()
             while not turns.waiting and self._thread.is_alive():
                 os.sched_yield()
