@@ -1,4 +1,4 @@
-"""The command's frame: the options that every command has, opening the memory, and errors as exit codes.
+"""The frame of every command: common options, opening the memory, and errors as exit codes.
 
 Exit codes: 0 done; 1 an error of Recollect's own, one line of it on stderr (with --json an object); 2 the command line
 cannot be read; 130 interrupted. Reading commands never make a store.
@@ -31,7 +31,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class Settings:
-    """What was asked for on the command line, before or after the command's name."""
+    """The common options of a call, given before or after the command's name."""
 
     db: str | None = None
     namespace: str = "default"
@@ -40,18 +40,18 @@ class Settings:
     embedder: str | None = None
 
     def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
-        """The memory that the command is about. Without `create`, a missing store is an error."""
+        """The memory that the command uses. Without `create`, a missing store is an error."""
         return open_memory(self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder)
 
 
 def count_option(default: int) -> Callable[[F], F]:
-    """`-k N` for a command; where it is not given there, what stands before the command's name, else the default."""
+    """`-k N` for a command. If it is not given there: the `-k` before the command's name, or else the default."""
 
     def callback(ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int:
         before = ctx.ensure_object(Settings).k
         return value if value is not None else default if before is None else before
 
-    help_ = f"At most so many. Default: {default}."
+    help_ = f"Maximum number of results. Default: {default}."
     return click.option("-k", "k", type=int, metavar="N", callback=callback, help=help_)
 
 
@@ -73,7 +73,7 @@ COMMANDS = {
 
 
 class App(click.Group):
-    """A group whose commands' errors become one line and an exit code."""
+    """A group that turns the errors of its commands into one line and an exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -90,7 +90,7 @@ class App(click.Group):
             _complain(ctx, error)
             ctx.exit(1)
         except KeyboardInterrupt:
-            click.echo("interrupted: what was told to be held is held; run it again to go on", err=True)
+            click.echo("interrupted: everything reported as saved is saved; run it again to continue", err=True)
             ctx.exit(130)
         except OSError as error:
             if not isinstance(error, BrokenPipeError):
@@ -108,7 +108,7 @@ def _complain(ctx: click.Context, error: RecollectError) -> None:
 
 
 def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """An option's callback: keep the value, given before or after the command's name, in the settings."""
+    """The callback of a common option: store its value in the settings."""
 
     def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
         settings = ctx.ensure_object(Settings)
@@ -121,17 +121,26 @@ def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
 
 _COMMON = (
     click.option(
-        "--db", metavar="FILE", callback=_store("db"), expose_value=False, help="The store; default: RECOLLECT_DB."
+        "--db",
+        metavar="FILE",
+        callback=_store("db"),
+        expose_value=False,
+        help="Path of the store. Default: RECOLLECT_DB, or the user's data folder.",
     ),
     click.option(
-        "-n", "--namespace", metavar="NAME", callback=_store("namespace"), expose_value=False, help="Default: default."
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        callback=_store("namespace"),
+        expose_value=False,
+        help="Namespace. Default: default.",
     ),
     click.option(
         "--embedder",
         metavar="MODEL",
         callback=_store("embedder"),
         expose_value=False,
-        help="For vectors: PROVIDER/MODEL, hashed, none; default: LLM_EMBEDDING_MODEL.",
+        help="Embedder: PROVIDER/MODEL, hashed or none. Default: LLM_EMBEDDING_MODEL.",
     ),
     # Eager, so that an error in another option is printed as JSON too.
     click.option(
@@ -141,7 +150,7 @@ _COMMON = (
 
 
 def common(command: F) -> F:
-    """The options that stand before and after the command's name alike, and the settings as first argument."""
+    """Add the common options, and pass the settings as the first argument."""
 
     @click.pass_obj
     @functools.wraps(command)
@@ -170,15 +179,27 @@ def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tzinf
 
 
 where_option = click.option(
-    "-w", "--where", callback=_filter, metavar="FILTER", help="Such as: user=ana and not tag=old"
+    "-w",
+    "--where",
+    callback=_filter,
+    metavar="FILTER",
+    help="Only records that match, such as: user=ana and not tag=old",
 )
 zone_option = click.option(
-    "--tz", "zone", callback=_zone, default="UTC", metavar="ZONE", show_default=True, help="Of times that name none."
+    "--tz",
+    "zone",
+    callback=_zone,
+    default="UTC",
+    metavar="ZONE",
+    show_default=True,
+    help="Time zone for times without one.",
 )
 
 
 @click.group(cls=App, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("-k", "k", type=int, metavar="N", callback=_store("k"), expose_value=False, help="At most so many.")
+@click.option(
+    "-k", "k", type=int, metavar="N", callback=_store("k"), expose_value=False, help="Maximum number of results."
+)
 @click.version_option(__version__, prog_name="recollect")
 @common
 def app(settings: Settings) -> None:

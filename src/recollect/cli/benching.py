@@ -1,4 +1,4 @@
-"""The command that times recall on one's own file: bench.
+"""The command that times recall on a store of your own: bench.
 
 The questions are words of records that the file holds, so nothing has to be prepared, and the file is opened for
 reading only. What a memory answers in on this machine is told, not how well it answers: that is `recollect eval`.
@@ -28,12 +28,19 @@ _BUCKETS, _WIDEST = 12, 60
 
 
 @app.command()
-@click.option("--questions", type=click.IntRange(min=1), default=200, show_default=True, metavar="N", help="To ask.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the choice of records and words.")
+@click.option(
+    "--questions",
+    type=click.IntRange(min=1),
+    default=200,
+    show_default=True,
+    metavar="N",
+    help="Number of questions to ask.",
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed for choosing records and words.")
 @count_option(10)
 @common
 def bench(settings: Settings, questions: int, seed: int, k: int) -> None:
-    """Time recall on this store: questions of 3 to 10 words of its own records, nothing written."""
+    """Time recall on this store, with questions of 3 to 10 words from its own records. Writes nothing."""
     began = time.perf_counter()
     with settings.open(read_only=True) as memory:
         opened_ms = (time.perf_counter() - began) * 1000

@@ -15,10 +15,10 @@ from recollect.memory.opening import store_file
 
 
 @app.command()
-@click.option("--check", is_flag=True, help="Also read and hash everything that is held.")
+@click.option("--check", is_flag=True, help="Also read and verify everything in the store.")
 @common
 def doctor(settings: Settings, check: bool) -> None:
-    """Examine the store: which signals act, versions, the file's health, a real write and read-back."""
+    """Examine the store: active signals, versions, the health of the file, and a test write that is read back."""
     try:
         memory = settings.open()
     except (DamagedStoreError, NotAStoreError) as error:
@@ -42,7 +42,7 @@ def doctor(settings: Settings, check: bool) -> None:
 @app.command()
 @common
 def demo(settings: Settings) -> None:
-    """Remember a conversation of our own and answer eight questions about it, with reasons."""
+    """Remember a sample conversation and answer eight questions about it, with explanations."""
     with demonstration.Demo(settings.db) as shown:
         if settings.as_json:
             print_json(shown.to_json())

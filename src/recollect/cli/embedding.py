@@ -19,7 +19,7 @@ _NAMED = 20
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
-    """A bar on a terminal; nothing elsewhere."""
+    """A progress bar on a terminal; nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -32,10 +32,12 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
 
 
 @app.command()
-@click.option("--batch-size", type=int, default=100, show_default=True, metavar="N", help="Texts asked for at a time.")
+@click.option(
+    "--batch-size", type=int, default=100, show_default=True, metavar="N", help="Number of texts for each request."
+)
 @common
 def embed(settings: Settings, batch_size: int) -> None:
-    """Make the vectors that records lack, with the model of --embedder. Run again, it goes on where it was."""
+    """Compute missing vectors with the model of --embedder. Run it again to continue after an interruption."""
     with settings.open() as memory:
         with _progress(settings.as_json) as progress, warnings.catch_warnings():
             warnings.simplefilter("ignore", RecollectWarning)  # told below, in full

@@ -22,12 +22,14 @@ _PATH = click.Path(path_type=Path)
 
 
 @app.group("eval", invoke_without_command=True)
-@click.option("--diff", nargs=2, type=_PATH, metavar="BEFORE AFTER", help="Two files of --per-question.")
-@click.option("--metric", default="recall@10", show_default=True, help="By which --diff compares.")
+@click.option(
+    "--diff", nargs=2, type=_PATH, metavar="BEFORE AFTER", help="Compare two files written by --per-question."
+)
+@click.option("--metric", default="recall@10", show_default=True, help="Metric that --diff compares.")
 @common
 @click.pass_context
 def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None, metric: str) -> None:
-    """Measure recall on conversations whose evidence is known, in memory, with the default settings."""
+    """Measure recall on conversations with known evidence, in memory, with the default settings."""
     if diff is None:
         if ctx.invoked_subcommand is None:
             raise click.UsageError("name a data set (locomo, beam, memdaily), or --diff BEFORE AFTER")
@@ -55,14 +57,22 @@ def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None
 
 
 def _measuring(command: F) -> F:
-    """The options of every data set's command."""
+    """Add the options that the commands of all data sets have."""
     for option in (
         common,
         click.option("--plot", type=_PATH, metavar="FILE", help="Draw a PNG or SVG (needs matplotlib)."),
-        click.option("--answerability", is_flag=True, help="Also: does confidence tell what cannot be answered?"),
-        click.option("--seed", type=int, default=0, show_default=True, help="Of the typing errors."),
-        click.option("--typos", type=float, default=0.0, metavar="P", help="Chance of a typing error in a long word."),
-        click.option("--compare", default="", metavar="NAME,...", help="Peers, in the same run: fts5, bm25s, minilm."),
+        click.option(
+            "--answerability",
+            is_flag=True,
+            help="Also measure whether confidence separates answerable from unanswerable questions.",
+        ),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed for typing errors."),
+        click.option(
+            "--typos", type=float, default=0.0, metavar="P", help="Probability of a typing error in a long word."
+        ),
+        click.option(
+            "--compare", default="", metavar="NAME,...", help="Also measure peers in the same run: fts5, bm25s, minilm."
+        ),
         click.option("--per-question", type=_PATH, metavar="FILE", help="Write each question's result as JSON lines."),
     ):
         command = option(command)
@@ -73,7 +83,7 @@ def _measuring(command: F) -> F:
 @click.argument("file", type=_PATH)
 @_measuring
 def locomo(settings: Settings, file: Path, **options: Any) -> None:
-    """LoCoMo's JSON FILE."""
+    """Evaluate on LoCoMo's JSON FILE."""
     from recollect.evaluation import datasets
 
     _measure(settings, datasets.locomo(file), **options)
@@ -83,7 +93,7 @@ def locomo(settings: Settings, file: Path, **options: Any) -> None:
 @click.argument("folder", type=_PATH)
 @_measuring
 def beam(settings: Settings, folder: Path, **options: Any) -> None:
-    """A FOLDER of BEAM chats."""
+    """Evaluate on a FOLDER of BEAM chats."""
     from recollect.evaluation import datasets
 
     _measure(settings, datasets.beam(folder), **options)
@@ -93,7 +103,7 @@ def beam(settings: Settings, folder: Path, **options: Any) -> None:
 @click.argument("files", type=_PATH, nargs=-1, required=True)
 @_measuring
 def memdaily(settings: Settings, files: tuple[Path, ...], **options: Any) -> None:
-    """MemDaily's JSON FILES."""
+    """Evaluate on MemDaily's JSON FILES."""
     from recollect.evaluation import datasets
 
     _measure(settings, datasets.memdaily(*files), **options)
@@ -101,7 +111,7 @@ def memdaily(settings: Settings, files: tuple[Path, ...], **options: Any) -> Non
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int], object]]:
-    """A bar on a terminal; nothing elsewhere."""
+    """A progress bar on a terminal; nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, of: None
         return
@@ -189,4 +199,4 @@ def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
             f"{100 * (found['wrong_rejected'] or 0):.1f} of wrong ones rejected"
         )
     if skipped:
-        click.echo(f"{skipped} questions have no evidence that is held, and were not asked", err=True)
+        click.echo(f"{skipped} questions were skipped, as their evidence is not among the records", err=True)

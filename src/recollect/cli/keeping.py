@@ -1,4 +1,4 @@
-"""Commands that keep a store safe: backup, restore, rescue, migrate."""
+"""Commands that maintain a store: backup, restore, rescue, migrate."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _tell(backup: Backup) -> None:
 
 @app.command()
 @click.argument("dest", type=_FILE)
-@click.option("--verify", is_flag=True, help="Check the copy and compute its roots again before it is put there.")
-@click.option("--force", is_flag=True, help="Replace DEST even where it is something else than a backup.")
+@click.option("--verify", is_flag=True, help="Verify the copy and recompute its roots before it replaces DEST.")
+@click.option("--force", is_flag=True, help="Replace DEST even if it is not a backup.")
 @common
 def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
-    """Copy the whole store, of one moment, to the file DEST; others may write meanwhile."""
+    """Copy the store to the file DEST, as it is at one moment. Others can write meanwhile."""
     with settings.open(read_only=True) as memory:
         made = memory.backup(dest, verify=verify, force=force)
     if settings.as_json:
@@ -44,10 +44,10 @@ def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
 
 @app.command()
 @click.argument("source", type=_FILE)
-@click.option("--force", is_flag=True, help="Also where a store is there; it is kept aside, whole.")
+@click.option("--force", is_flag=True, help="Also replace an existing store. It is renamed, not deleted.")
 @common
 def restore(settings: Settings, source: Path, force: bool) -> None:
-    """Verify the backup SOURCE, and let a copy of it be the store."""
+    """Restore the store from the backup SOURCE, after verifying it."""
     made = restore_store(source, store_file(settings.db), force=force)
     if settings.as_json:
         print_json(made.to_json())
@@ -62,7 +62,7 @@ def restore(settings: Settings, source: Path, force: bool) -> None:
 @click.argument("new", type=_FILE)
 @common
 def rescue(settings: Settings, old: Path, new: Path) -> None:
-    """Save what is whole of a store that is hurt, OLD, into a new one, NEW; OLD is only read.
+    """Copy all intact records of the corrupt store OLD into a new store NEW. OLD is only read.
 
     Every record whose hash still verifies is saved, and the rest is listed. The exit code is 1 where something is
     lost.
@@ -84,10 +84,10 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 
 
 @app.command()
-@click.option("--dry-run", is_flag=True, help="Do all of it to a copy, and leave the store as it is.")
+@click.option("--dry-run", is_flag=True, help="Migrate a copy and leave the store unchanged.")
 @common
 def migrate(settings: Settings, dry_run: bool) -> None:
-    """Bring the store to the format of this release, after a verified backup beside it."""
+    """Migrate the store to the format of this release, after making a verified backup beside it."""
     done = migrate_store(store_file(settings.db), dry_run=dry_run)
     if settings.as_json:
         print_json(done.to_json())

@@ -1,4 +1,4 @@
-"""Commands that move memories in and out: import, export."""
+"""Commands that import and export records."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ROOTS = {
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal; nothing elsewhere."""
+    """A progress bar on a terminal; nothing elsewhere."""
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -48,7 +48,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
 @app.command("import")
 @click.argument("format", type=click.Choice(tuple(IMPORTERS)))
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--follow-links", is_flag=True, help="Read links in a folder that lead out of it, too.")
+@click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
 @zone_option
 @common
 def import_(
@@ -58,7 +58,7 @@ def import_(
     follow_links: bool,
     zone: tzinfo,
 ) -> None:
-    """Remember what files of a FORMAT hold. Run again, it adds only what is new."""
+    """Remember the contents of files of a FORMAT. Run it again to add only what is new."""
     importer = IMPORTERS[format]
     reports = []
     refused = []
@@ -83,7 +83,7 @@ def import_(
     else:
         for path, report in reports:
             click.echo(
-                f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} held already"
+                f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} already there"
                 + (f", {report.expired} expired and left out" if report.expired else "")
             )
             for name, count in report.namespaces.items():
@@ -99,8 +99,8 @@ def import_(
         sys.exit(1)
 
 
-def _written_whole(path: Path, memories: list[Memory], replace: bool) -> int:
-    """Write the export beside `path` and put it there when it is whole; the number of records."""
+def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
+    """Write the export beside `path` and move it there when it is complete. Returns the number of records."""
     store = str(memories[0].stats()["store"]["path"]) if memories else ""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
         raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
@@ -142,11 +142,11 @@ def _same(one: Path, other: str) -> bool:
 
 @app.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True), default="-")
-@click.option("--all", "everything", is_flag=True, help="All namespaces, not just one.")
-@click.option("--force", is_flag=True, help="Replace PATH even where it is something else than an export.")
+@click.option("--all", "everything", is_flag=True, help="Export all namespaces.")
+@click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
 @common
 def export(settings: Settings, path: Path, everything: bool, force: bool) -> None:
-    """Write the records to PATH ("-": standard output) as JSON lines that `import jsonl` reads to the same root."""
+    """Write the records to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
     with settings.open() as memory:
         chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
         if str(path) == "-":
@@ -155,7 +155,7 @@ def export(settings: Settings, path: Path, everything: bool, force: bool) -> Non
             for each in chosen:
                 write_jsonl(each, stdout)
             return
-        count = _written_whole(path, chosen, force)
+        count = _write_export(path, chosen, force)
     if settings.as_json:
         print_json({"path": str(path), "records": count})
     else:

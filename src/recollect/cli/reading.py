@@ -27,8 +27,8 @@ from recollect.records.record import Record
 
 
 def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:
-    """What was found, as JSON or as a table. Where it is nothing, say so and what there is, so that a wrong namespace
-    does not look like an empty memory."""
+    """Print results as JSON or as a table. If there are none, print what the store has, so that a wrong namespace does
+    not look like an empty memory."""
     if settings.as_json:
         print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
     elif isinstance(found, Hits) and found:
@@ -49,10 +49,14 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @click.argument("question")
 @count_option(5)
 @where_option
-@click.option("--explain", is_flag=True, help="Show what each signal and word gives to each hit.")
-@click.option("--min-confidence", type=float, default=0.0, metavar="P", help="Leave out hits below, 0 to 1.")
-@click.option("--reference", metavar="ISO8601", help='When the question is asked, for "yesterday". Default: now.')
-@click.option("--language", metavar="TAG", help="Of the question, such as de. Default: as it seems.")
+@click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
+@click.option(
+    "--min-confidence", type=float, default=0.0, metavar="P", help="Omit hits with a lower confidence, 0 to 1."
+)
+@click.option(
+    "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
+)
+@click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @zone_option
 @common
 def recall(
@@ -66,7 +70,7 @@ def recall(
     language: str | None,
     zone: tzinfo,
 ) -> None:
-    """Find the records that answer QUESTION best, with scores and reasons."""
+    """Find the records that answer QUESTION best, with scores and explanations."""
     asked_at = None if reference is None else time_of("reference", reference, zone)
     with settings.open() as memory:
         hits = memory.recall(
@@ -99,7 +103,7 @@ def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
 @click.argument("id")
 @common
 def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
-    """Show the record of ID whole, with its history."""
+    """Show the record ID in full, with its history."""
     with settings.open() as memory:
         record = memory.get(id)
         if record is None:
@@ -130,7 +134,7 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 @count_option(20)
 @common
 def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
-    """Tell what each commit did, the newest last; of ID alone where one is given, also when it is forgotten."""
+    """Show the commit log, newest last. With ID, only commits that touched it, even if it is forgotten."""
     with settings.open() as memory:
         Changes(limit=k)  # checks it
         commits = memory.changes(since=since, id=id)[-k:]
@@ -168,7 +172,7 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @where_option
 @common
 def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
-    """List records, newest first unless told otherwise."""
+    """List records, newest first by default."""
     with settings.open() as memory:
         records = memory.find(where, limit=k, order=order)
         _show(settings, memory, records)
@@ -180,7 +184,7 @@ def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
 @app.command()
 @common
 def stats(settings: Settings) -> None:
-    """Tell how many of what are held."""
+    """Show record counts and facts about the store."""
     with settings.open() as memory:
         found = memory.stats()
     if settings.as_json:

@@ -1,4 +1,4 @@
-"""Tables and colours: how results look in a terminal. Rich is imported when something is shown, not before."""
+"""Tables and colours: how results look in a terminal. Rich is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 def plain(text: str, limit: int = _SHOWN) -> str:
-    """A text that is safe in a terminal: on one line, control characters shown as pictures, cut at `limit`."""
+    """A text that is safe in a terminal: one line, control characters replaced by pictures, cut at `limit`."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     out = []
     for char in cut:
@@ -60,7 +60,7 @@ def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence
 
 
 def _whole(ids: Iterable[str]) -> dict[str, Any]:
-    """The column of ids: unbroken, so that they can be copied, where that leaves room for the text."""
+    """The column of ids: not wrapped, so that they can be copied, if that leaves room for the text."""
     widest = min(36, max(map(len, ids), default=0))
     return {"overflow": "fold", "max_width": 36, "min_width": widest if console().width >= _ROOMY else None}
 
@@ -81,7 +81,7 @@ def content(record: Record, limit: int = _SHOWN) -> str:
 
 
 def reasons(hit: Hit) -> str:
-    """Why, in a few words: each signal's part of the score, the words, and where they stand if not in the hit."""
+    """A short explanation: the share of each signal, the words, and where they are if not in the hit."""
     total = hit.score or 1.0
     shares = ((name, round(100 * share / total)) for name, share in hit.why.shares.items())
     told = " ".join(f"{name} {part}%" for name, part in shares if part)
@@ -120,7 +120,7 @@ def show_hits(hits: Hits) -> None:
 
 
 def explain(hits: Hits) -> None:
-    """What each hit's score is made of: a row for each signal, whose shares add up to the score, and for each word."""
+    """The parts of each hit's score: a row for each signal, whose shares add up to the score, and for each word."""
     rows: list[Sequence[str]] = []
     for place, hit in enumerate(hits, 1):
         rows.append((f"{place}", "score", f"{hit.score:.4f}", f"confidence {hit.confidence:.2f}"))

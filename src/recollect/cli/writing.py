@@ -42,7 +42,7 @@ _TIMES = ("time", "valid-from", "valid-to", "expires")
 def field_options(command: F) -> F:
     """An option for each field of a record."""
     out: Any = zone_option(command)
-    out = click.option("--pinned/--not-pinned", default=None, help="Whether it is never evicted.")(out)
+    out = click.option("--pinned/--not-pinned", default=None, help="Never evict the record.")(out)
     for name in reversed(_TIMES):
         out = click.option(f"--{name}", metavar="ISO8601")(out)
     for name, kind in _NUMBERS.items():
@@ -55,7 +55,7 @@ def field_options(command: F) -> F:
 
 
 def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """The fields that were given as options."""
+    """The fields given as options."""
     zone: tzinfo = given.pop("zone")
     meta = given.pop("meta")
     fields = {name: value for name, value in given.items() if value is not None and value != ()}
@@ -95,10 +95,10 @@ def _tell(settings: Settings, outcome: Outcome) -> None:
 
 @app.command()
 @click.argument("text")
-@click.option("--id", "id_", metavar="ID", help="An id of your own; else it follows from the text.")
-@click.option("--expect", metavar="HASH", help="Only where the record has this hash; or: absent.")
+@click.option("--id", "id_", metavar="ID", help="Id of your own. Default: derived from the text.")
+@click.option("--expect", metavar="HASH", help="Write only if the record has this hash, or is absent (absent).")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
-@click.option("--ttl", type=float, metavar="SECONDS", help="It expires so many seconds from now.")
+@click.option("--ttl", type=float, metavar="SECONDS", help="Seconds until the record expires.")
 @field_options
 @common
 def remember(
@@ -110,7 +110,7 @@ def remember(
     ttl: float | None,
     **given: Any,
 ) -> None:
-    """Remember TEXT ("-" reads standard input, without its last line end). Makes the store where there is none."""
+    """Remember TEXT ("-" reads standard input without the final newline). Creates the store if it is missing."""
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
     operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists, ttl=ttl)
@@ -122,8 +122,8 @@ def remember(
 @app.command()
 @click.argument("id")
 @click.option("--content", metavar="TEXT", help="The new text.")
-@click.option("--expect", metavar="HASH", help="Only where the record has this hash.")
-@click.option("--drop", multiple=True, metavar="FIELD", help="Take a field away. May be repeated.")
+@click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
+@click.option("--drop", multiple=True, metavar="FIELD", help="Remove a field. May be repeated.")
 @field_options
 @common
 def update(
@@ -134,7 +134,7 @@ def update(
     drop: tuple[str, ...],
     **given: Any,
 ) -> None:
-    """Change fields of the record of ID. Tags and metadata that are given replace those that are held."""
+    """Change fields of the record ID. Given tags and metadata replace the existing ones."""
     changes = _fields(given) | dict.fromkeys(drop)
     if content is not None:
         changes["content"] = content
@@ -146,11 +146,11 @@ def update(
 @app.command()
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @where_option
-@click.option("--expect", metavar="HASH", help="Only where the record has this hash.")
-@click.option("--yes", is_flag=True, help="Do not ask before forgetting what a filter finds.")
+@click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
+@click.option("--yes", is_flag=True, help="Do not ask before forgetting the records that match a filter.")
 @common
 def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
-    """Forget the records of some IDs, or all that a filter finds. Their history stays."""
+    """Forget the records with these IDs, or all that match a filter. Their history stays."""
     if not ids and where is None:
         raise click.UsageError("name what to forget: ids, or --where FILTER")
     if ids and where is not None:
@@ -172,22 +172,24 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
 
 
 @app.command()
-@click.option("--records", type=int, metavar="N", help="At most so many records.")
-@click.option("--bytes", "nbytes", type=int, metavar="N", help="At most so many bytes of them together.")
+@click.option("--records", type=int, metavar="N", help="Maximum number of records.")
+@click.option("--bytes", "nbytes", type=int, metavar="N", help="Maximum total size of the records, in bytes.")
 @click.option(
     "--when-full",
     type=click.Choice([each.replace(" ", "-") for each in WHEN_FULL]),
     default="refuse",
     show_default=True,
-    help="Refuse what needs more, or evict: the least recently used, or the least important.",
+    help="When full: refuse writes, or evict the least recently used or the least important records.",
 )
-@click.option("--per", type=click.Choice(SCOPED), help="So much for each of them, in place of all together.")
-@click.option("--none", is_flag=True, help="Take the quota away.")
+@click.option(
+    "--per", type=click.Choice(SCOPED), help="Apply the quota to each of them, not to the namespace as a whole."
+)
+@click.option("--none", is_flag=True, help="Remove the quota.")
 @common
 def quota(
     settings: Settings, records: int | None, nbytes: int | None, when_full: str, per: str | None, none: bool
 ) -> None:
-    """Show or set how much the namespace may hold. Every process that writes is held to it."""
+    """Show or set the quota of the namespace. It applies to every process that writes."""
     if none and (records is not None or nbytes is not None):
         raise click.UsageError("give limits, or --none, not both")
     sets = none or records is not None or nbytes is not None
