@@ -1,9 +1,44 @@
 """Every error that Recollect raises on purpose.
 
-One base class, so that `except RecollectError` catches all of them; a stable `code` each, for programs and wires; the
-fields in `args`, so that an error survives pickling and a socket. The message says what happened, what state things
-are in, and what to do. Errors that have an obvious built-in counterpart are also that (an invalid value is a
-`ValueError`), so that ordinary Python code need not know this module.
+All have one base class, so `except RecollectError` catches them. Each has a stable `code` for programs, and its fields
+in `args`, so it survives pickling and JSON. The message says what happened, what state things are in, and what to do.
+An error that corresponds to a built-in one is a subclass of it too, shown in brackets:
+
+    RecollectError
+        InvalidArgumentError (ValueError)
+        UnknownArgumentError (TypeError)
+        InvalidRecordError (ValueError)
+        InvalidFilterError (ValueError)
+        InvalidOperationError (ValueError)
+        InvalidQueryError (ValueError)
+        UnsupportedError
+        CodecError (ValueError)
+        UnknownRecordError (LookupError)
+        RecordExistsError
+        ConflictError
+        QuotaError
+        ScopeError
+        ClosedError
+        ForkedError
+        MissingExtraError (ImportError)
+        EmbedderError
+            EmbedderRefusedError
+            EmbedderUnavailableError
+        ImportFormatError (ValueError)
+        StoreError
+            StoreMissingError
+            NotAStoreError
+            NewerFormatError
+            OlderFormatError
+            WrongKeyError
+            DamagedStoreError
+            ReadOnlyStoreError
+            StoreBusyError
+            StoreFullError
+            StoreReplacedError
+            NoMemoryError (MemoryError)
+            StoreIOError
+                CommitInDoubtError
 """
 
 from __future__ import annotations
@@ -19,22 +54,19 @@ class RecollectError(Exception):
     code: ClassVar[str] = "error"
 
     def __init_subclass__(cls) -> None:
-        """Let no message hold a character that a terminal obeys: what it tells of may come from anywhere.
-
-        That is done here for every error, as each has texts from outside: paths, names, what a server says.
-        """
+        """Escape control characters in the message of every error: it contains paths, names and texts of servers."""
         super().__init_subclass__()
         message = cls.__dict__.get("__str__")
         if message is not None:
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
 
     def to_json(self) -> dict[str, Any]:
-        """`{"error": code, "message": ..., "args": [...]}`, the form in which an error crosses a wire."""
+        """The error as `{"error": code, "message": ..., "args": [...]}`."""
         return {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
 
 
 def printable(text: object) -> str:
-    """A text from outside as a message shows it: on one line, and valid Unicode whatever it was.
+    """A text from outside, as it is safe in a message: one line of valid Unicode.
 
     >>> printable("a" + chr(10) + "b" + chr(0xD800) + chr(27))
     'a\\\\nb\\\\ud800\\\\x1b'
@@ -46,7 +78,7 @@ def printable(text: object) -> str:
 
 
 def _printable(record: logging.LogRecord) -> bool:
-    """Let no line of the log hold such a character either: it tells of files and servers, and may go to a terminal."""
+    """Escape control characters in log lines too: they name files and servers, and may be shown on a terminal."""
     record.msg, record.args = printable(record.getMessage()), ()
     return True
 
@@ -59,15 +91,15 @@ def _plain(arg: object) -> Any:
 
 
 class Shown(str):
-    """A value as it was shown once, so that it is not quoted again when its error is unpickled."""
+    """A value that is quoted already, so that it is not quoted again when its error is unpickled."""
 
     __slots__ = ()
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """The value as an error message shows it: `repr`, cut to `limit` characters, never raising and never slow.
+    """The `repr` of a value for an error message, cut to `limit` characters. Never raises and is never slow.
 
-    A lone surrogate is shown escaped, so that the message itself can always be printed.
+    Lone surrogates are escaped, so that the message can always be printed.
     """
     if isinstance(value, Shown):
         return value
@@ -82,7 +114,7 @@ def shown(value: object, limit: int = 80) -> str:
 
 
 class InvalidArgumentError(RecollectError, ValueError):
-    """An argument of a call is outside what the call takes."""
+    """An argument has a value that the call does not accept."""
 
     code = "invalid_argument"
 
@@ -94,7 +126,7 @@ class InvalidArgumentError(RecollectError, ValueError):
 
 
 class UnknownArgumentError(RecollectError, TypeError):
-    """A keyword that the call does not know."""
+    """The call has no such keyword argument."""
 
     code = "unknown_argument"
 
@@ -107,7 +139,7 @@ class UnknownArgumentError(RecollectError, TypeError):
 
 
 class InvalidRecordError(RecollectError, ValueError):
-    """A field of a record breaks its rule, so the record cannot exist."""
+    """A field of a record has an invalid value."""
 
     code = "invalid_record"
 
@@ -123,7 +155,7 @@ class InvalidRecordError(RecollectError, ValueError):
 
 
 class InvalidFilterError(RecollectError, ValueError):
-    """A filter is malformed, in its JSON form, its text form or its values."""
+    """A filter is invalid: its values, its JSON form or its text form."""
 
     code = "invalid_filter"
 
@@ -135,7 +167,7 @@ class InvalidFilterError(RecollectError, ValueError):
 
 
 class InvalidOperationError(RecollectError, ValueError):
-    """The JSON form of an operation is not one."""
+    """The JSON form of an operation is invalid."""
 
     code = "invalid_operation"
 
@@ -147,7 +179,7 @@ class InvalidOperationError(RecollectError, ValueError):
 
 
 class InvalidQueryError(RecollectError, ValueError):
-    """A full-text query (grep) cannot be read."""
+    """A full-text query (grep) is invalid or over a limit."""
 
     code = "invalid_query"
 
@@ -159,7 +191,7 @@ class InvalidQueryError(RecollectError, ValueError):
 
 
 class UnsupportedError(RecollectError):
-    """A thing that is right in itself cannot be done here."""
+    """The call is valid, but this store, platform or combination of arguments does not support it."""
 
     code = "unsupported"
 
@@ -171,7 +203,7 @@ class UnsupportedError(RecollectError):
 
 
 class CodecError(RecollectError, ValueError):
-    """Bytes that should be a canonical encoding are not."""
+    """Bytes are not a canonical encoding of a record."""
 
     code = "codec"
 
@@ -183,7 +215,7 @@ class CodecError(RecollectError, ValueError):
 
 
 class UnknownRecordError(RecollectError, LookupError):
-    """No record of that id has ever been held here."""
+    """There has never been a record with this id."""
 
     code = "unknown_record"
 
@@ -195,7 +227,7 @@ class UnknownRecordError(RecollectError, LookupError):
 
 
 class RecordExistsError(RecollectError):
-    """`if_exists="error"`, and the record is already there."""
+    """The id is in use: `if_exists="error"` was given, or a scope already shows a record under this id."""
 
     code = "record_exists"
 
@@ -210,7 +242,7 @@ class RecordExistsError(RecollectError):
 
 
 class ConflictError(RecollectError):
-    """A condition (`expect`, `expect_head`) does not hold. Carries what is there now."""
+    """A condition (`expect`, `expect_head`) is not met. Contains what is there now."""
 
     code = "conflict"
 
@@ -234,10 +266,10 @@ class ConflictError(RecollectError):
 
 
 class QuotaError(RecollectError):
-    """A namespace, or one of its users, would hold more than its quota.
+    """The write would exceed the quota of the namespace, or of one of its users.
 
-    Within a scope that shares the quota with others, the limit and what is held are None. `owner` is whose quota it is
-    where each user, agent or conversation has one of its own, such as "user 'ana'"; else "".
+    Within a scope that shares the quota with others, the limit and the current amount are None. `owner` names whose
+    quota it is if each user, agent or conversation has its own, such as "user 'ana'"; else it is "".
     """
 
     code = "quota"
@@ -260,7 +292,7 @@ class QuotaError(RecollectError):
 
 
 class ScopeError(RecollectError):
-    """A call would reach outside the scope that the memory was narrowed to."""
+    """The call would read or write outside the scope of this memory."""
 
     code = "scope"
 
@@ -284,7 +316,7 @@ class ClosedError(RecollectError):
 
 
 class ForkedError(RecollectError):
-    """A memory was used in a process that was forked from the one that opened it."""
+    """The memory was opened before a fork and is used in the child process."""
 
     code = "forked"
 
@@ -314,7 +346,7 @@ class MissingExtraError(RecollectError, ImportError):
 
 
 class EmbedderError(RecollectError):
-    """An embedder gave no vectors, or not those that were asked for. The message never holds a key."""
+    """The embedder returned no vectors, or wrong ones. The message never contains an API key."""
 
     code = "embedder"
 
@@ -326,19 +358,19 @@ class EmbedderError(RecollectError):
 
 
 class EmbedderRefusedError(EmbedderError):
-    """The embedder refused these texts; others it may take (one is too long, say)."""
+    """The embedder refused these texts, for example because one is too long. Others may work."""
 
     code = "embedder_refused"
 
 
 class EmbedderUnavailableError(EmbedderError):
-    """The embedder cannot be used at all as it is set up: asking it again with other texts would not help."""
+    """The embedder cannot be used with its current settings. Other texts would fail as well."""
 
     code = "embedder_unavailable"
 
 
 class ImportFormatError(RecollectError, ValueError):
-    """A file to import is not of the format that was named."""
+    """The file to import does not have the named format."""
 
     code = "import_format"
 
@@ -351,7 +383,7 @@ class ImportFormatError(RecollectError, ValueError):
 
 
 class StoreError(RecollectError):
-    """The base of what can go wrong with the file, disk or server below."""
+    """The base of errors of the store: its file, disk or server."""
 
     code = "store"
 
@@ -364,7 +396,7 @@ class StoreError(RecollectError):
 
 
 class StoreMissingError(StoreError):
-    """There is no store at that place, and the call may not make one."""
+    """There is no store at this path, and the call must not create one."""
 
     code = "store_missing"
 
@@ -373,7 +405,7 @@ class StoreMissingError(StoreError):
 
 
 class NotAStoreError(StoreError):
-    """The path holds something else than a Recollect store."""
+    """The file is not a Recollect store."""
 
     code = "not_a_store"
 
@@ -382,7 +414,7 @@ class NotAStoreError(StoreError):
 
 
 class NewerFormatError(StoreError):
-    """The store was written by a later release that says this one must not open it."""
+    """The store has a newer format, which this release must not open."""
 
     code = "newer_format"
 
@@ -391,7 +423,7 @@ class NewerFormatError(StoreError):
 
 
 class OlderFormatError(StoreError):
-    """The store was written by an earlier release, in a format that this one does not read any more."""
+    """The store has an older format, which this release no longer reads."""
 
     code = "older_format"
 
@@ -403,7 +435,7 @@ class OlderFormatError(StoreError):
 
 
 class WrongKeyError(StoreError):
-    """The store was made with another key."""
+    """The store was created with another key."""
 
     code = "wrong_key"
 
@@ -412,7 +444,7 @@ class WrongKeyError(StoreError):
 
 
 class DamagedStoreError(StoreError):
-    """The store's bytes contradict themselves."""
+    """The store is corrupt."""
 
     code = "damaged_store"
 
@@ -433,7 +465,7 @@ class ReadOnlyStoreError(StoreError):
 
 
 class StoreBusyError(StoreError):
-    """Another writer held the store for longer than the timeout."""
+    """Another writer did not finish within the timeout."""
 
     code = "busy"
 
@@ -442,7 +474,7 @@ class StoreBusyError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """The disk, or the store's size limit, is full."""
+    """The disk is full, or the store has reached its size limit."""
 
     code = "store_full"
 
@@ -483,7 +515,7 @@ class StoreIOError(StoreError):
 
 
 class CommitInDoubtError(StoreIOError):
-    """A commit was under way, and whether it is held is not sure: it was not made durable, or nobody could look."""
+    """The outcome of a commit is unknown: the sync failed and the result could not be verified."""
 
     code = "commit_in_doubt"
 

@@ -74,3 +74,19 @@ def test_printable_texts_stay_and_others_become_so(text: str) -> None:
     else:
         assert out != text
     assert errors.Shown(out) == out
+
+
+def test_the_tree_in_the_docstring_is_the_tree_of_classes() -> None:
+    drawn: list[str] = []
+    for line in (errors.__doc__ or "").splitlines():
+        if line.startswith("    ") and line.strip():
+            drawn.append(line[4:])
+
+    def lines(kind: type[RecollectError], depth: int = 0) -> Iterator[str]:
+        built_in = [base.__name__ for base in kind.__bases__ if base.__module__ == "builtins" and base is not Exception]
+        yield "    " * depth + kind.__name__ + (f" ({', '.join(built_in)})" if built_in else "")
+        for each in kind.__subclasses__():
+            if each.__module__ == errors.__name__:
+                yield from lines(each, depth + 1)
+
+    assert drawn == list(lines(RecollectError))
