@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 # The same examples on every run of CI; the long form searches further and anew.
 settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# What `make test-all` runs: sweeps in full, too (`FULL`).
+settings.register_profile("full", settings.get_profile("ci"))
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], stateful_step_count=80
 )
