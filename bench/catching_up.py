@@ -32,7 +32,7 @@ def catching_up(records: int) -> dict[str, Any]:
             reader.recall(asked)
 
             def caught_up(kind: str) -> None:
-                times[kind].append(milliseconds(reader._engine.catch_up, reader._line))
+                times[kind].append(milliseconds(reader._engine.catch_up, reader._branch))
 
             for at in range(ROUNDS):
                 caught_up("nothing")

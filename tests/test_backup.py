@@ -78,7 +78,7 @@ def test_a_backup_is_of_one_moment_while_others_write(tmp_path: Path) -> None:
             for number in range(4):
                 acknowledged = int(writer.stdout.readline())
                 made = memory.backup(tmp_path / f"{number}.backup", verify=True)
-                default = next(each for line, each in made.lines.items() if line.namespace == "default")
+                default = next(each for branch, each in made.branches.items() if branch.namespace == "default")
                 assert default.records == 2 * default.seq  # both of a batch, or none
                 assert default.seq > acknowledged
                 assert default.seq >= last
@@ -102,7 +102,7 @@ def test_a_backup_is_one_file_for_its_owner_only_that_opens_as_a_store(store: Pa
         assert memory.backup(target).verified is False
         made = memory.backup(target, verify=True)  # a backup may be replaced
         assert made.verified
-        assert {line.namespace: each.root for line, each in made.lines.items()} == roots
+        assert {branch.namespace: each.root for branch, each in made.branches.items()} == roots
     assert list(target.parent.iterdir()) == [target]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
     assert held(target, read_only=True) == roots
@@ -298,7 +298,7 @@ def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
         with memory._engine.store.read() as moment:
-            moment.lines()
+            moment.branches()
             memory.remember("only in the log")
             with pytest.raises(StoreBusyError):
                 recollect.restore(tmp_path / "a.backup", store, force=True)

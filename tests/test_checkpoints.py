@@ -90,7 +90,7 @@ def test_where_no_thread_can_run_the_commits_do_it(store: SqliteStore, monkeypat
 def test_writes_go_on_beside_a_long_view_and_the_log_is_short_again_after_it(store: SqliteStore) -> None:
     memory = memory_on(store)
     write(memory, 5)
-    line = memory._line
+    line = memory._branch
     with store.read() as view:
         assert view.head(line).seq == 5
         assert write(memory, 200) > LONG  # what the view needs must stay

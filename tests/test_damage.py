@@ -531,7 +531,7 @@ def test_an_error_in_reading_is_told_as_what_it_is(store: Path) -> None:
     hurt(store, (leaf_holding(store, b"fact 17") - 1) * 4096 + 2000)
     opened = SqliteStore(store)
     with pytest.raises(DamagedStoreError, match="a page does not have its checksum"), opened.read() as view:
-        for line in view.lines():
+        for line in view.branches():
             list(view.versions(line))
     opened.close()
 

@@ -29,7 +29,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
@@ -258,7 +258,7 @@ def test_a_filter_uses_its_index(tmp_path: Path, name: str) -> None:
     store = SqliteStore(tmp_path / "a.db")
     with store.read() as view:
         for order in ("newest", "id"):
-            sql, parameters = view.select_sql(Line("n"), where, order, NOW)
+            sql, parameters = view.select_sql(Branch("n"), where, order, NOW)
             plan = " ".join(str(row[3]) for row in view._execute(f"EXPLAIN QUERY PLAN {sql}", (1, *parameters[1:])))
             if order == "newest":
                 assert f"SEARCH h USING INDEX {index}" in plan
@@ -277,7 +277,7 @@ def test_the_turns_at_a_place_are_found_without_walking_the_namespace(tmp_path: 
             return execute(sql, parameters)
 
         view._execute = note  # type: ignore[assignment]
-        view.turns_at(Line("n"), "c", 3)
+        view.turns_at(Branch("n"), "c", 3)
         plan = " ".join(str(row[3]) for row in execute(f"EXPLAIN QUERY PLAN {asked[-1]}", (1, "c", 3)))
     assert "SEARCH h USING INDEX heads_by_conversation (branch=? AND conversation=? AND position=?)" in plan
     store.close()

@@ -26,7 +26,7 @@ from recollect.filters.tree import AllOf, Is
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.scoring import scores
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.operations import ORDERS
 from recollect.records.record import Record
 from recollect.stores.base import Store
@@ -123,7 +123,7 @@ def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_a
 
 def at_hand(memory: recollect.Memory) -> bool:
     with memory._engine.store.read() as moment:
-        return memory._engine.keeper.at_hand(moment, memory._line, in_file=True) is not None
+        return memory._engine.keeper.at_hand(moment, memory._branch, in_file=True) is not None
 
 
 def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
@@ -135,20 +135,20 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
         assert at_hand(memory)
         memory.remember_all([f"more tea {at}" for at in range(1000)])
         assert at_hand(memory)
-        keeper, line = memory._engine.keeper, memory._line
-        keeper._merge_now(line, keeper._kept[line])
-        assert keeper._kept[line].view is None  # nobody has asked since
+        keeper, branch = memory._engine.keeper, memory._branch
+        keeper._merge_now(branch, keeper._kept[branch])
+        assert keeper._kept[branch].view is None  # nobody has asked since
         assert at_hand(memory)
         memory.remember_all([f"most tea {at}" for at in range(1001)])
         assert not at_hand(memory)
         memory.recall("tea")
         assert at_hand(memory)
         with memory._engine.store.read() as moment:
-            head = moment.head(line)  # from here on it sees nothing new
+            head = moment.head(branch)  # from here on it sees nothing new
             memory.remember("tea in between")
             memory.recall("tea")
-            assert keeper._kept[line].seq == head.seq + 1
-            assert keeper.at_hand(moment, line, in_file=True) is None
+            assert keeper._kept[branch].seq == head.seq + 1
+            assert keeper.at_hand(moment, branch, in_file=True) is None
 
 
 def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:
@@ -178,8 +178,8 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
     # The store is put back to what it was before the index, and something else comes.
     with recollect.open(path) as memory:
         memory.recall("tea")
-        keeper, line = memory._engine.keeper, memory._line
-        keeper._merge_now(line, keeper._kept[line])
+        keeper, branch = memory._engine.keeper, memory._branch
+        keeper._merge_now(branch, keeper._kept[branch])
         seq = memory.seq
     assert opened_with_it()
     copy.replace(path)
@@ -296,9 +296,9 @@ def test_the_index_answers_for_tags_and_metadata_only_where_it_is_at_hand(tmp_pa
         asked: list[Filter] = []
         read = SqliteView.select
 
-        def noting(view: SqliteView, line: Line, where: Filter, **more: Any) -> Any:
+        def noting(view: SqliteView, branch: Branch, where: Filter, **more: Any) -> Any:
             asked.append(where)
-            return read(view, line, where, **more)
+            return read(view, branch, where, **more)
 
         with patch.object(SqliteView, "select", noting):
             first, count = memory.find(where=f.tag("red")), memory.count(f.tag("red"))

@@ -20,13 +20,13 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.record_cache import cache_of
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
-from recollect.ledger.commits import Head, Line
+from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.memory.memory import Calls, Memory
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")
-DEFAULT = Line("default")
+DEFAULT = Branch("default")
 
 
 def texts(count: int, start: int = 0) -> list[str]:
@@ -323,9 +323,9 @@ class TestHistories:
             memory.remember("the harbour was held before")
             keeper, real = memory._engine.keeper, IndexKeeper._viewed
 
-            def let_go(self: IndexKeeper, moment: Any, line: Line) -> Any:
-                found = real(self, moment, line)
-                self.drop(line)
+            def let_go(self: IndexKeeper, moment: Any, branch: Branch) -> Any:
+                found = real(self, moment, branch)
+                self.drop(branch)
                 return found
 
             monkeypatch.setattr(IndexKeeper, "_viewed", let_go)
@@ -402,15 +402,15 @@ class TestBudget:
                 space.remember_all(texts(30))
             keeper = memory._engine.keeper
             before = [told(space) for space in spaces]
-            one = keeper._kept[Line("c")].counted
+            one = keeper._kept[Branch("c")].counted
             keeper._budget_bytes = 2 * one + one // 2
             spaces[0].recall("boat")
             spaces[1].remember("one more boat")
             spaces[1].recall("boat")
-            assert [line.namespace for line in keeper._kept] == ["a", "b"]
+            assert [branch.namespace for branch in keeper._kept] == ["a", "b"]
             keeper._budget_bytes = 1  # at least the one that is asked is held
             assert told(spaces[2]) == before[2]
-            assert [line.namespace for line in keeper._kept] == ["c"]
+            assert [branch.namespace for branch in keeper._kept] == ["c"]
             assert told(spaces[0]) == before[0]
 
     def test_what_is_counted_is_what_is_held(self, path: Path) -> None:
@@ -425,7 +425,7 @@ class TestBudget:
             for space in spaces:
                 told(space)
             assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
-            keeper.drop(Line("b"))
+            keeper.drop(Branch("b"))
             assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
 
     def test_what_one_question_brings_to_hand_is_counted_at_once(self, path: Path) -> None:

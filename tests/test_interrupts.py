@@ -75,7 +75,7 @@ def test_closing_after_an_interrupted_read_does_not_wait_for_it(tmp_path: Path) 
 
         def read(store: SqliteStore = store) -> None:
             with store.read() as moment:
-                list(moment.lines())
+                list(moment.branches())
 
         struck = Interruption(at).strikes(read)
         store.close()

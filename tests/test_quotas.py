@@ -15,7 +15,7 @@ import pytest
 import recollect
 from recollect.engine.write.quotas import Fill, Quota, Room
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.operations import Remember
 from recollect.records.codec import encode_json
@@ -229,12 +229,12 @@ def test_the_file_of_uses_is_read_only_where_there_is_news(tmp_path: Path, monke
     with recollect.open(tmp_path / "quota.db") as memory:
         memory.set_quota(records=30, when_full="least recent")
         memory.remember("first")
-        reads: list[Line] = []
+        reads: list[Branch] = []
         read = Uses._read
 
-        def counted(uses: Uses, line: Line) -> dict[str, int]:
-            reads.append(line)
-            return read(uses, line)
+        def counted(uses: Uses, branch: Branch) -> dict[str, int]:
+            reads.append(branch)
+            return read(uses, branch)
 
         monkeypatch.setattr(Uses, "_read", counted)
         for number in range(10):
@@ -250,7 +250,7 @@ def test_the_uses_of_what_went_are_forgotten(memory: Memory, monkeypatch: pytest
     for number in range(100):
         memory.remember(f"text {number}", id=f"r{number}")
         assert memory.get(f"r{number}")
-    assert len(memory._engine._uses.of(memory._line)) <= 2 * 5 + 10 + 2 * 10
+    assert len(memory._engine._uses.of(memory._branch)) <= 2 * 5 + 10 + 2 * 10
 
 
 @pytest.mark.promise("quota.refused")
@@ -300,7 +300,7 @@ def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     records = [recollect.Record(id=f"r{number}", content="x") for number in range(2000)]
     for record in records[:1000]:
         fill.put(record.id, fill.entry(record, 0))
-    room = Room(Line("default"), Quota(records=1000, when_full="least recent"), fill, 1, list)
+    room = Room(Branch("default"), Quota(records=1000, when_full="least recent"), fill, 1, list)
     for record in records[1000:]:
         for record_id, _ in room.make(record):
             room.note(record_id, None)

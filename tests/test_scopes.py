@@ -361,7 +361,7 @@ def _free_of_all(naming: Naming, record_id: str, wanted: Any) -> str:
 
 
 def _placed_behind_all(writer: Writer, record: Record) -> Record:
-    last = writer._tx.last_position(writer._line, "c")
+    last = writer._tx.last_position(writer._branch, "c")
     return record.changed(position=0 if last is None else last + 1)
 
 

@@ -23,7 +23,7 @@ from recollect.errors import (
     StoreFullError,
     UnknownRecordError,
 )
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of
 from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
@@ -32,7 +32,7 @@ from recollect.stores.write_queue import MOST, Turn
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
 
-LINE = Line("default")
+BRANCH = Branch("default")
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_nobody_else_sees_a_shared_transaction_before_it_is_committed(store: Sql
     def on_step(_number: int, name: str) -> None:
         if name == "commit":
             with store.read() as view:
-                seen.append(view.head(LINE).seq)
+                seen.append(view.head(BRANCH).seq)
 
     memory = memory_on(SteppedStore(store, on_step))
     with at_once(store) as told:
@@ -205,7 +205,7 @@ def test_nobody_is_told_before_it_is_committed(store: SqliteStore) -> None:
     def remembered(number: int) -> object:
         record = memory.remember(f"fact {number}")
         with SqliteStore(store.path, read_only=True).read() as view:  # a connection that knows the file alone
-            return view.get(LINE, record.id)
+            return view.get(BRANCH, record.id)
 
     with at_once(store) as told:
         for number in range(6):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -53,16 +53,16 @@ class TestSqliteStore(StoreContract):
         self, store: SqliteStore, held: set[str], put: set[str], dropped: set[str], asked: list[str], commits: bool
     ) -> None:
         with store.read() as view:
-            line = Line(f"n{len(view.lines())}")
-        write(store, map(note, held), line=line)
+            branch = Branch(f"n{len(view.branches())}")
+        write(store, map(note, held), branch=branch)
         with suppress(Undone), store.write() as transaction:
             if commits:
-                write_into(transaction, store.key, map(note, put), dropped & held, line=line)
+                write_into(transaction, store.key, map(note, put), dropped & held, branch=branch)
             else:
                 for record in map(note, put):
-                    transaction.put(line, record, stored(record, store.key))
-            never = transaction.never_known(line, asked)
-            assert never == {each for each in asked if not transaction.known(line, each)}
+                    transaction.put(branch, record, stored(record, store.key))
+            never = transaction.never_known(branch, asked)
+            assert never == {each for each in asked if not transaction.known(branch, each)}
             if not commits:
                 raise Undone
 

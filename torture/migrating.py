@@ -26,7 +26,7 @@ import apsw
 
 from recollect.embedding.environment import NO_EMBEDDER
 from recollect.errors import StoreError
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores.base import Held
@@ -118,7 +118,7 @@ class Left(NamedTuple):
     """What is left after a kill."""
 
     format: int
-    held: dict[Line, Held]
+    held: dict[Branch, Held]
 
 
 def look(path: Path, at_most: int) -> Left:

@@ -68,7 +68,7 @@ def examine_closed(path: str, error: RecollectError) -> list[Finding]:
         salvage = Salvage(path, PUBLIC_KEY)
         if not salvage.empty:
             findings.extend(Finding("check", hurt, False) for hurt in salvage.hurt_pages())
-            for _, saved in salvage.lines():
+            for _, saved in salvage.branches():
                 findings.extend(Finding("check", str(lost), False) for lost in saved.lost)
             findings.append(WHAT_TO_DO)
     return findings

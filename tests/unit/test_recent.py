@@ -9,18 +9,18 @@ from tests.unit import strategies as own
 
 from recollect.engine.index.document_of import document_of
 from recollect.engine.index.write_cache import Recent, Written
-from recollect.ledger.commits import Change, Commit, Head, Line
+from recollect.ledger.commits import Branch, Change, Commit, Head
 from recollect.ledger.merkle import EMPTY, Root
 from recollect.records.record import Record
 
-LINE, OTHER = Line("tea"), Line("boats")
+BRANCH, OTHER = Branch("tea"), Branch("boats")
 ANA, BEN = Record(id="ana", content="Ana likes tea"), Record(id="ben", content="Ben likes boats")
 
 
-def commit(seq: int, line: Line = LINE, root: bytes = b"") -> Commit:
+def commit(seq: int, branch: Branch = BRANCH, root: bytes = b"") -> Commit:
     return Commit(
-        namespace=line.namespace,
-        branch=line.branch,
+        namespace=branch.namespace,
+        branch=branch.name,
         seq=seq,
         parents=(),
         micros=seq,
@@ -46,8 +46,8 @@ def recent(*written: Mapping[str, Record | None], budget_bytes: int = 2**20) -> 
     return out
 
 
-def since(kept: Recent, seq: int, upto: Head, line: Line = LINE) -> Written | None:
-    return kept.since(line, seq, root_of(seq), upto)
+def since(kept: Recent, seq: int, upto: Head, branch: Branch = BRANCH) -> Written | None:
+    return kept.since(branch, seq, root_of(seq), upto)
 
 
 def test_what_came_since_is_what_the_last_commit_left_of_each_id() -> None:
@@ -75,17 +75,17 @@ def test_a_history_that_was_given_up_is_not_told() -> None:
     kept.note(commit(3), other, {"cy": None})
     assert since(kept, 0, head(3)) is None
     assert since(kept, 1, head(3)) is None
-    assert kept.since(LINE, 2, other, head(3)) == {"cy": None}
-    assert kept.since(LINE, 2, root_of(2), head(3)) is None  # an index that stands in the old history
+    assert kept.since(BRANCH, 2, other, head(3)) == {"cy": None}
+    assert kept.since(BRANCH, 2, root_of(2), head(3)) is None  # an index that stands in the old history
 
 
 def test_what_an_index_has_is_let_go_and_nothing_else() -> None:
     kept = recent({"ana": ANA}, {"ben": BEN}, {"cy": None})
     kept.note(commit(1, OTHER), EMPTY, {"ana": ANA})
-    kept.drop(LINE, 2)
+    kept.drop(BRANCH, 2)
     assert since(kept, 2, head(3)) == {"cy": None}
     assert since(kept, 1, head(3)) is None
-    kept.drop(LINE, 2**60)
+    kept.drop(BRANCH, 2**60)
     assert since(kept, 2, head(3)) is None
     assert since(kept, 0, head(1), OTHER) == {"ana": ANA}
     kept.clear()

@@ -32,7 +32,7 @@ from recollect.indexes.words.merge import merged
 from recollect.indexes.words.postings import LONGEST
 from recollect.indexes.words.segment import Builder, Segment
 from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores.derived.segment_files import Made, SegmentFiles
 
 COMPILED = numba_kernels.loaded()
@@ -456,7 +456,7 @@ def numbers_of(view: WordView) -> list[int]:
     return np.flatnonzero(view.table.alive[: view.table.count]).tolist()
 
 
-LINE = Line("notes")
+BRANCH = Branch("notes")
 MADE = Made("rules", 7, "ab")
 
 
@@ -483,46 +483,46 @@ class TestFiles:
     ) -> None:
         files = SegmentFiles(str(tmp_path_factory.mktemp("index")), "uuid")
         segment = built(held)
-        assert files.write(LINE, segment, MADE)
-        found = files.read(LINE, MADE.rules)
+        assert files.write(BRANCH, segment, MADE)
+        found = files.read(BRANCH, MADE.rules)
         assert found is not None
         assert found[1] == MADE
         assert answers(WordIndex(found[0]).view()) == answers(WordIndex(segment).view())
 
     def test_what_is_read_can_go_on(self, files: SegmentFiles, held: list[Document]) -> None:
-        files.write(LINE, built(held), MADE)
-        found = files.read(LINE, MADE.rules)
+        files.write(BRANCH, built(held), MADE)
+        found = files.read(BRANCH, MADE.rules)
         assert found is not None
         index = WordIndex(found[0])
         index.apply(["b"], [document("d", "a boat", session="s", position=5)])
         assert [index.view().table.id(int(at)) for at in index.view().postings("boat")[0]] == ["c", "d"]
-        again = files.read(LINE, MADE.rules)
+        again = files.read(BRANCH, MADE.rules)
         assert again is not None
         assert answers(WordIndex(again[0]).view()) == answers(made_of(held).view())
 
     def test_nobody_else_may_read_it(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
-        files.write(LINE, built(held), MADE)
+        files.write(BRANCH, built(held), MADE)
         assert self.path(tmp_path).stat().st_mode & 0o777 == 0o600
         assert self.path(tmp_path).parent.stat().st_mode & 0o777 == 0o700
 
     def test_every_byte_counts(
         self, files: SegmentFiles, held: list[Document], tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        files.write(LINE, built(held), MADE)
+        files.write(BRANCH, built(held), MADE)
         path = self.path(tmp_path)
         good = path.read_bytes()
         for at in range(0, len(good), 13):
             path.write_bytes(good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :])
             caplog.clear()
-            assert files.read(LINE, MADE.rules) is None
+            assert files.read(BRANCH, MADE.rules) is None
             assert "made anew" in caplog.text
         for size in (0, 1, 40, 100, len(good) - 1):
             path.write_bytes(good[:size])
-            assert files.read(LINE, MADE.rules) is None
+            assert files.read(BRANCH, MADE.rules) is None
         path.write_bytes(good + b"\0")
-        assert files.read(LINE, MADE.rules) is None
+        assert files.read(BRANCH, MADE.rules) is None
         path.write_bytes(good)
-        assert files.read(LINE, MADE.rules) is not None
+        assert files.read(BRANCH, MADE.rules) is not None
 
     @pytest.mark.parametrize(
         ("name", "change"),
@@ -553,43 +553,43 @@ class TestFiles:
         """Its digest is right, as whoever made it can compute one; kernels would step out of their columns."""
         segment = built(held)
         segment.arrays[name] = change(segment.arrays[name])
-        assert files.write(LINE, segment, MADE)
-        assert files.read(LINE, MADE.rules) is None
+        assert files.write(BRANCH, segment, MADE)
+        assert files.read(BRANCH, MADE.rules) is None
         assert "made anew" in caplog.text
 
     def test_forms_that_no_trigram_leads_to_are_not_used(self, files: SegmentFiles, held: list[Document]) -> None:
         segment = built(held)
         for name in ("grams.keys", "grams.ends"):
             segment.arrays[name] = segment.arrays[name][:0]
-        assert files.write(LINE, segment, MADE)
-        assert files.read(LINE, MADE.rules) is None
+        assert files.write(BRANCH, segment, MADE)
+        assert files.read(BRANCH, MADE.rules) is None
 
     def test_what_processes_left_that_died_while_writing_is_cleared_away(
         self, files: SegmentFiles, held: list[Document], tmp_path: Path
     ) -> None:
-        files.write(LINE, built(held), MADE)
+        files.write(BRANCH, built(held), MADE)
         left = Path(f"{self.path(tmp_path)}.4711.new")
         left.write_bytes(b"half")
-        files.write(LINE, built(held), MADE)
+        files.write(BRANCH, built(held), MADE)
         assert not left.exists()
 
     def test_what_others_made_is_not_used(self, files: SegmentFiles, held: list[Document], tmp_path: Path) -> None:
-        assert files.read(LINE, MADE.rules) is None
-        files.write(LINE, built(held), MADE)
-        assert files.read(LINE, "other rules") is None
-        assert files.read(Line("others"), MADE.rules) is None
+        assert files.read(BRANCH, MADE.rules) is None
+        files.write(BRANCH, built(held), MADE)
+        assert files.read(BRANCH, "other rules") is None
+        assert files.read(Branch("others"), MADE.rules) is None
         other = SegmentFiles(str(tmp_path / "m.db.index"), "other uuid")
-        assert other.read(LINE, MADE.rules) is None
+        assert other.read(BRANCH, MADE.rules) is None
         # Not even where its file has the other's name.
-        self.path(tmp_path).rename(other._path(LINE))
-        assert other.read(LINE, MADE.rules) is None
+        self.path(tmp_path).rename(other._path(BRANCH))
+        assert other.read(BRANCH, MADE.rules) is None
 
     def test_one_process_writes_at_a_time(self, files: SegmentFiles, held: list[Document]) -> None:
-        files.write(LINE, built(held), MADE)
+        files.write(BRANCH, built(held), MADE)
         with files._alone() as first, SegmentFiles(files._folder, "uuid")._alone() as second:
             assert (first, second) == (True, False)
-            assert not files.write(LINE, built(held[:1]), MADE)
-        found = files.read(LINE, MADE.rules)
+            assert not files.write(BRANCH, built(held[:1]), MADE)
+        found = files.read(BRANCH, MADE.rules)
         assert found is not None
         assert found[0].count == 3
 
@@ -598,9 +598,9 @@ class TestFiles:
     ) -> None:
         (tmp_path / "occupied").write_text("")
         files = SegmentFiles(str(tmp_path / "occupied"), "uuid")
-        assert not files.write(LINE, built(held), MADE)
+        assert not files.write(BRANCH, built(held), MADE)
         assert "could not be kept" in caplog.text
-        assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(LINE, built(held), MADE)
+        assert not SegmentFiles(str(tmp_path / "index"), "uuid", read_only=True).write(BRANCH, built(held), MADE)
         assert not (tmp_path / "index").exists()
 
 

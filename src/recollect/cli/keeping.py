@@ -23,8 +23,8 @@ _FILE = click.Path(path_type=Path)
 def _tell(backup: Backup) -> None:
     verified = ", verified" if backup.verified else ""
     click.echo(f"{backup.path}: {backup.bytes} bytes{verified}")
-    for line, held in backup.lines.items():
-        click.echo(f"  namespace {line.namespace}: {held.records} records, {held.seq} commits, root {held.root}")
+    for branch, held in backup.branches.items():
+        click.echo(f"  namespace {branch.namespace}: {held.records} records, {held.seq} commits, root {held.root}")
 
 
 @app.command()

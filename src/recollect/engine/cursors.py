@@ -13,7 +13,7 @@ import re
 
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 
 _ROUNDS = 4
 _HALF = 8
@@ -30,16 +30,16 @@ class Cursors:
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
-    def at(self, seq: int, line: Line, scope: Scope) -> str:
+    def at(self, seq: int, branch: Branch, scope: Scope) -> str:
         """The cursor behind a commit. Cost: four hashes within a scope."""
         if not scope.fixed:
             return str(seq)
         left, right = seq.to_bytes(_HALF, "big"), bytes(_HALF)
         for number in range(_ROUNDS):
-            left, right = right, _xor(left, self._mixed(number, right, line, scope))
+            left, right = right, _xor(left, self._mixed(number, right, branch, scope))
         return (left + right).hex()
 
-    def seq(self, cursor: int | str, line: Line, scope: Scope) -> int:
+    def seq(self, cursor: int | str, branch: Branch, scope: Scope) -> int:
         """The seq that a cursor, or where that may be seen a seq, stands for; 0 is the beginning of the log.
 
         Raises: InvalidArgumentError; ScopeError for a seq within a scope.
@@ -56,13 +56,13 @@ class Cursors:
             token = bytes.fromhex(cursor)
             left, right = token[:_HALF], token[_HALF:]
             for number in reversed(range(_ROUNDS)):
-                left, right = _xor(right, self._mixed(number, left, line, scope)), left
+                left, right = _xor(right, self._mixed(number, left, branch, scope)), left
             if right == bytes(_HALF):
                 return int.from_bytes(left, "big")
         raise InvalidArgumentError("since", cursor, "must be 0, or the cursor of a commit in this scope")
 
-    def _mixed(self, number: int, half: bytes, line: Line, scope: Scope) -> bytes:
-        of = repr((number, half, tuple(line), scope.fixed)).encode("utf-8", "backslashreplace")
+    def _mixed(self, number: int, half: bytes, branch: Branch, scope: Scope) -> bytes:
+        of = repr((number, half, tuple(branch), scope.fixed)).encode("utf-8", "backslashreplace")
         return hmac.digest(self._secret, of, "sha256")[:_HALF]
 
 

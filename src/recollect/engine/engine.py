@@ -44,7 +44,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import AllOf
 from recollect.indexes.words.index import WordView
-from recollect.ledger.commits import Change, Commit, Line, ScopedCommit
+from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root, root_of, version_hash
 from recollect.operations import (
     Batch,
@@ -124,18 +124,18 @@ class Engine:
         self._latest = max(self._latest, microseconds(now))
         return now
 
-    def reads_at(self, moment: View, line: Line) -> int:
+    def reads_at(self, moment: View, branch: Branch) -> int:
         """The time by which records have expired at a moment of the store, in microseconds of 1970.
 
         It is the latest that the clock has said, or that of the newest commit where that is later: a clock that goes
         back brings nothing back. What is read depends on this time and on the records alone.
         """
-        return max(self._latest, moment.head(line).micros)
+        return max(self._latest, moment.head(branch).micros)
 
     # The two ways in
 
     def execute(
-        self, operation: Operation, line: Line, scope: Scope, actor: str | None = None, reason: str | None = None
+        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
     ) -> Any:
         """Do an operation and give its result."""
         for name, value in (("actor", actor), ("reason", reason)):
@@ -143,9 +143,9 @@ class Engine:
                 check_text(name, value, blank=True)
         if isinstance(operation, RememberAll):
             with uncollected():  # for all of it: each time that it ends, what was made so far is looked through
-                return self._remember_all(operation, line, scope, actor, reason)
+                return self._remember_all(operation, branch, scope, actor, reason)
         if isinstance(operation, SetQuota):
-            return self._set_quota(operation, line, scope)
+            return self._set_quota(operation, branch, scope)
         if isinstance(operation, WRITES):
             if isinstance(operation, Batch):
                 actor, reason = operation.actor or actor, operation.reason or reason
@@ -153,16 +153,16 @@ class Engine:
                 # Drafted before it is its turn: what was given may be the caller's code, which nobody should wait for.
                 told_at = self.now()
                 wanted = draft(operation, scope, told_at, self.intake)
-                with self.writing(line, scope, actor, reason, shared=True, now=told_at) as writing:
+                with self.writing(branch, scope, actor, reason, shared=True, now=told_at) as writing:
                     return writing.remember_draft(wanted)
             if isinstance(operation, ForgetWhere) and marked(operation.where):
                 with self.store.read() as moment:  # what is in a file is read before others must wait for it
-                    self.keeper.at_hand(moment, line, in_file=not selective(AllOf.of(scope.filter, operation.where)))
-            with self.writing(line, scope, actor, reason, shared=_is_short(operation)) as writing:
+                    self.keeper.at_hand(moment, branch, in_file=not selective(AllOf.of(scope.filter, operation.where)))
+            with self.writing(branch, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
         if isinstance(operation, Grep):
-            return self.grep(operation, line, scope)
+            return self.grep(operation, branch, scope)
         if isinstance(operation, Recall):
             self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
@@ -171,7 +171,7 @@ class Engine:
         if isinstance(operation, Recall) and self.vectors is not None:
             with self.store.read():  # a closed memory asks nobody
                 pass
-            asking = self.vectors.ask(operation.question, line)  # a model may be slow: before anything is opened
+            asking = self.vectors.ask(operation.question, branch)  # a model may be slow: before anything is opened
 
         # What a store would read every record for is asked of the index, where that is at hand.
         helps = in_file = False
@@ -181,40 +181,42 @@ class Engine:
 
         def read(moment: View, words: WordView | None) -> Any:
             if helps:
-                words = self.keeper.at_hand(moment, line, in_file=in_file)
-            now = self.reads_at(moment, line)
-            found = self.read(operation, moment, line, scope, now, words, asking)
-            self._note_uses(operation, found, moment, line, scope, now)
+                words = self.keeper.at_hand(moment, branch, in_file=in_file)
+            now = self.reads_at(moment, branch)
+            found = self.read(operation, moment, branch, scope, now, words, asking)
+            self._note_uses(operation, found, moment, branch, scope, now)
             if words is not None:
-                self.keeper.count_at_hand(line)
+                self.keeper.count_at_hand(branch)
             return found
 
-        return self._at_a_moment(line, read, needs_index=isinstance(operation, Recall))
+        return self._at_a_moment(branch, read, needs_index=isinstance(operation, Recall))
 
-    def _note_uses(self, operation: Operation, found: Any, moment: View, line: Line, scope: Scope, now: int) -> None:
+    def _note_uses(
+        self, operation: Operation, found: Any, moment: View, branch: Branch, scope: Scope, now: int
+    ) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
         if isinstance(operation, (Recall, Get)) and found:
-            quota = quota_of(moment, line)
+            quota = quota_of(moment, branch)
             if quota is not None and quota.when_full != REFUSE:
                 used = [found.id] if isinstance(found, Record) else [hit.record.id for hit in found]
                 if scope.fixed:
-                    stored = (_stored(each, moment, line, scope, now) for each in used)
+                    stored = (_stored(each, moment, branch, scope, now) for each in used)
                     used = [record.id for record in stored if record is not None]
-                self._uses.note(line, used, now)
+                self._uses.note(branch, used, now)
 
-    def _set_quota(self, operation: SetQuota, line: Line, scope: Scope) -> None:
+    def _set_quota(self, operation: SetQuota, branch: Branch, scope: Scope) -> None:
         if scope.fixed:
             raise ScopeError("the quota of the namespace", str(scope))
         quota = Quota(
             records=operation.records, bytes=operation.bytes, when_full=operation.when_full, per=operation.per
         )
         with self.store.write() as transaction:
-            set_quota(transaction, line, quota)
+            set_quota(transaction, branch, quota)
 
     @contextmanager
     def writing(
         self,
-        line: Line,
+        branch: Branch,
         scope: Scope,
         actor: str | None,
         reason: str | None,
@@ -231,15 +233,15 @@ class Engine:
         try:
             with self._write_shared() if shared else self.store.write() as transaction:
                 if expect_head is not None:
-                    check_head(transaction, line, scope, expect_head)
-                reads_at = self.reads_at(transaction, line)
+                    check_head(transaction, branch, scope, expect_head)
+                reads_at = self.reads_at(transaction, branch)
                 # Records that have no time get the clock's; what has expired is told by the other.
                 at = _moment(reads_at, now)
-                writer = Writer(transaction, line, self.store.key, at, scope, self.intake, self._tries, self._fills)
+                writer = Writer(transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._fills)
                 services = Services(
                     self.store, self.intake, self.keeper, self.vectors is not None, self.read, self.grep
                 )
-                writing = Writing(services, transaction, writer, line, scope, now, reads_at)
+                writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
                 try:
                     yield writing
                 finally:
@@ -247,34 +249,34 @@ class Engine:
                 if writing.failure is not None:
                     raise writing.failure
                 commit = writer.commit(actor, reason)
-                writing.seq = transaction.head(line).seq
+                writing.seq = transaction.head(branch).seq
         except BaseException:
-            self._tries.drop(line)
+            self._tries.drop(branch)
             raise
         if commit is not None:
             self.keeper.note(commit, writer.before, writer.written(commit))
             self.feed.wake()
 
-    def _at_a_moment(self, line: Line, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
+    def _at_a_moment(self, branch: Branch, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
         """Read at a moment of the store, where it is needed with the index there."""
         while True:
             with self.store.read() as moment:
-                words = self.keeper.view(moment, line) if needs_index else None
+                words = self.keeper.view(moment, branch) if needs_index else None
                 if words is not None or not needs_index:
                     return read(moment, words)
                 with self.store.read() as newer:
-                    if self.keeper.view(newer, line) is None:
-                        self.keeper.drop(line)  # there is no newer moment: the file was put back from a copy
+                    if self.keeper.view(newer, branch) is None:
+                        self.keeper.drop(branch)  # there is no newer moment: the file was put back from a copy
 
-    def catch_up(self, line: Line) -> None:
+    def catch_up(self, branch: Branch) -> None:
         """Bring the index of a line up to the newest moment, as recall does before it asks."""
-        self._at_a_moment(line, lambda moment, words: None, needs_index=True)
+        self._at_a_moment(branch, lambda moment, words: None, needs_index=True)
 
     def read(
         self,
         operation: Operation,
         moment: View,
-        line: Line,
+        branch: Branch,
         scope: Scope,
         now: int,
         words: WordView | None,
@@ -284,12 +286,12 @@ class Engine:
 
         words  the index there: recall needs it, and to find and count it is of use
         """
-        known = partial(moment.known, line)
+        known = partial(moment.known, branch)
         if isinstance(operation, Find | Count | Recall) and scope.fixed:
             operation = replace(operation, where=scope.stored_form(operation.where, known))
         match operation:
             case Get():
-                record = _stored(operation.id, moment, line, scope, now)
+                record = _stored(operation.id, moment, branch, scope, now)
                 return None if record is None else scope.shown(record)
             case Find():
                 where = AllOf.of(scope.filter, operation.where)
@@ -300,9 +302,9 @@ class Engine:
                         limits = foremost(limits, view, wanted)
                     where = picked(where, limits, view)
                 if scope.fixed and operation.order == "id":  # of the ids that it shows
-                    all_found = map(scope.shown, moment.select(line, where, order="id", now=now))
+                    all_found = map(scope.shown, moment.select(branch, where, order="id", now=now))
                     return in_order(all_found, "id")[: operation.limit]
-                found = moment.select(line, where, order=operation.order, limit=operation.limit, now=now)
+                found = moment.select(branch, where, order=operation.order, limit=operation.limit, now=now)
                 return list(map(scope.shown, found))
             case Count():
                 where = AllOf.of(scope.filter, operation.where)
@@ -312,28 +314,28 @@ class Engine:
                     if (counts := counted(limits, view)) is not None:
                         return counts
                     where = picked(where, limits, view)
-                return moment.count(line, where, now=now)
+                return moment.count(branch, where, now=now)
             case Recall():
                 assert words is not None
-                cursor = partial(self._cursors.at, line=line, scope=scope)
-                return recall(operation, moment, line, words, scope, now, self.intake.language, cursor, asking)
+                cursor = partial(self._cursors.at, branch=branch, scope=scope)
+                return recall(operation, moment, branch, words, scope, now, self.intake.language, cursor, asking)
             case Changes():
-                return list(islice(self._changes(operation, moment, line, scope), operation.limit))
+                return list(islice(self._changes(operation, moment, branch, scope), operation.limit))
             case Stats():
-                return self._stats(moment, line, scope, now)
+                return self._stats(moment, branch, scope, now)
             case Namespaces():
                 # A scope cannot tell which other namespaces there are.
-                return [line.namespace] if scope.fixed else sorted({each.namespace for each in moment.lines()})
+                return [branch.namespace] if scope.fixed else sorted({each.namespace for each in moment.branches()})
         raise InvalidOperationError(operation, "is not an operation of this memory")
 
-    def _changes(self, operation: Changes, moment: View, line: Line, scope: Scope) -> Iterator[Commit]:
+    def _changes(self, operation: Changes, moment: View, branch: Branch, scope: Scope) -> Iterator[Commit]:
         """The commits after a cursor, as a scope sees them; of one id, those that touched what the scope shows so."""
-        since = self._cursors.seq(operation.since, line, scope)
+        since = self._cursors.seq(operation.since, branch, scope)
         if operation.id is None:
-            commits = moment.commits(line, since)
+            commits = moment.commits(branch, since)
         else:
-            stored = scope.stored_ids(operation.id, partial(moment.known, line))
-            each = [moment.commits(line, since, None, stored_id) for stored_id in stored]
+            stored = scope.stored_ids(operation.id, partial(moment.known, branch))
+            each = [moment.commits(branch, since, None, stored_id) for stored_id in stored]
             merged = heapq.merge(*each, key=lambda commit: commit.seq)
             commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
         for commit in commits:
@@ -345,10 +347,10 @@ class Engine:
         """A commit as a scope sees it: what it did to records that lie in it, and nothing that tells of others."""
         if not scope.fixed:
             return commit
-        line = Line(commit.namespace, commit.branch)
+        branch = Branch(commit.namespace, commit.branch)
 
         def seen(version: bytes | None) -> bytes | None:
-            payload = None if version is None else moment.payload(line, version)
+            payload = None if version is None else moment.payload(branch, version)
             return version if payload is not None and scope.admits(Record.load(payload)) else None
 
         changes = tuple(
@@ -368,7 +370,7 @@ class Engine:
                 reason=None,
                 root=Root(),
                 changes=changes,
-                token=self._cursors.at(commit.seq, line, scope),
+                token=self._cursors.at(commit.seq, branch, scope),
             )
             if changes
             else None
@@ -377,12 +379,12 @@ class Engine:
     # Bulk writes
 
     def _remember_all(
-        self, operation: RememberAll, line: Line, scope: Scope, actor: str | None, reason: str | None
+        self, operation: RememberAll, branch: Branch, scope: Scope, actor: str | None, reason: str | None
     ) -> Report:
         """All items are checked first; then the valid ones are held, a commit for each thousand."""
         drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
         if operation.on_error == "raise":
-            with self.writing(line, scope, actor, reason) as writing:
+            with self.writing(branch, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
         results: list[tuple[int, Outcome]] = []
         known: ToldAgain | None = None
@@ -391,7 +393,7 @@ class Engine:
             outcomes: list[tuple[int, Outcome]] = []
             refused: list[Failed] = []
             try:
-                with self.writing(line, scope, actor, reason) as writing:
+                with self.writing(branch, scope, actor, reason) as writing:
                     writing.writer.look_up([wanted for _, wanted in part])
                     # For all items at once: a conversation may be longer than a commit. And again where another has
                     # written turns since the part before, which may be the same conversation.
@@ -416,7 +418,7 @@ class Engine:
 
     # Reads
 
-    def grep(self, operation: Grep, line: Line, scope: Scope, staged: Sequence[Record | str] = ()) -> list[Record]:
+    def grep(self, operation: Grep, branch: Branch, scope: Scope, staged: Sequence[Record | str] = ()) -> list[Record]:
         """The records that match a full-text query. Raises: InvalidQueryError, also for one over its cap.
 
         staged  what a batch wrote and has not committed: records, and ids of those that it forgot
@@ -429,27 +431,27 @@ class Engine:
                 stack.close()  # the moment before is not wanted any more
                 moment = stack.enter_context(self.store.read())
                 moments[:] = [moment]
-                head = moment.head(line)
-                if reached and moment.root_at(line, reached) != root:
-                    texts = ((each, Record.load(stored.payload).text) for each, stored in moment.versions(line))
+                head = moment.head(branch)
+                if reached and moment.root_at(branch, reached) != root:
+                    texts = ((each, Record.load(stored.payload).text) for each, stored in moment.versions(branch))
                     return Told(head.seq, head.root.hash, True, texts)
-                return Told(head.seq, head.root.hash, False, _texts(moment, line, moment.changed(line, reached)))
+                return Told(head.seq, head.root.hash, False, _texts(moment, branch, moment.changed(branch, reached)))
 
             with self.store.read():
                 pass  # a store that is closed or forked says so before the index is touched: its file, its locks
-            ids = self._fulltext.search(line, operation.query, news)
-            stored = ((record_id, moments[0].get(line, record_id)) for record_id in ids)
+            ids = self._fulltext.search(branch, operation.query, news)
+            stored = ((record_id, moments[0].get(branch, record_id)) for record_id in ids)
             records = {each: Record.load(held.payload) for each, held in stored if held is not None}
             if strange := [each for each, record in records.items() if record.id != each]:
                 raise DamagedStoreError(self.store.path, f"record {strange[0]!r} is not the one that it is listed as")
-            now = self.reads_at(moments[0], line)
+            now = self.reads_at(moments[0], branch)
         if staged:
             own = FullText(None, "batch")
             written = {each.id: each for each in staged if isinstance(each, Record)}
             for each in staged:
                 records.pop(each if isinstance(each, str) else each.id, None)
             told = Told(1, b"", False, [(each.id, each.text) for each in written.values()])
-            records |= {each: written[each] for each in own.search(line, operation.query, lambda seq, root: told)}
+            records |= {each: written[each] for each in own.search(branch, operation.query, lambda seq, root: told)}
             own.close()
         where = operation.where
         found = (
@@ -459,10 +461,10 @@ class Engine:
         )
         return in_order(found, "newest")[: operation.limit]
 
-    def _stats(self, moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
-        tally = moment.tally(line, scope.filter, now=now)
+    def _stats(self, moment: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
+        tally = moment.tally(branch, scope.filter, now=now)
         out: dict[str, Any] = {
-            "namespace": line.namespace,
+            "namespace": branch.namespace,
             "records": sum(tally.kinds.values()),
             "kinds": tally.kinds,
             "users": tally.users,
@@ -472,60 +474,60 @@ class Engine:
             "newest": None if tally.newest is None else to_moment(tally.newest).isoformat(),
         }
         if not scope.fixed:  # the log and the root tell of the others too
-            head = moment.head(line)
-            quota = quota_of(moment, line)
+            head = moment.head(branch)
+            quota = quota_of(moment, branch)
             if quota is not None:
-                nbytes = sum(len(stored.payload) for _, stored in moment.versions(line))
+                nbytes = sum(len(stored.payload) for _, stored in moment.versions(branch))
                 out["quota"] = {**asdict(quota), "records_held": out["records"], "bytes_held": nbytes}
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
 
-    def held(self, line: Line, scope: Scope) -> tuple[str, list[Record]]:
+    def held(self, branch: Branch, scope: Scope) -> tuple[str, list[Record]]:
         """The live records by rising id, and the root of just these; "" within a scope."""
         self.now()
         with self.store.read() as moment:
-            now = self.reads_at(moment, line)
-            records = list(moment.select(line, scope.filter, order="id", now=now))
+            now = self.reads_at(moment, branch)
+            records = list(moment.select(branch, scope.filter, order="id", now=now))
             if scope.fixed:
                 return "", in_order(map(scope.shown, records), "id")
-            if not moment.due(line, now, 1):
-                return moment.head(line).root.hash.hex(), records
+            if not moment.due(branch, now, 1):
+                return moment.head(branch).root.hash.hex(), records
             versions = {each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records}
             return root_of(versions).hex(), records
 
     # Vectors
 
-    def embed_all(self, line: Line, scope: Scope, batch_size: int, progress: Progress | None) -> int:
+    def embed_all(self, branch: Branch, scope: Scope, batch_size: int, progress: Progress | None) -> int:
         """Embed the texts that have no vector yet; how many. Raises: UnsupportedError without an embedder."""
         if self.vectors is None:
             raise needs_embedder()
         self.now()
         with self.store.read() as moment:
-            now = self.reads_at(moment, line)
-        return self.vectors.embed_all(self.store, line, scope, now, batch_size, progress)
+            now = self.reads_at(moment, branch)
+        return self.vectors.embed_all(self.store, branch, scope, now, batch_size, progress)
 
-    def vector_stats(self, line: Line, scope: Scope) -> dict[str, Any]:
+    def vector_stats(self, branch: Branch, scope: Scope) -> dict[str, Any]:
         """How many texts there are, and how many have a vector."""
         stats = no_embedder if self.vectors is None else self.vectors.stats
         self.now()
         with self.store.read() as moment:
-            return stats(moment, line, scope, self.reads_at(moment, line))
+            return stats(moment, branch, scope, self.reads_at(moment, branch))
 
     # Listening, checking, closing
 
     def listen(
-        self, callback: Callable[[Commit], object], line: Line, scope: Scope, since: int | str | None
+        self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
     ) -> Subscription:
         """Deliver the commits after the cursor `since` (None: those to come) to a callback."""
         if since is None:
             with self.store.read() as moment:
-                after = moment.head(line).seq
+                after = moment.head(branch).seq
         else:
-            after = self._cursors.seq(since, line, scope)
+            after = self._cursors.seq(since, branch, scope)
 
         def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
             with self.store.read() as moment:
-                commits = moment.commits(line, seen, limit)
+                commits = moment.commits(branch, seen, limit)
                 return [(commit.seq, self._seen_by(scope, moment, commit)) for commit in commits]
 
         return self.feed.add(callback, read, after)
@@ -558,10 +560,10 @@ class Engine:
                 self.vectors.close()
 
 
-def _stored(record_id: str, moment: View, line: Line, scope: Scope, now: int) -> Record | None:
+def _stored(record_id: str, moment: View, branch: Branch, scope: Scope, now: int) -> Record | None:
     """The live record that a scope shows under an id, as it is stored."""
-    for stored_id in scope.stored_ids(record_id, partial(moment.known, line)):
-        stored = moment.get(line, stored_id)
+    for stored_id in scope.stored_ids(record_id, partial(moment.known, branch)):
+        stored = moment.get(branch, stored_id)
         record = None if stored is None else Record.load(stored.payload)
         if record is not None and scope.admits(record) and not expired(record, now):
             return record
@@ -596,8 +598,8 @@ def _most_important(operation: Find | Count) -> int | None:
     return operation.limit if operation.limit is not None and operation.limit <= MOST_NAMED else None
 
 
-def _texts(moment: View, line: Line, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+def _texts(moment: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
     """The texts of records by id, None for those that are not held."""
     for record_id in ids:
-        held = moment.get(line, record_id)
+        held = moment.get(branch, record_id)
         yield record_id, Record.load(held.payload).text if held else None

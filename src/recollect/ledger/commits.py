@@ -13,11 +13,11 @@ from recollect.records.codec import moment
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
 
 
-class Line(NamedTuple):
+class Branch(NamedTuple):
     """A branch of a namespace: what has a log and a head of its own."""
 
     namespace: str
-    branch: str = "main"
+    name: str = "main"
 
 
 class Head(NamedTuple):

@@ -24,7 +24,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.filters.tree import Everything, Filter
-from recollect.ledger.commits import Commit, Line
+from recollect.ledger.commits import Branch, Commit
 from recollect.operations import (
     Batch as BatchOperation,
 )
@@ -272,15 +272,15 @@ class Calls:
 class Memory(Calls):
     """One namespace of a store. Made by `recollect.open`."""
 
-    def __init__(self, engine: Engine, line: Line, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
+    def __init__(self, engine: Engine, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
         self._engine = engine
-        self._line = line
+        self._branch = branch
         self._scope = scope
 
     @property
     def name(self) -> str:
         """The name of the namespace."""
-        return self._line.namespace
+        return self._branch.namespace
 
     @property
     def root(self) -> str:
@@ -288,7 +288,7 @@ class Memory(Calls):
         if self._scope.fixed:
             raise ScopeError("the root, which tells of the whole namespace,", str(self._scope))
         with self._engine.store.read() as moment:
-            return moment.head(self._line).root.hash.hex()
+            return moment.head(self._branch).root.hash.hex()
 
     @property
     def seq(self) -> int:
@@ -296,12 +296,12 @@ class Memory(Calls):
         if self._scope.fixed:
             raise ScopeError("the seq, which tells of the whole namespace,", str(self._scope))
         with self._engine.store.read() as moment:
-            return moment.head(self._line).seq
+            return moment.head(self._branch).seq
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        return self._engine.execute(operation, self._line, self._scope, actor, reason)
+        return self._engine.execute(operation, self._branch, self._scope, actor, reason)
 
     @contextmanager
     def batch(
@@ -319,7 +319,7 @@ class Memory(Calls):
         """
         # The operation checks the arguments.
         wanted = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
-        with self._engine.writing(self._line, self._scope, actor, reason, wanted.expect_head) as writing:
+        with self._engine.writing(self._branch, self._scope, actor, reason, wanted.expect_head) as writing:
             yield Batch(writing)
 
     def changes(
@@ -345,7 +345,7 @@ class Memory(Calls):
             raise InvalidArgumentError("callback", callback, "must be a function of a commit")
         if since is not None:
             Changes(since=since)  # checks it
-        return self._engine.listen(callback, self._line, self._scope, since)
+        return self._engine.listen(callback, self._branch, self._scope, since)
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
         """This memory as one user, agent or conversation sees it: nothing else can be read or written through it.
@@ -358,13 +358,15 @@ class Memory(Calls):
         """
         if user is None and agent is None and conversation is None:
             raise InvalidArgumentError("scope", None, "name a user, an agent or a conversation")
-        return Memory(self._engine, self._line, self._scope.narrowed(user=user, agent=agent, conversation=conversation))
+        return Memory(
+            self._engine, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
+        )
 
     def namespace(self, name: str) -> Memory:
         """Another namespace of the same store. Raises: ScopeError from within a scope."""
         if self._scope.fixed:
             raise ScopeError(f"namespace {name!r}", str(self._scope))
-        return Memory(self._engine, Line(namespace_name(name)))
+        return Memory(self._engine, Branch(namespace_name(name)))
 
     def namespaces(self) -> list[str]:
         """The names of the store's namespaces, in order."""
@@ -408,7 +410,7 @@ class Memory(Calls):
 
         It is `root`, unless records are due that the next commit sweeps out. Cost: reads everything.
         """
-        return self._engine.held(self._line, self._scope)
+        return self._engine.held(self._branch, self._scope)
 
     def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
         """Copy the whole store, all namespaces, as it is at one moment; writers go on meanwhile.
@@ -455,7 +457,7 @@ class Memory(Calls):
             raise InvalidArgumentError("batch_size", batch_size, "must be a whole number, 1 or more")
         if progress is not None and not callable(progress):
             raise InvalidArgumentError("progress", progress, "must be a function of two numbers")
-        done = self._engine.embed_all(self._line, self._scope, batch_size, progress)
+        done = self._engine.embed_all(self._branch, self._scope, batch_size, progress)
         failed = self.vector_stats()["failed"]
         if failed:
             warnings.warn(
@@ -477,7 +479,7 @@ class Memory(Calls):
 
         Cost: reads every record.
         """
-        return self._engine.vector_stats(self._line, self._scope)
+        return self._engine.vector_stats(self._branch, self._scope)
 
     def probe(self) -> None:
         """Write a value beside the ledger, durably, and read it back. Raises: StoreError."""

@@ -14,7 +14,7 @@ from recollect.engine.engine import Engine
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory.memory import Memory, namespace_name
 from recollect.operations import check_tag, check_text
@@ -86,7 +86,7 @@ def open(  # noqa: A001 - recollect.open is the name
         check_tag(language)
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    return Memory(Engine(store, clock or utc_now, Intake(limits or Limits(), language), model), Line(name))
+    return Memory(Engine(store, clock or utc_now, Intake(limits or Limits(), language), model), Branch(name))
 
 
 def store_file(path: str | None = None) -> str:

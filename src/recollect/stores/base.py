@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from recollect.filters.tree import EVERYTHING, Filter
-from recollect.ledger.commits import Commit, Head, Line, Stored
+from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 
@@ -53,11 +53,11 @@ class Backup:
     path: str
     bytes: int
     verified: bool
-    lines: dict[Line, Held]
+    branches: dict[Branch, Held]
     kept: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        namespaces = {line.namespace: each._asdict() for line, each in self.lines.items()}
+        namespaces = {branch.namespace: each._asdict() for branch, each in self.branches.items()}
         out = {"path": self.path, "bytes": self.bytes, "verified": self.verified, "namespaces": namespaces}
         return out if self.kept is None else {**out, "kept": self.kept}
 
@@ -68,28 +68,28 @@ class View(Protocol):
     Times are microseconds of 1970; records whose `expires` is `now` or earlier are not given.
     """
 
-    def lines(self) -> list[Line]:
+    def branches(self) -> list[Branch]:
         """All lines that have a commit, by namespace and branch."""
         ...
 
-    def head(self, line: Line) -> Head:
+    def head(self, branch: Branch) -> Head:
         """The newest commit. Cost: O(log n)."""
         ...
 
-    def get(self, line: Line, record_id: str) -> Stored | None:
+    def get(self, branch: Branch, record_id: str) -> Stored | None:
         """The version that is live now, expired or not. Cost: O(log n)."""
         ...
 
-    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
+    def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
         """`get` for some ids at once: those that are live, by id. Cost: O(log n) each."""
         ...
 
-    def known(self, line: Line, record_id: str) -> bool:
+    def known(self, branch: Branch, record_id: str) -> bool:
         """Whether the id was ever held: it is live, or a commit names it. Cost: O(log n)."""
         ...
 
     def select(
-        self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+        self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
         """The live records that match, in one of `operations.ORDERS`. The filter's own `matches` has the last word.
 
@@ -98,43 +98,43 @@ class View(Protocol):
         """
         ...
 
-    def count(self, line: Line, where: Filter, *, now: int) -> int:
+    def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         """How many live records match."""
         ...
 
-    def tally(self, line: Line, where: Filter, *, now: int) -> Tally:
+    def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
         """What the live records that match are made up of."""
         ...
 
-    def any_id(self, line: Line, first: str) -> bool:
+    def any_id(self, branch: Branch, first: str) -> bool:
         """Whether a live id begins with a character. Cost: O(log n)."""
         ...
 
-    def payload(self, line: Line, version: bytes) -> bytes | None:
+    def payload(self, branch: Branch, version: bytes) -> bytes | None:
         """The canonical bytes of a version that was ever held; None where it never was, or is erased."""
         ...
 
-    def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
+    def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
         """Every live id with its version, in no particular order."""
         ...
 
-    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+    def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         """The greatest position among the live records of a conversation that match a filter."""
         ...
 
-    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+    def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
         """The live records of a conversation at a position. Cost: O(log n)."""
         ...
 
-    def due(self, line: Line, now: int, limit: int) -> list[str]:
+    def due(self, branch: Branch, now: int, limit: int) -> list[str]:
         """The ids that are due at `now`, the longest due first, then by id. Cost: in proportion to what is given."""
         ...
 
-    def changed(self, line: Line, since: int) -> list[str]:
+    def changed(self, branch: Branch, since: int) -> list[str]:
         """The ids that the commits after `since` touched, each once. Cost: in proportion to those commits."""
         ...
 
-    def last_touched(self, line: Line, since: int) -> dict[str, int]:
+    def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
         """The ids that the commits after `since` touched, each with the time of the last (microseconds of 1970).
 
         Cost: in proportion to those commits.
@@ -142,12 +142,12 @@ class View(Protocol):
         ...
 
     def commits(
-        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+        self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
     ) -> Iterator[Commit]:
         """The commits after `since`, oldest first; with `record_id` those that touched it, at a cost in proportion."""
         ...
 
-    def root_at(self, line: Line, seq: int) -> bytes | None:
+    def root_at(self, branch: Branch, seq: int) -> bytes | None:
         """The root hash after a commit, without what it did; None where the line has no such commit. Cost: O(log n)."""
         ...
 
@@ -166,11 +166,11 @@ class Transaction(View, Protocol):
     Of the versions that were put, only those that a commit names are kept.
     """
 
-    def put(self, line: Line, record: Record, stored: Stored) -> None:
+    def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         """Make this version the live one of its id."""
         ...
 
-    def drop(self, line: Line, record_id: str) -> None:
+    def drop(self, branch: Branch, record_id: str) -> None:
         """Let the id have no live version. Its versions and its history stay."""
         ...
 
@@ -190,7 +190,7 @@ class Transaction(View, Protocol):
 class ForeseeingTransaction(Transaction, Protocol):
     """A transaction that can be asked about many ids at once. The engine asks for it where it is there."""
 
-    def never_known(self, line: Line, record_ids: Sequence[str]) -> set[str]:
+    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
         """Those of some ids that are not `known`."""
         ...
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
-from recollect.ledger.commits import Commit, Head, Line, Stored
+from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -76,7 +76,7 @@ class MemoryStore:
         self._writers = Turns()
         self._viewers = Turns()  # while nobody views it, it may change
         self._unplaced: _MemoryTransaction | None = None  # a commit that is to be put in place
-        self._ledgers: dict[Line, _Ledger] = {}
+        self._ledgers: dict[Branch, _Ledger] = {}
         self._nodes: list[bytes] = [b""]  # place 0 means "no page"
         self._settings: dict[str, str] = {}
         self._uuid = str(uuid.uuid4())
@@ -148,60 +148,60 @@ class MemoryStore:
 
 
 class _MemoryView:
-    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
+    def __init__(self, ledgers: dict[Branch, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
         self._ledgers = ledgers
         self._nodes = nodes
         self._settings = settings
 
-    def _ledger(self, line: Line) -> _Ledger:
-        return self._ledgers.get(line) or _Ledger()
+    def _ledger(self, branch: Branch) -> _Ledger:
+        return self._ledgers.get(branch) or _Ledger()
 
-    def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
-        return self._ledger(line).live.values()
+    def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
+        return self._ledger(branch).live.values()
 
     def setting(self, name: str) -> str | None:
         return self._settings.get(name)
 
-    def lines(self) -> list[Line]:
-        return sorted(line for line, ledger in self._ledgers.items() if ledger.log)
+    def branches(self) -> list[Branch]:
+        return sorted(branch for branch, ledger in self._ledgers.items() if ledger.log)
 
-    def head(self, line: Line) -> Head:
-        log = self._ledger(line).log
+    def head(self, branch: Branch) -> Head:
+        log = self._ledger(branch).log
         return Head(log[-1].seq, log[-1].root, log[-1].micros) if log else Head()
 
-    def get(self, line: Line, record_id: str) -> Stored | None:
-        held = self._ledger(line).live.get(record_id)
+    def get(self, branch: Branch, record_id: str) -> Stored | None:
+        held = self._ledger(branch).live.get(record_id)
         return held[0] if held else None
 
-    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
-        found = ((record_id, self.get(line, record_id)) for record_id in record_ids)
+    def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
+        found = ((record_id, self.get(branch, record_id)) for record_id in record_ids)
         return {record_id: stored for record_id, stored in found if stored is not None}
 
-    def known(self, line: Line, record_id: str) -> bool:
-        return record_id in self._ledger(line).known
+    def known(self, branch: Branch, record_id: str) -> bool:
+        return record_id in self._ledger(branch).known
 
     def select(
-        self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+        self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
-        live = [record for _, record in self._live(line)]  # a list: the filter may be a function that writes
+        live = [record for _, record in self._live(branch)]  # a list: the filter may be a function that writes
         found = in_order((record for record in live if not expired(record, now) and where.matches(record)), order)
         yield from found if limit is None else found[:limit]
 
-    def count(self, line: Line, where: Filter, *, now: int) -> int:
-        return sum(1 for _ in self.select(line, where, order="id", now=now))
+    def count(self, branch: Branch, where: Filter, *, now: int) -> int:
+        return sum(1 for _ in self.select(branch, where, order="id", now=now))
 
-    def tally(self, line: Line, where: Filter, *, now: int) -> Tally:
-        return tally_of(self.select(line, where, order="id", now=now))
+    def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
+        return tally_of(self.select(branch, where, order="id", now=now))
 
-    def payload(self, line: Line, version: bytes) -> bytes | None:
-        return self._ledger(line).versions.get(version)
+    def payload(self, branch: Branch, version: bytes) -> bytes | None:
+        return self._ledger(branch).versions.get(version)
 
-    def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
-        for stored, record in self._live(line):
+    def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
+        for stored, record in self._live(branch):
             yield record.id, stored
 
-    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
-        ledger = self._ledger(line)
+    def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        ledger = self._ledger(branch)
         turns = ledger.turns.get(conversation, {})
         if isinstance(within, Everything):
             return max(turns, default=None)
@@ -212,37 +212,37 @@ class _MemoryView:
         """Whether one of some live records matches."""
         return any(within.matches(ledger.live[each][1]) for each in record_ids)
 
-    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
-        ledger = self._ledger(line)
+    def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
+        ledger = self._ledger(branch)
         return [ledger.live[each][0] for each in sorted(ledger.turns.get(conversation, {}).get(position, ()))]
 
-    def due(self, line: Line, now: int, limit: int) -> list[str]:
-        return [record_id for _, record_id in islice(self._due(line, now), limit)]
+    def due(self, branch: Branch, now: int, limit: int) -> list[str]:
+        return [record_id for _, record_id in islice(self._due(branch, now), limit)]
 
-    def _due(self, line: Line, now: int) -> Iterable[tuple[int, str]]:
-        return takewhile(lambda each: each[0] <= now, self._ledger(line).expiring)
+    def _due(self, branch: Branch, now: int) -> Iterable[tuple[int, str]]:
+        return takewhile(lambda each: each[0] <= now, self._ledger(branch).expiring)
 
-    def changed(self, line: Line, since: int) -> list[str]:
-        commits = self._ledger(line).log[since:]
+    def changed(self, branch: Branch, since: int) -> list[str]:
+        commits = self._ledger(branch).log[since:]
         return list(dict.fromkeys(change.id for commit in commits for change in commit.changes))
 
-    def any_id(self, line: Line, first: str) -> bool:
-        return bool(self._ledger(line).begins.get(first))
+    def any_id(self, branch: Branch, first: str) -> bool:
+        return bool(self._ledger(branch).begins.get(first))
 
-    def last_touched(self, line: Line, since: int) -> dict[str, int]:
-        return {change.id: each.micros for each in self._log(line, max(since, 0)) for change in each.changes}
+    def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
+        return {change.id: each.micros for each in self._log(branch, max(since, 0)) for change in each.changes}
 
     def commits(
-        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+        self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
     ) -> Iterator[Commit]:
-        return islice((each for each in self._log(line, max(since, 0)) if each.touches(record_id)), limit)
+        return islice((each for each in self._log(branch, max(since, 0)) if each.touches(record_id)), limit)
 
-    def root_at(self, line: Line, seq: int) -> bytes | None:
-        found = next(iter(self._log(line, seq - 1)), None) if seq > 0 else None
+    def root_at(self, branch: Branch, seq: int) -> bytes | None:
+        found = next(iter(self._log(branch, seq - 1)), None) if seq > 0 else None
         return None if found is None else found.root.hash
 
-    def _log(self, line: Line, since: int) -> Iterable[Commit]:
-        return islice(self._ledger(line).log, since, None)
+    def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
+        return islice(self._ledger(branch).log, since, None)
 
     def node(self, place: int) -> bytes:
         return self._nodes[place]
@@ -251,10 +251,10 @@ class _MemoryView:
 class _MemoryTransaction(_MemoryView):
     """A view in which what is staged goes before what is in place."""
 
-    def __init__(self, ledgers: dict[Line, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
+    def __init__(self, ledgers: dict[Branch, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
         super().__init__(ledgers, nodes, settings)
-        self._staged: dict[Line, dict[str, tuple[Stored, Record] | None]] = {}
-        self._versions: list[tuple[Line, Stored]] = []
+        self._staged: dict[Branch, dict[str, tuple[Stored, Record] | None]] = {}
+        self._versions: list[tuple[Branch, Stored]] = []
         self._commits: list[Commit] = []
         self._set: dict[str, str | None] = {}
         self._placed_before = len(nodes)
@@ -266,45 +266,45 @@ class _MemoryTransaction(_MemoryView):
     def set_setting(self, name: str, value: str | None) -> None:
         self._set[name] = value
 
-    def lines(self) -> list[Line]:
-        return sorted({*super().lines(), *(Line(commit.namespace, commit.branch) for commit in self._commits)})
+    def branches(self) -> list[Branch]:
+        return sorted({*super().branches(), *(Branch(commit.namespace, commit.branch) for commit in self._commits)})
 
-    def head(self, line: Line) -> Head:
+    def head(self, branch: Branch) -> Head:
         for commit in reversed(self._commits):
-            if (commit.namespace, commit.branch) == line:
+            if (commit.namespace, commit.branch) == branch:
                 return Head(commit.seq, commit.root, commit.micros)
-        return super().head(line)
+        return super().head(branch)
 
-    def get(self, line: Line, record_id: str) -> Stored | None:
-        staged = self._staged.get(line, {})
+    def get(self, branch: Branch, record_id: str) -> Stored | None:
+        staged = self._staged.get(branch, {})
         if record_id not in staged:
-            return super().get(line, record_id)
+            return super().get(branch, record_id)
         held = staged[record_id]
         return held[0] if held else None
 
-    def any_id(self, line: Line, first: str) -> bool:
-        staged = self._staged.get(line, {})
+    def any_id(self, branch: Branch, first: str) -> bool:
+        staged = self._staged.get(branch, {})
         put = any(held is not None and record_id.startswith(first) for record_id, held in staged.items())
-        return put or bool(self._ledger(line).begins.get(first, set()) - staged.keys())
+        return put or bool(self._ledger(branch).begins.get(first, set()) - staged.keys())
 
-    def known(self, line: Line, record_id: str) -> bool:
-        return self._staged.get(line, {}).get(record_id) is not None or super().known(line, record_id)
+    def known(self, branch: Branch, record_id: str) -> bool:
+        return self._staged.get(branch, {}).get(record_id) is not None or super().known(branch, record_id)
 
-    def _live(self, line: Line) -> Iterable[tuple[Stored, Record]]:
-        staged = self._staged.get(line, {})
-        yield from (held for record_id, held in self._ledger(line).live.items() if record_id not in staged)
+    def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
+        staged = self._staged.get(branch, {})
+        yield from (held for record_id, held in self._ledger(branch).live.items() if record_id not in staged)
         yield from (held for held in staged.values() if held is not None)
 
-    def _staged_turns(self, line: Line, conversation: str) -> list[tuple[Stored, Record]]:
-        staged = self._staged.get(line, {}).values()
+    def _staged_turns(self, branch: Branch, conversation: str) -> list[tuple[Stored, Record]]:
+        staged = self._staged.get(branch, {}).values()
         return [each for each in staged if each is not None and each[1].conversation == conversation]
 
-    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
-        staged, ledger = self._staged.get(line, {}), self._ledger(line)
+    def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        staged, ledger = self._staged.get(branch, {}), self._ledger(branch)
         in_place = ledger.turns.get(conversation, {})
         positions = [
             each[1].position
-            for each in self._staged_turns(line, conversation)
+            for each in self._staged_turns(branch, conversation)
             if each[1].position is not None and within.matches(each[1])
         ]
         # From the last place down, to the first that holds a turn that is not staged otherwise.
@@ -314,49 +314,49 @@ class _MemoryTransaction(_MemoryView):
             last = max(places, default=None)
         return max(positions if last is None else [*positions, last], default=None)
 
-    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
-        staged = self._staged.get(line, {})
-        ids = self._ledger(line).turns.get(conversation, {}).get(position, set()) - staged.keys()
-        turns = [(each, self._ledger(line).live[each][0]) for each in ids]
+    def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
+        staged = self._staged.get(branch, {})
+        ids = self._ledger(branch).turns.get(conversation, {}).get(position, set()) - staged.keys()
+        turns = [(each, self._ledger(branch).live[each][0]) for each in ids]
         turns += [
             (record.id, stored)
-            for stored, record in self._staged_turns(line, conversation)
+            for stored, record in self._staged_turns(branch, conversation)
             if record.position == position
         ]
         return [stored for _, stored in sorted(turns)]
 
-    def _due(self, line: Line, now: int) -> Iterable[tuple[int, str]]:
-        staged = self._staged.get(line, {})
+    def _due(self, branch: Branch, now: int) -> Iterable[tuple[int, str]]:
+        staged = self._staged.get(branch, {})
         own = (held[1] for held in staged.values() if held is not None)
         return sorted(
-            [each for each in super()._due(line, now) if each[1] not in staged]
+            [each for each in super()._due(branch, now) if each[1] not in staged]
             + [(microseconds(each.expires), each.id) for each in own if each.expires is not None and expired(each, now)]
         )
 
-    def payload(self, line: Line, version: bytes) -> bytes | None:
-        staged = (stored.payload for each, stored in self._versions if each == line and stored.version == version)
-        return next(staged, None) or super().payload(line, version)
+    def payload(self, branch: Branch, version: bytes) -> bytes | None:
+        staged = (stored.payload for each, stored in self._versions if each == branch and stored.version == version)
+        return next(staged, None) or super().payload(branch, version)
 
-    def _log(self, line: Line, since: int) -> Iterable[Commit]:
-        staged = [each for each in self._commits if (each.namespace, each.branch) == line and each.seq > since]
-        return (*super()._log(line, since), *staged)
+    def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
+        staged = [each for each in self._commits if (each.namespace, each.branch) == branch and each.seq > since]
+        return (*super()._log(branch, since), *staged)
 
     def node(self, place: int) -> bytes:
         return self._nodes[place] if place < len(self._nodes) else self._pages[place - len(self._nodes)]
 
-    def put(self, line: Line, record: Record, stored: Stored) -> None:
-        self._staged.setdefault(line, {})[record.id] = (stored, record)
-        self._versions.append((line, stored))
+    def put(self, branch: Branch, record: Record, stored: Stored) -> None:
+        self._staged.setdefault(branch, {})[record.id] = (stored, record)
+        self._versions.append((branch, stored))
 
-    def drop(self, line: Line, record_id: str) -> None:
-        self._staged.setdefault(line, {})[record_id] = None
+    def drop(self, branch: Branch, record_id: str) -> None:
+        self._staged.setdefault(branch, {})[record_id] = None
 
     def add_node(self, body: bytes) -> int:
         self._pages.append(body)
         return len(self._nodes) + len(self._pages) - 1
 
     def append(self, commit: Commit) -> None:
-        check_seq(commit, self.head(Line(commit.namespace, commit.branch)))
+        check_seq(commit, self.head(Branch(commit.namespace, commit.branch)))
         self._commits.append(commit)
 
     def put_in_place(self) -> None:
@@ -368,15 +368,15 @@ class _MemoryTransaction(_MemoryView):
             else:
                 self._settings[name] = value
         named = {(commit.namespace, change.after) for commit in self._commits for change in commit.changes}
-        for line, stored in self._versions:
-            if (line.namespace, stored.version) in named:
-                self._ledgers.setdefault(line, _Ledger()).versions[stored.version] = stored.payload
-        for line, staged in self._staged.items():
-            ledger = self._ledgers.setdefault(line, _Ledger())
+        for branch, stored in self._versions:
+            if (branch.namespace, stored.version) in named:
+                self._ledgers.setdefault(branch, _Ledger()).versions[stored.version] = stored.payload
+        for branch, staged in self._staged.items():
+            ledger = self._ledgers.setdefault(branch, _Ledger())
             for record_id, held in staged.items():
                 ledger.replace(record_id, held)
         for commit in self._commits:
-            ledger = self._ledgers.setdefault(Line(commit.namespace, commit.branch), _Ledger())
+            ledger = self._ledgers.setdefault(Branch(commit.namespace, commit.branch), _Ledger())
             if commit.seq > len(ledger.log):
                 ledger.log.append(commit)
             ledger.known.update(change.id for change in commit.changes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from recollect.errors import StoreError
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import check, root_of
 from recollect.stores.base import Held, Store, View
 
@@ -13,29 +13,29 @@ def disagreements(store: Store) -> list[str]:
     problems: list[str] = []
     try:
         with store.read() as moment:
-            lines = moment.lines()
+            branches = moment.branches()
     except StoreError as error:
         return [f"which namespaces there are cannot be read: {error.args[1]}"]
-    for line in lines:
+    for branch in branches:
         # Each in a view of its own: an error in reading ends a view.
         try:
             with store.read() as moment:
-                versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
-                problem = check(moment.head(line).root, versions, _ReadPages(moment))
+                versions = {record_id: stored.version for record_id, stored in moment.versions(branch)}
+                problem = check(moment.head(branch).root, versions, _ReadPages(moment))
         except StoreError as error:
             problem = f"it cannot be compared with its root: {error.args[1]}"
         if problem:
-            problems.append(f"namespace {line.namespace!r}: {problem}")
+            problems.append(f"namespace {branch.namespace!r}: {problem}")
     return problems
 
 
-def held(store: Store) -> dict[Line, Held]:
+def held(store: Store) -> dict[Branch, Held]:
     """What every line holds: its root computed from the definition, of the records that are there."""
     out = {}
     with store.read() as moment:
-        for line in moment.lines():
-            versions = {record_id: stored.version for record_id, stored in moment.versions(line)}
-            out[line] = Held(moment.head(line).seq, root_of(versions).hex(), len(versions))
+        for branch in moment.branches():
+            versions = {record_id: stored.version for record_id, stored in moment.versions(branch)}
+            out[branch] = Held(moment.head(branch).seq, root_of(versions).hex(), len(versions))
     return out
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from recollect import filters as f
 from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Change, Commit, Head, Line, Stored
+from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import check, root_of, update, version_hash
 from recollect.operations import ORDERS
 from recollect.records.codec import microseconds
@@ -25,8 +25,8 @@ from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View, expired, in_order, tally_of
 from recollect.testing.strategies import START, filters, records
 
-LINE = Line("tenant")
-OTHER = Line("another tenant")
+BRANCH = Branch("tenant")
+OTHER = Branch("another tenant")
 NOW = microseconds(START + timedelta(days=3))
 EARLY = microseconds(START - timedelta(days=1))
 
@@ -42,11 +42,15 @@ def stored(record: Record, key: bytes) -> Stored:
 
 
 def write(
-    store: Store, puts: Iterable[Record] = (), drops: Iterable[str] = (), line: Line = LINE, reason: str | None = None
+    store: Store,
+    puts: Iterable[Record] = (),
+    drops: Iterable[str] = (),
+    branch: Branch = BRANCH,
+    reason: str | None = None,
 ) -> Commit:
     """One commit, as the engine would make it."""
     with store.write() as transaction:
-        return write_into(transaction, store.key, puts, drops, line, reason)
+        return write_into(transaction, store.key, puts, drops, branch, reason)
 
 
 def write_into(
@@ -54,28 +58,28 @@ def write_into(
     key: bytes,
     puts: Iterable[Record],
     drops: Iterable[str] = (),
-    line: Line = LINE,
+    branch: Branch = BRANCH,
     reason: str | None = None,
 ) -> Commit:
     """The same inside a transaction."""
     changes: dict[str, Change] = {}
     for record in puts:
-        held = transaction.get(line, record.id)
+        held = transaction.get(branch, record.id)
         version = stored(record, key)
         before = changes[record.id].before if record.id in changes else held and held.version
         changes[record.id] = Change(record.id, before, version.version, "written")
-        transaction.put(line, record, version)
+        transaction.put(branch, record, version)
     for record_id in drops:
-        held = transaction.get(line, record_id)
+        held = transaction.get(branch, record_id)
         assert held is not None
         changes[record_id] = Change(record_id, held.version, None, "forgotten")
-        transaction.drop(line, record_id)
-    head = transaction.head(line)
+        transaction.drop(branch, record_id)
+    head = transaction.head(branch)
     commit = Commit(
-        namespace=line.namespace,
-        branch=line.branch,
+        namespace=branch.namespace,
+        branch=branch.name,
         seq=head.seq + 1,
-        parents=((line.branch, head.seq),) if head.seq else (),
+        parents=((branch.name, head.seq),) if head.seq else (),
         micros=max(EARLY, head.micros + 1),
         actor="tester",
         reason=reason,
@@ -86,14 +90,14 @@ def write_into(
     return commit
 
 
-def everything_of(view: View, line: Line = LINE) -> object:
+def everything_of(view: View, branch: Branch = BRANCH) -> object:
     """All that a view tells of a line, for comparing before and after."""
     return (
-        view.lines(),
-        view.head(line),
-        dict(view.versions(line)),
-        list(view.commits(line)),
-        list(view.select(line, f.everything(), order="id", now=EARLY)),
+        view.branches(),
+        view.head(branch),
+        dict(view.versions(branch)),
+        list(view.commits(branch)),
+        list(view.select(branch, f.everything(), order="id", now=EARLY)),
     )
 
 
@@ -114,20 +118,20 @@ class StoreContract:
 
     def test_a_new_store_holds_nothing(self, store: Store) -> None:
         with store.read() as view:
-            assert view.lines() == []
-            assert view.head(LINE) == Head()
-            assert view.get(LINE, "a") is None
-            assert not view.known(LINE, "a")
-            assert view.last_position(LINE, "c") is None
-            assert list(view.commits(LINE)) == []
+            assert view.branches() == []
+            assert view.head(BRANCH) == Head()
+            assert view.get(BRANCH, "a") is None
+            assert not view.known(BRANCH, "a")
+            assert view.last_position(BRANCH, "c") is None
+            assert list(view.commits(BRANCH)) == []
 
     def test_what_was_put_is_read_back_byte_for_byte(self, store: Store) -> None:
         record = note("ключ'\"%_", "nul\0 and \U0001f600", tags=["x"], metadata={"a.b": [1, 1.0, None]})
         write(store, [record])
         with store.read() as view:
-            held = view.get(LINE, record.id)
+            held = view.get(BRANCH, record.id)
             assert held == stored(record, store.key)
-            assert list(view.select(LINE, f.everything(), now=NOW)) == [record]
+            assert list(view.select(BRANCH, f.everything(), now=NOW)) == [record]
 
     def test_a_transaction_that_raises_leaves_nothing(self, store: Store) -> None:
         write(store, [note("a"), note("b")])
@@ -135,23 +139,23 @@ class StoreContract:
             before = everything_of(view)
         with pytest.raises(Boom), store.write() as transaction:
             write_into(transaction, store.key, [note("a", "changed"), note("c")], ["b"])
-            write_into(transaction, store.key, [note("z")], line=OTHER)
+            write_into(transaction, store.key, [note("z")], branch=OTHER)
             raise Boom
         with store.read() as view:
             assert everything_of(view) == before
-            assert not view.known(LINE, "c")
-            assert view.payload(LINE, stored(note("c"), store.key).version) is None
+            assert not view.known(BRANCH, "c")
+            assert view.payload(BRANCH, stored(note("c"), store.key).version) is None
         write(store, [note("c")])  # and the store goes on
 
     def test_a_transaction_sees_what_it_wrote(self, store: Store) -> None:
         write(store, [note("a")])
         with store.write() as transaction:
             write_into(transaction, store.key, [note("b", position=3, conversation="c")], ["a"])
-            assert transaction.get(LINE, "a") is None
-            assert [each.id for each in transaction.select(LINE, f.everything(), now=NOW)] == ["b"]
-            assert transaction.last_position(LINE, "c") == 3
-            assert transaction.known(LINE, "b")
-            assert transaction.head(LINE).seq == 2
+            assert transaction.get(BRANCH, "a") is None
+            assert [each.id for each in transaction.select(BRANCH, f.everything(), now=NOW)] == ["b"]
+            assert transaction.last_position(BRANCH, "c") == 3
+            assert transaction.known(BRANCH, "b")
+            assert transaction.head(BRANCH).seq == 2
 
     def test_a_transaction_under_way_is_seen_by_nobody_else(self, store: Store) -> None:
         write(store, [note("a")])
@@ -161,9 +165,9 @@ class StoreContract:
             write_into(transaction, store.key, [note("a", "changed"), note("b")])
             with store.read() as view:
                 assert everything_of(view) == before
-                assert not view.known(LINE, "b")
+                assert not view.known(BRANCH, "b")
         with store.read() as view:
-            assert view.known(LINE, "b")
+            assert view.known(BRANCH, "b")
 
     def test_a_view_does_not_change_while_another_writes(self, store: Store) -> None:
         write(store, [note("a")])
@@ -183,40 +187,40 @@ class StoreContract:
             write(store, drops=["a"]),
         ]
         with store.read() as view:
-            assert list(view.commits(LINE)) == commits
-            roots = [view.root_at(LINE, seq) for seq in range(len(commits) + 2)]
+            assert list(view.commits(BRANCH)) == commits
+            roots = [view.root_at(BRANCH, seq) for seq in range(len(commits) + 2)]
             assert roots == [None, *(commit.root.hash for commit in commits), None]
-            assert list(view.commits(LINE, since=1, limit=1)) == commits[1:2]
-            assert list(view.commits(LINE, since=3)) == []
-            assert view.head(LINE) == Head(3, commits[-1].root, commits[-1].micros)
+            assert list(view.commits(BRANCH, since=1, limit=1)) == commits[1:2]
+            assert list(view.commits(BRANCH, since=3)) == []
+            assert view.head(BRANCH) == Head(3, commits[-1].root, commits[-1].micros)
 
     def test_turns_are_found_by_their_place(self, store: Store) -> None:
         def turn(record_id: str, position: int | None, conversation: str = "c") -> Record:
             return note(record_id, conversation=conversation, position=position)
 
         def at(view: View, position: int) -> list[str]:
-            return [Record.load(each.payload).id for each in view.turns_at(LINE, "c", position)]
+            return [Record.load(each.payload).id for each in view.turns_at(BRANCH, "c", position)]
 
         write(store, [turn("a", 0), turn("b", 7), turn("c", 7), turn("d", None), turn("e", 9, "other")])
         with store.write() as transaction:
-            assert transaction.last_position(LINE, "c") == 7
+            assert transaction.last_position(BRANCH, "c") == 7
             write_into(transaction, store.key, [turn("b", 3)], ["c"])
-            assert transaction.last_position(LINE, "c") == 3
+            assert transaction.last_position(BRANCH, "c") == 3
             assert (at(transaction, 3), at(transaction, 7)) == (["b"], [])
             write_into(transaction, store.key, [turn("f", 3)])
         with store.read() as view:
             assert (at(view, 3), at(view, 7)) == (["b", "f"], [])
-            assert (view.last_position(LINE, "c"), view.last_position(LINE, "other")) == (3, 9)
+            assert (view.last_position(BRANCH, "c"), view.last_position(BRANCH, "other")) == (3, 9)
             assert view.last_position(OTHER, "c") is None
 
     def test_whether_an_id_begins_with_a_character_is_known(self, store: Store) -> None:
         write(store, [note("@a"), note("b"), note("é")])
         with store.write() as transaction:
-            assert [transaction.any_id(LINE, each) for each in "@bé?a"] == [True, True, True, False, False]
+            assert [transaction.any_id(BRANCH, each) for each in "@bé?a"] == [True, True, True, False, False]
             write_into(transaction, store.key, [note("?c")], ["@a", "b"])
-            assert [transaction.any_id(LINE, each) for each in "@bé?a"] == [False, False, True, True, False]
+            assert [transaction.any_id(BRANCH, each) for each in "@bé?a"] == [False, False, True, True, False]
         with store.read() as view:
-            assert [view.any_id(LINE, each) for each in "@bé?a"] == [False, False, True, True, False]
+            assert [view.any_id(BRANCH, each) for each in "@bé?a"] == [False, False, True, True, False]
             assert not view.any_id(OTHER, "é")
 
     def test_the_last_position_can_be_that_of_some_records(self, store: Store) -> None:
@@ -224,30 +228,30 @@ class StoreContract:
         write(store, [note("a", user="ana", conversation="c", position=1)])
         write(store, [note("b", user="bob", conversation="c", position=2**63 - 1)])
         with store.write() as transaction:
-            last = [transaction.last_position(LINE, "c", each) for each in (ana, bob, f.user("cleo"))]
+            last = [transaction.last_position(BRANCH, "c", each) for each in (ana, bob, f.user("cleo"))]
             assert last == [1, 2**63 - 1, None]
             write_into(transaction, store.key, [note("d", user="ana", conversation="c", position=7)])
             write_into(transaction, store.key, [note("e", user="cleo", conversation="c", position=3)], ["b"])
-            last = [transaction.last_position(LINE, "c", each) for each in (ana, bob, f.user("cleo"), f.everything())]
+            last = [transaction.last_position(BRANCH, "c", each) for each in (ana, bob, f.user("cleo"), f.everything())]
             assert last == [7, None, 3, 7]
         with store.read() as view:
-            assert [view.last_position(LINE, "c", each) for each in (ana, bob)] == [7, None]
+            assert [view.last_position(BRANCH, "c", each) for each in (ana, bob)] == [7, None]
 
     def test_changed_names_each_id_once_and_only_since(self, store: Store) -> None:
         write(store, [note("a"), note("b")])
         write(store, [note("a", "2")])
         write(store, [note("a", "3")], ["b"])
         with store.read() as view:
-            assert sorted(view.changed(LINE, 0)) == ["a", "b"]
-            assert view.changed(LINE, 1).count("a") == 1
-            assert view.changed(LINE, 3) == []
-            times = {commit.seq: commit.micros for commit in view.commits(LINE)}
-            assert view.last_touched(LINE, 0) == {"a": times[3], "b": times[3]}
-            assert view.last_touched(LINE, 2) == {"a": times[3], "b": times[3]}
-            assert view.last_touched(LINE, 3) == view.last_touched(OTHER, 0) == {}
+            assert sorted(view.changed(BRANCH, 0)) == ["a", "b"]
+            assert view.changed(BRANCH, 1).count("a") == 1
+            assert view.changed(BRANCH, 3) == []
+            times = {commit.seq: commit.micros for commit in view.commits(BRANCH)}
+            assert view.last_touched(BRANCH, 0) == {"a": times[3], "b": times[3]}
+            assert view.last_touched(BRANCH, 2) == {"a": times[3], "b": times[3]}
+            assert view.last_touched(BRANCH, 3) == view.last_touched(OTHER, 0) == {}
         write(store, [note("b")])
         with store.read() as view:
-            assert view.last_touched(LINE, 0) == {"a": times[3], "b": view.head(LINE).micros}
+            assert view.last_touched(BRANCH, 0) == {"a": times[3], "b": view.head(BRANCH).micros}
 
     def test_old_versions_stay_and_are_found_by_their_hash(self, store: Store) -> None:
         old, new = note("a", "old"), note("a", "new")
@@ -256,35 +260,35 @@ class StoreContract:
         write(store, drops=["a"])
         with store.read() as view:
             for record in (old, new):
-                assert view.payload(LINE, stored(record, store.key).version) == record.to_bytes()
-            assert view.known(LINE, "a")
-            assert view.get(LINE, "a") is None
+                assert view.payload(BRANCH, stored(record, store.key).version) == record.to_bytes()
+            assert view.known(BRANCH, "a")
+            assert view.get(BRANCH, "a") is None
 
     def test_a_version_held_again_is_the_same_version(self, store: Store) -> None:
         write(store, [note("a", "one")])
         write(store, [note("a", "two")])
         commit = write(store, [note("a", "one")])
         with store.read() as view:
-            first = next(iter(view.commits(LINE)))
+            first = next(iter(view.commits(BRANCH)))
         assert commit.root.hash == first.root.hash
         assert commit.changes[0].after == first.changes[0].after
 
     def test_nothing_crosses_namespaces_or_branches(self, store: Store) -> None:
-        side = Line(LINE.namespace, "side")
-        for line, text in ((LINE, "mine"), (OTHER, "theirs"), (side, "aside")):
-            write(store, [note("a", text, user="u", conversation="c", position=len(text))], line=line)
-        write(store, drops=["a"], line=OTHER)
+        side = Branch(BRANCH.namespace, "side")
+        for branch, text in ((BRANCH, "mine"), (OTHER, "theirs"), (side, "aside")):
+            write(store, [note("a", text, user="u", conversation="c", position=len(text))], branch=branch)
+        write(store, drops=["a"], branch=OTHER)
         with store.read() as view:
-            assert view.lines() == sorted((LINE, OTHER, side))
-            for line, text in ((LINE, "mine"), (side, "aside")):
-                found = list(view.select(line, f.user("u"), now=NOW))
+            assert view.branches() == sorted((BRANCH, OTHER, side))
+            for branch, text in ((BRANCH, "mine"), (side, "aside")):
+                found = list(view.select(branch, f.user("u"), now=NOW))
                 assert [each.content for each in found] == [text]
-                assert view.count(line, f.everything(), now=NOW) == 1
-                assert view.last_position(line, "c") == len(text)
-                assert view.head(line).seq == 1
+                assert view.count(branch, f.everything(), now=NOW) == 1
+                assert view.last_position(branch, "c") == len(text)
+                assert view.head(branch).seq == 1
             assert list(view.select(OTHER, f.everything(), now=NOW)) == []
             mine = stored(note("a", "mine", user="u", conversation="c", position=4), store.key).version
-            assert view.payload(LINE, mine) is not None
+            assert view.payload(BRANCH, mine) is not None
             assert view.payload(OTHER, mine) is None
 
     @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
@@ -293,7 +297,7 @@ class StoreContract:
         held = self._replaced(store, data)
         order, limit = data.draw(st.sampled_from(ORDERS)), data.draw(st.none() | st.integers(1, 5))
         with store.read() as view:
-            found = list(view.select(LINE, f.everything(), order=order, limit=limit, now=NOW))
+            found = list(view.select(BRANCH, f.everything(), order=order, limit=limit, now=NOW))
         live = [record for record in held if not expired(record, NOW)]
         assert found == in_order(live, order)[:limit]
 
@@ -303,18 +307,18 @@ class StoreContract:
         held = self._replaced(store, data)
         wanted = [record for record in held if where.matches(record) and not expired(record, NOW)]
         with store.read() as view:
-            assert list(view.select(LINE, where, order="id", now=NOW)) == in_order(wanted, "id")
-            assert view.count(LINE, where, now=NOW) == len(wanted)
-            assert view.tally(LINE, where, now=NOW) == tally_of(wanted)
+            assert list(view.select(BRANCH, where, order="id", now=NOW)) == in_order(wanted, "id")
+            assert view.count(BRANCH, where, now=NOW) == len(wanted)
+            assert view.tally(BRANCH, where, now=NOW) == tally_of(wanted)
             ids = [record.id for record in held]
-            assert view.several(LINE, [*ids, "nobody"]) == {each: view.get(LINE, each) for each in ids}
+            assert view.several(BRANCH, [*ids, "nobody"]) == {each: view.get(BRANCH, each) for each in ids}
 
     @staticmethod
     def _replaced(store: Store, data: st.DataObject) -> list[Record]:
         """Let the store hold some drawn records and nothing else."""
         held = data.draw(st.lists(records(), max_size=8, unique_by=lambda record: record.id))
         with store.read() as view:
-            drops = {record_id for record_id, _ in view.versions(LINE)} - {record.id for record in held}
+            drops = {record_id for record_id, _ in view.versions(BRANCH)} - {record.id for record in held}
         write(store, held, sorted(drops))
         return held
 
@@ -323,37 +327,37 @@ class StoreContract:
         write(store, [note("a", expires=due)])
         with store.read() as view:
             for now, there in ((microseconds(due) - 1, 1), (microseconds(due), 0)):
-                assert len(list(view.select(LINE, f.everything(), now=now))) == there
-                assert view.count(LINE, f.everything(), now=now) == there
-            assert view.get(LINE, "a") is not None  # what is due is still held, until it is swept
+                assert len(list(view.select(BRANCH, f.everything(), now=now))) == there
+                assert view.count(BRANCH, f.everything(), now=now) == there
+            assert view.get(BRANCH, "a") is not None  # what is due is still held, until it is swept
 
     def test_what_is_due_is_given_by_age_and_id_also_where_it_is_staged(self, store: Store) -> None:
         days = {name: datetime(2026, 1, day, tzinfo=UTC) for name, day in (("d", 4), ("b", 3), ("a", 4), ("c", 5))}
         write(store, [note(name, expires=day) for name, day in days.items()] + [note("e")])
         now = microseconds(days["d"])
         with store.read() as view:
-            assert view.due(LINE, now, 10) == ["b", "a", "d"]
-            assert view.due(LINE, now, 2) == ["b", "a"]
-            assert view.due(LINE, now - 1, 10) == ["b"]
+            assert view.due(BRANCH, now, 10) == ["b", "a", "d"]
+            assert view.due(BRANCH, now, 2) == ["b", "a"]
+            assert view.due(BRANCH, now - 1, 10) == ["b"]
         with store.write() as transaction:
             write_into(transaction, store.key, [note("b"), note("f", expires=days["b"])], ["a"])
-            assert transaction.due(LINE, now, 10) == ["f", "d"]
+            assert transaction.due(BRANCH, now, 10) == ["f", "d"]
         with store.read() as view:
-            assert view.due(LINE, now, 10) == ["f", "d"]
-            assert view.due(Line("other"), now, 10) == []
+            assert view.due(BRANCH, now, 10) == ["f", "d"]
+            assert view.due(Branch("other"), now, 10) == []
 
     def test_only_versions_that_a_commit_names_are_kept(self, store: Store) -> None:
         passing = note("a", "passing")
         gone = note("b", "gone")
         with store.write() as transaction:
             for record in (passing, gone):
-                transaction.put(LINE, record, stored(record, store.key))
-            transaction.drop(LINE, "b")
+                transaction.put(BRANCH, record, stored(record, store.key))
+            transaction.drop(BRANCH, "b")
             write_into(transaction, store.key, [note("a", "final")])
         with store.read() as view:
-            assert view.payload(LINE, stored(note("a", "final"), store.key).version) is not None
+            assert view.payload(BRANCH, stored(note("a", "final"), store.key).version) is not None
             for record in (passing, gone):
-                assert view.payload(LINE, stored(record, store.key).version) is None
+                assert view.payload(BRANCH, stored(record, store.key).version) is None
 
     def test_what_is_read_between_writes_does_not_change_what_is_kept(self, store: Store) -> None:
         long = "long " * 20_000
@@ -362,16 +366,16 @@ class StoreContract:
         write(store, [texts["held"]])
         with store.write() as transaction:
             for text in ("passing", "held", long, "passing again"):
-                transaction.put(LINE, texts[text], versions[text])
-                assert list(transaction.select(LINE, f.everything(), now=NOW)) == [texts[text]]
-                assert transaction.payload(LINE, versions[text].version) == versions[text].payload
+                transaction.put(BRANCH, texts[text], versions[text])
+                assert list(transaction.select(BRANCH, f.everything(), now=NOW)) == [texts[text]]
+                assert transaction.payload(BRANCH, versions[text].version) == versions[text].payload
             write_into(transaction, store.key, [texts["named"]])
             write_into(transaction, store.key, [texts["final"]])
-            assert [commit.seq for commit in transaction.commits(LINE)] == [1, 2, 3]
+            assert [commit.seq for commit in transaction.commits(BRANCH)] == [1, 2, 3]
         with store.read() as view:
-            kept = {text for text, version in versions.items() if view.payload(LINE, version.version) is not None}
+            kept = {text for text, version in versions.items() if view.payload(BRANCH, version.version) is not None}
             assert kept == {"held", "named", "final"}
-            assert list(view.select(LINE, f.everything(), now=NOW)) == [texts["final"]]
+            assert list(view.select(BRANCH, f.everything(), now=NOW)) == [texts["final"]]
 
     def test_places_are_known_while_turns_come_go_and_move_in_one_transaction(self, store: Store) -> None:
         def turn(record_id: str, position: int, conversation: str = "c") -> Record:
@@ -381,24 +385,24 @@ class StoreContract:
         with store.write() as transaction:
 
             def put(record: Record) -> tuple[int | None, int | None]:
-                transaction.get(LINE, record.id)
-                transaction.put(LINE, record, stored(record, store.key))
+                transaction.get(BRANCH, record.id)
+                transaction.put(BRANCH, record, stored(record, store.key))
                 return last()
 
             def last() -> tuple[int | None, int | None]:
-                return transaction.last_position(LINE, "c"), transaction.last_position(LINE, "d")
+                return transaction.last_position(BRANCH, "c"), transaction.last_position(BRANCH, "d")
 
             assert last() == (1, 5)
             assert put(turn("c", 2)) == (2, 5)
             assert put(turn("e", 1)) == (2, 5)
             assert put(turn("c", 6, "d")) == (1, 6)
-            transaction.drop(LINE, "c")
+            transaction.drop(BRANCH, "c")
             assert last() == (1, 5)
             assert put(turn("c", 9)) == (9, 5)
-            assert [Record.load(each.payload).id for each in transaction.turns_at(LINE, "c", 1)] == ["b", "e"]
+            assert [Record.load(each.payload).id for each in transaction.turns_at(BRANCH, "c", 1)] == ["b", "e"]
             assert put(turn("b", 3)) == (9, 5)
-            assert [Record.load(each.payload).id for each in transaction.turns_at(LINE, "c", 1)] == ["e"]
-            held = dict(transaction.versions(LINE))
+            assert [Record.load(each.payload).id for each in transaction.turns_at(BRANCH, "c", 1)] == ["e"]
+            held = dict(transaction.versions(BRANCH))
             assert set(held) == {"a", "b", "c", "e", "z"}
             assert last() == (9, 5)
             write_into(transaction, store.key, [])
@@ -412,7 +416,7 @@ class StoreContract:
             del held[record_id]
         versions = {record_id: stored(record, store.key).version for record_id, record in held.items()}
         with store.write() as transaction:
-            head = transaction.head(LINE)
+            head = transaction.head(BRANCH)
             assert head.root.hash == root_of(versions)
             assert check(head.root, versions, transaction) == ""
             assert transaction.add_node(b"page") > 0

@@ -20,7 +20,7 @@ from recollect.engine.engine import Engine
 from recollect.engine.write.drafts import Intake
 from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory.memory import Memory, remember_operation
 from recollect.operations import Remember
@@ -45,7 +45,7 @@ def memory_on(
     store: Store, namespace: str = "default", clock: Callable[[], datetime] | None = None, **intake: Any
 ) -> Memory:
     """A memory on a store of your own."""
-    return Memory(Engine(store, clock or TickingClock(), Intake(**intake)), Line(namespace))
+    return Memory(Engine(store, clock or TickingClock(), Intake(**intake)), Branch(namespace))
 
 
 IDS = st.sampled_from([f"r{number}" for number in range(6)])

@@ -25,7 +25,7 @@ from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
-from recollect.ledger.commits import Commit, Head, Line
+from recollect.ledger.commits import Branch, Commit, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
@@ -38,7 +38,7 @@ KEPT_FROM = 1000
 MERGED_FROM, MERGED_PART = 1000, 8
 #: A line takes about so much beside its index and the records that stay at hand (`record_cache`): its tables, and
 #: what may come to hand before it is counted again.
-_LINE_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
+_BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: From so many changes on they are bulk work: where no more is held than came, the index is made anew.
 _MANY = 100
 #: What was written last takes at most so much memory until an index has it.
@@ -68,7 +68,7 @@ class _Kept:
     def nbytes(self) -> int:
         segment = self.index.segment
         held = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
-        return _LINE_BYTES + held + self.counted_at_hand
+        return _BRANCH_BYTES + held + self.counted_at_hand
 
 
 class IndexKeeper:
@@ -85,10 +85,10 @@ class IndexKeeper:
         self._digests = digests
         self._rules = rules(digests)
         self._budget_bytes = budget_bytes
-        self._kept: dict[Line, _Kept] = {}  # the one that was asked for last comes last
+        self._kept: dict[Branch, _Kept] = {}  # the one that was asked for last comes last
         self._held_bytes = 0
         self._recent = Recent(_RECENT_BYTES)
-        self._refused: dict[Line, Made] = {}  # files of indexes that could not be used
+        self._refused: dict[Branch, Made] = {}  # files of indexes that could not be used
         self._turn = threading.Lock()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
@@ -99,15 +99,15 @@ class IndexKeeper:
         if written is not None:
             self._recent.note(commit, before, written)
 
-    def view(self, moment: View, line: Line) -> WordView | None:
+    def view(self, moment: View, branch: Branch) -> WordView | None:
         """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
 
         Cost: in proportion to the commits since the index was last asked for; at first, to what is held, unless a file
         has it.
         """
-        return self._viewed(moment, line)[1]
+        return self._viewed(moment, branch)[1]
 
-    def at_hand(self, moment: View, line: Line, *, in_file: bool) -> WordView | None:
+    def at_hand(self, moment: View, branch: Branch, *, in_file: bool) -> WordView | None:
         """The index at a moment of the store, where it is there already or but a few records behind; else None.
 
         in_file  whether one that only a file has is read, too
@@ -115,138 +115,138 @@ class IndexKeeper:
         None is made here, and none is an error: whoever asks can do without. Cost: in proportion to the records that it
         is behind, at most _NEAR; of one in a file, what reading that takes.
         """
-        head = moment.head(line)
+        head = moment.head(branch)
         try:
-            kept = self._kept.get(line)
+            kept = self._kept.get(branch)
             if (kept is None or not kept.seq) and in_file:
-                kept = self._of_file(moment, line, head)
+                kept = self._of_file(moment, branch, head)
             if kept is None:
                 return None
             with kept.turn:
-                return self._viewed(moment, line)[1] if _is_near(moment, line, head, kept.seq, kept.root) else None
+                return self._viewed(moment, branch)[1] if _is_near(moment, branch, head, kept.seq, kept.root) else None
         except MemoryError as error:
-            _log.warning("the index of %r is not asked, which changes no answer: %s", line.namespace, error)
+            _log.warning("the index of %r is not asked, which changes no answer: %s", branch.namespace, error)
             return None
 
-    def _of_file(self, moment: View, line: Line, head: Head) -> _Kept | None:
+    def _of_file(self, moment: View, branch: Branch, head: Head) -> _Kept | None:
         """The index that a file has, if it is near a moment."""
-        made = None if self._files is None else self._files.made(line, self._rules)
-        if self._files is None or made is None or made == self._refused.get(line):
+        made = None if self._files is None else self._files.made(branch, self._rules)
+        if self._files is None or made is None or made == self._refused.get(branch):
             return None
-        if not _is_near(moment, line, head, made.seq, made.root_hash):
+        if not _is_near(moment, branch, head, made.seq, made.root_hash):
             return None
-        found = self._files.read(line, self._rules)
-        if found is None or not _is_near(moment, line, head, found[1].seq, found[1].root_hash):
-            self._refused[line] = made  # damaged: it is not read again at each call
+        found = self._files.read(branch, self._rules)
+        if found is None or not _is_near(moment, branch, head, found[1].seq, found[1].root_hash):
+            self._refused[branch] = made  # damaged: it is not read again at each call
             return None
-        kept = self._of(line)
+        kept = self._of(branch)
         with kept.turn:
             if not kept.seq:  # nobody was faster
                 kept.index, kept.view = WordIndex(found[0]), None
                 kept.seq, kept.root = found[1].seq, found[1].root_hash
         return kept
 
-    def _viewed(self, moment: View, line: Line) -> tuple[_Kept, WordView | None]:
-        head = moment.head(line)
+    def _viewed(self, moment: View, branch: Branch) -> tuple[_Kept, WordView | None]:
+        head = moment.head(branch)
         if not head.seq:  # there is nothing, and perhaps never will be: a name that somebody asked for
-            self.drop(line)
+            self.drop(branch)
             return (nothing := _Kept()), nothing.index.view()
-        kept = self._of(line)
+        kept = self._of(branch)
         with kept.turn:
             if head.seq < kept.seq:
                 return kept, None
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
                 return kept, kept.view
             try:
-                self._bring_up(kept, moment, line)
+                self._bring_up(kept, moment, branch)
             except BaseException as error:
-                self._let_go(line, kept)  # the next reader starts anew, also one that waits for this very one
+                self._let_go(branch, kept)  # the next reader starts anew, also one that waits for this very one
                 if isinstance(error, MemoryError) and not isinstance(error, RecollectError):
                     raise NoMemoryError(self._store.path, "while its index was made") from error
                 raise
             if kept.view is None:
                 kept.view = kept.index.view()
             view = kept.view
-            self._count(line, kept)
+            self._count(branch, kept)
         return kept, view
 
-    def _of(self, line: Line) -> _Kept:
+    def _of(self, branch: Branch) -> _Kept:
         with self._turn:
-            kept = self._kept.pop(line, None) or _Kept()
-            self._kept[line] = kept
+            kept = self._kept.pop(branch, None) or _Kept()
+            self._kept[branch] = kept
             return kept
 
-    def _let_go(self, line: Line, kept: _Kept) -> None:
+    def _let_go(self, branch: Branch, kept: _Kept) -> None:
         with self._turn:
-            if self._kept.get(line) is kept:
-                del self._kept[line]
+            if self._kept.get(branch) is kept:
+                del self._kept[branch]
                 self._held_bytes -= kept.counted
 
-    def _bring_up(self, kept: _Kept, moment: View, line: Line) -> None:
-        head = moment.head(line)
-        if kept.seq and not _goes_on(moment, line, head, kept.seq, kept.root):
+    def _bring_up(self, kept: _Kept, moment: View, branch: Branch) -> None:
+        head = moment.head(branch)
+        if kept.seq and not _goes_on(moment, branch, head, kept.seq, kept.root):
             kept.seq = 0  # another history: the file was put back from a copy
         if kept.seq == 0 and head.seq:
-            self._begin(kept, moment, line)
+            self._begin(kept, moment, branch)
         if head.seq > kept.seq:
             since = kept.seq
             # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
             kept.seq, kept.view = 0, None
-            written = self._recent.since(line, since, kept.root, head)
-            changed = moment.changed(line, since) if written is None else list(written)
+            written = self._recent.since(branch, since, kept.root, head)
+            changed = moment.changed(branch, since) if written is None else list(written)
             if len(changed) >= max(_MANY, kept.index.documents.live_count):
-                self._make(kept, moment, line)  # sooner done than adding so many
+                self._make(kept, moment, branch)  # sooner done than adding so many
                 return
             if written is None:
-                written = read_back(moment, line, changed)
+                written = read_back(moment, branch, changed)
             apply_written(kept.index, written, digests=self._digests)
-            self._recent.drop(line, head.seq)
+            self._recent.drop(branch, head.seq)
         kept.seq, kept.root = head.seq, head.root.hash
-        self._merge_where_due(kept, line)
+        self._merge_where_due(kept, branch)
 
-    def _begin(self, kept: _Kept, moment: View, line: Line) -> None:
+    def _begin(self, kept: _Kept, moment: View, branch: Branch) -> None:
         """From the segment that was kept, or from the records."""
         kept.view = None
-        found = self._files.read(line, self._rules) if self._files is not None else None
+        found = self._files.read(branch, self._rules) if self._files is not None else None
         if found is not None:
             segment, about = found
-            if moment.root_at(line, about.seq) == about.root_hash:
+            if moment.root_at(branch, about.seq) == about.root_hash:
                 kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, about.root_hash
                 return
-            _log.warning("the index of %r in a file is of another history; it is made anew", line.namespace)
-        self._make(kept, moment, line)
+            _log.warning("the index of %r in a file is of another history; it is made anew", branch.namespace)
+        self._make(kept, moment, branch)
 
-    def _make(self, kept: _Kept, moment: View, line: Line) -> None:
+    def _make(self, kept: _Kept, moment: View, branch: Branch) -> None:
         """From the records. Cost: O(records), a fraction of what `apply_written` takes for as many."""
-        head = moment.head(line)
+        head = moment.head(branch)
         builder = Builder()
         with uncollected():
-            for record in self._records(moment, line, head):
+            for record in self._records(moment, branch, head):
                 builder.add(document_of(record, digests=self._digests))
             segment = builder.segment()
-        self._recent.drop(line, head.seq)
+        self._recent.drop(branch, head.seq)
         kept.index, kept.seq, kept.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
-            self._give(line, kept)
+            self._give(branch, kept)
 
-    def _records(self, moment: View, line: Line, head: Head) -> Iterator[Record]:
+    def _records(self, moment: View, branch: Branch, head: Head) -> Iterator[Record]:
         """The records that are held at a moment."""
-        written = self._recent.since(line, 0, EMPTY, head)
+        written = self._recent.since(branch, 0, EMPTY, head)
         if written is None:
-            return (Record.load(stored.payload) for _, stored in moment.versions(line))
+            return (Record.load(stored.payload) for _, stored in moment.versions(branch))
         return (record for record in written.values() if record is not None)
 
-    def _merge_where_due(self, kept: _Kept, line: Line) -> None:
+    def _merge_where_due(self, kept: _Kept, branch: Branch) -> None:
         index = kept.index
         held = 0 if index.segment is None else index.segment.count
         came = index.documents.count - held
         died = index.documents.count - index.documents.live_count
         if max(came, died) >= max(MERGED_FROM, held // MERGED_PART):
-            self._give(line, kept)
+            self._give(branch, kept)
 
     # The worker
 
-    def _give(self, line: Line, kept: _Kept) -> None:
+    def _give(self, branch: Branch, kept: _Kept) -> None:
         """Let the worker merge an index and keep it in a file."""
         with self._turn:
             if kept.merging or self._closed:
@@ -261,7 +261,7 @@ class IndexKeeper:
                     kept.merging = False
                     return
                 self._worker = worker
-        self._tasks.put(lambda: self._merge(line, kept))
+        self._tasks.put(lambda: self._merge(branch, kept))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
@@ -272,13 +272,13 @@ class IndexKeeper:
             except Exception:  # noqa: BLE001 - whatever it is, the index that there is serves on
                 _log.exception("an index could not be merged, which changes no answer")
 
-    def _merge(self, line: Line, kept: _Kept) -> None:
+    def _merge(self, branch: Branch, kept: _Kept) -> None:
         try:
-            self._merge_now(line, kept)
+            self._merge_now(branch, kept)
         finally:
             kept.merging = False
 
-    def _merge_now(self, line: Line, kept: _Kept) -> None:
+    def _merge_now(self, branch: Branch, kept: _Kept) -> None:
         with kept.turn:
             index, seq, root = kept.index, kept.seq, kept.root
             view = index.view()
@@ -286,17 +286,17 @@ class IndexKeeper:
         if segment is None or index.documents.count != segment.count or view.table.live_count != segment.count:
             segment = merged(view)
         if self._files is not None and segment.count >= KEPT_FROM:
-            self._files.write(line, segment, Made(self._rules, seq, root.hex()))
+            self._files.write(branch, segment, Made(self._rules, seq, root.hex()))
         if segment is index.segment:
             return
         successor = WordIndex(segment)
         # Caught up outside the lock while much is missing, so that no reader waits for it.
         while True:
             with self._store.read() as moment:
-                head = moment.head(line)
-                if self._closed or not _goes_on(moment, line, head, seq, root):
+                head = moment.head(branch)
+                if self._closed or not _goes_on(moment, branch, head, seq, root):
                     return
-                came = read_back(moment, line, moment.changed(line, seq))
+                came = read_back(moment, branch, moment.changed(branch, seq))
                 apply_written(successor, came, digests=self._digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _LAG:
@@ -320,18 +320,18 @@ class IndexKeeper:
 
     # What is held
 
-    def count_at_hand(self, line: Line) -> None:
+    def count_at_hand(self, branch: Branch) -> None:
         """Count what came to hand of a line's records. To be called after a recall."""
-        kept = self._kept.get(line)
+        kept = self._kept.get(branch)
         if kept is not None and kept.at_hand_bytes > kept.counted_at_hand + _UNCOUNTED_BYTES:
-            self._count(line, kept)
+            self._count(branch, kept)
 
-    def _count(self, line: Line, kept: _Kept) -> None:
+    def _count(self, branch: Branch, kept: _Kept) -> None:
         """Count what an index takes now, and let go of others until all are within the budget."""
         kept.counted_at_hand = kept.at_hand_bytes
         nbytes = kept.nbytes
         with self._turn:
-            if self._kept.get(line) is not kept:
+            if self._kept.get(branch) is not kept:
                 return
             self._held_bytes += nbytes - kept.counted
             kept.counted = nbytes
@@ -339,38 +339,40 @@ class IndexKeeper:
                 oldest = next(iter(self._kept))
                 self._held_bytes -= self._kept.pop(oldest).counted
 
-    def drop(self, line: Line) -> None:
+    def drop(self, branch: Branch) -> None:
         """Let the index of a line be made anew."""
         with self._turn:
-            kept = self._kept.pop(line, None)
+            kept = self._kept.pop(branch, None)
             self._held_bytes -= 0 if kept is None else kept.counted
 
-    def fork(self, moment: View, line: Line) -> WordIndex:
+    def fork(self, moment: View, branch: Branch) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
         while True:
-            kept, _ = self._viewed(moment, line)  # this very one: another thread may let the line's index go meanwhile
+            kept, _ = self._viewed(
+                moment, branch
+            )  # this very one: another thread may let the line's index go meanwhile
             with kept.turn:
-                if kept.seq == moment.head(line).seq:  # else a merged one has taken its place, some commits behind
+                if kept.seq == moment.head(branch).seq:  # else a merged one has taken its place, some commits behind
                     return kept.index.fork()
 
 
-def _goes_on(moment: View, line: Line, head: Head, seq: int, root: bytes) -> bool:
+def _goes_on(moment: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
     """Whether the history at a moment has, at a seq, the commit of this root."""
-    return (head.root.hash == root) if head.seq == seq else head.seq > seq and moment.root_at(line, seq) == root
+    return (head.root.hash == root) if head.seq == seq else head.seq > seq and moment.root_at(branch, seq) == root
 
 
-def _is_near(moment: View, line: Line, head: Head, seq: int, root: bytes) -> bool:
+def _is_near(moment: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
     """Whether an index that reflects a seq is of the history at a moment, and at most _NEAR records behind."""
-    if not seq or not 0 <= head.seq - seq <= _NEAR or not _goes_on(moment, line, head, seq, root):
+    if not seq or not 0 <= head.seq - seq <= _NEAR or not _goes_on(moment, branch, head, seq, root):
         return False
-    return head.seq == seq or len(moment.changed(line, seq)) <= _NEAR
+    return head.seq == seq or len(moment.changed(branch, seq)) <= _NEAR
 
 
-def read_back(moment: View, line: Line, changed: Iterable[str]) -> Written:
+def read_back(moment: View, branch: Branch, changed: Iterable[str]) -> Written:
     """What records some ids have at a moment."""
     changed = list(changed)
     with _resting(len(changed)):
-        held = moment.several(line, changed)
+        held = moment.several(branch, changed)
         return {each: Record.load(held[each].payload) if each in held else None for each in changed}
 
 

@@ -27,7 +27,7 @@ from recollect.errors import (
 )
 from recollect.indexes.documents.table import Table
 from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
-from recollect.ledger.commits import Head, Line
+from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import Store, View, expired
 from recollect.stores.derived.vectors import Model, VectorStore
@@ -53,17 +53,17 @@ class Asking(NamedTuple):
     vector: Quantised | None = None
     note: str = ""
 
-    def score(self, line: Line, table: Table) -> tuple[Dense | None, str]:
+    def score(self, branch: Branch, table: Table) -> tuple[Dense | None, str]:
         """The dense signal of each document, and what to tell of it."""
         if self.keeper is None or self.model is None or self.vector is None:
             return None, self.note
-        return self.keeper.score(self.model, self.vector, line, table)
+        return self.keeper.score(self.model, self.vector, branch, table)
 
-    def reached(self, moment: View, line: Line) -> int | None:
+    def reached(self, moment: View, branch: Branch) -> int | None:
         """The seq up to which every text has a vector; None where there is no embedder, or it cannot be told."""
         if self.keeper is not None and self.model is not None:
             with suppress(StoreError):
-                return self.keeper.reached(moment, line, self.model)
+                return self.keeper.reached(moment, branch, self.model)
         return None
 
 
@@ -87,7 +87,7 @@ class VectorKeeper:
         self.store = store
         self._floors = floors_of(embedder)
         self._turn = threading.Lock()
-        self._held: dict[tuple[Line, Model], _Held] = {}
+        self._held: dict[tuple[Branch, Model], _Held] = {}
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: Why texts have no vector, as the latest run found: (namespace, digest) -> reason.
         self._failed: dict[tuple[str, bytes], str] = {}
@@ -101,13 +101,13 @@ class VectorKeeper:
 
     # Questions
 
-    def ask(self, question: str, line: Line) -> Asking:
+    def ask(self, question: str, branch: Branch) -> Asking:
         """Embed a question. Never raises for what an embedder does: the note tells.
 
         Where the namespace has no vector of this model there is nothing to compare, and the model is not asked.
         """
         try:
-            known = any(model.name == self.embedder.name for model, _ in self.store.models(line.namespace))
+            known = any(model.name == self.embedder.name for model, _ in self.store.models(branch.namespace))
         except StoreError as error:
             return Asking(None, note=f"the dense signal is silent: {error}")
         if not known:
@@ -132,16 +132,16 @@ class VectorKeeper:
                     del self._questions[next(iter(self._questions))]
         return Asking(self, *kept)
 
-    def score(self, model: Model, asked: Quantised, line: Line, table: Table) -> tuple[Dense | None, str]:
+    def score(self, model: Model, asked: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
         """The dense signal of each document of a table, and what to tell of it."""
         with self._turn:
-            held = self._held.get((line, model))
+            held = self._held.get((branch, model))
             if held is None or held.index.rows is not table.rows or held.life != self.store.life:
                 held = _Held(DenseIndex(table.rows, model.dimension), self.store.life)
-                self._held[line, model] = held
+                self._held[branch, model] = held
         with held.turn:
             try:
-                for number, vectors in self.store.newer(model, line.namespace, held.seen):
+                for number, vectors in self.store.newer(model, branch.namespace, held.seen):
                     held.index.add(vectors)
                     held.seen = number
             except StoreError as error:
@@ -151,15 +151,15 @@ class VectorKeeper:
             view = held.index.view(table)
         return view.score(asked, table, *self._floors), ""
 
-    def reached(self, moment: View, line: Line, model: Model) -> int:
+    def reached(self, moment: View, branch: Branch, model: Model) -> int:
         """The seq up to which every text has a vector; 0 where that was in another history (a copy was put back)."""
-        seq, root = self.store.reached(model, line)
-        return seq if seq and moment.root_at(line, seq) == root else 0
+        seq, root = self.store.reached(model, branch)
+        return seq if seq and moment.root_at(branch, seq) == root else 0
 
     # The worker
 
     def embed_all(
-        self, store: Store, line: Line, scope: Scope, now: int, batch_size: int, progress: Progress | None
+        self, store: Store, branch: Branch, scope: Scope, now: int, batch_size: int, progress: Progress | None
     ) -> int:
         """Embed the texts that have no vector yet; how many.
 
@@ -167,19 +167,19 @@ class VectorKeeper:
         was embedded before stays.
         """
         model = self._model()
-        head, ids = self._to_look_at(store, line, scope, model)
-        run = _Run(self, model, line.namespace)
+        head, ids = self._to_look_at(store, branch, scope, model)
+        run = _Run(self, model, branch.namespace)
         told = progress or (lambda done, total: None)
         told(0, len(ids))
         for start in range(0, len(ids), _PAGE):
-            run.look(list(self._texts(store, line, scope, now, ids[start : start + _PAGE])))
+            run.look(list(self._texts(store, branch, scope, now, ids[start : start + _PAGE])))
             looked_at = min(start + _PAGE, len(ids))
             while len(run.pending) >= batch_size or (run.pending and looked_at == len(ids)):
                 run.batch(batch_size)
                 told(looked_at - len(run.pending), len(ids))
             told(looked_at - len(run.pending), len(ids))
         if not scope.fixed and not run.failed:
-            self.store.reach(model, line, head.seq, head.root.hash)
+            self.store.reach(model, branch, head.seq, head.root.hash)
         return run.done
 
     def _model(self) -> Model:
@@ -192,24 +192,24 @@ class VectorKeeper:
             dimension = len(out.vectors[0])
         return Model(self.embedder.name, dimension)
 
-    def _to_look_at(self, store: Store, line: Line, scope: Scope, model: Model) -> tuple[Head, list[str]]:
+    def _to_look_at(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
         """The newest commit, and the records that may lack a vector at it."""
         with store.read() as moment:
-            head = moment.head(line)
-            seq = 0 if scope.fixed else self.reached(moment, line, model)
+            head = moment.head(branch)
+            seq = 0 if scope.fixed else self.reached(moment, branch, model)
             if seq:
-                ids = moment.changed(line, seq)
+                ids = moment.changed(branch, seq)
             elif scope.fixed:  # how many others there are is not told
-                ids = [record.id for record in moment.select(line, scope.filter, order="id", now=-(2**63))]
+                ids = [record.id for record in moment.select(branch, scope.filter, order="id", now=-(2**63))]
             else:  # never done, or with another history
-                ids = [record_id for record_id, _ in moment.versions(line)]
+                ids = [record_id for record_id, _ in moment.versions(branch)]
         return head, sorted(ids)
 
     @staticmethod
-    def _texts(store: Store, line: Line, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[tuple[bytes, str]]:
+    def _texts(store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """The texts of the records that are live, with their digests. The view is closed before anyone is asked."""
         with store.read() as moment:
-            records = [record for record in (_live(moment, line, each, now) for each in ids) if record is not None]
+            records = [record for record in (_live(moment, branch, each, now) for each in ids) if record is not None]
         for record in records:
             if scope.admits(record) and (digest := digest_of(record)):
                 yield digest, text_of(record)
@@ -225,24 +225,24 @@ class VectorKeeper:
 
     # Facts
 
-    def stats(self, moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
+    def stats(self, moment: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
         """How many texts there are to embed, and how many have a vector of this model."""
         dimension = self.embedder.dimension
         if dimension is None:  # without asking the model: that of the newest vectors under its name
-            named = [model for model, _ in self.store.models(line.namespace) if model.name == self.embedder.name]
+            named = [model for model, _ in self.store.models(branch.namespace) if model.name == self.embedder.name]
             dimension = named[-1].dimension if named else None
         model = None if dimension is None else Model(self.embedder.name, dimension)
-        held = self.store.held(model, line.namespace) if model else set()
+        held = self.store.held(model, branch.namespace) if model else set()
         total = done = 0
         failed = []
         with self._turn:
             reasons = dict(self._failed)
-        for record in moment.select(line, scope.filter, order="id", now=now):
+        for record in moment.select(branch, scope.filter, order="id", now=now):
             digest = digest_of(record)
             total += bool(digest)
             done += digest in held
-            if (line.namespace, digest) in reasons and digest not in held:
-                failed.append({"id": scope.shown_id(record.id), "reason": reasons[line.namespace, digest]})
+            if (branch.namespace, digest) in reasons and digest not in held:
+                failed.append({"id": scope.shown_id(record.id), "reason": reasons[branch.namespace, digest]})
         out: dict[str, Any] = {
             "model": self.embedder.name,
             "dimensions": dimension,
@@ -252,17 +252,17 @@ class VectorKeeper:
             "failed": failed,
         }
         if not scope.fixed:  # these tell of the others too
-            out["watermark"] = self.reached(moment, line, model) if model else 0
+            out["watermark"] = self.reached(moment, branch, model) if model else 0
             out["models"] = [
                 {"model": each.name, "dimensions": each.dimension, "vectors": count}
-                for each, count in self.store.models(line.namespace)
+                for each, count in self.store.models(branch.namespace)
             ]
         return out
 
 
-def no_embedder(moment: View, line: Line, scope: Scope, now: int) -> dict[str, Any]:
+def no_embedder(moment: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
     """What `VectorKeeper.stats` gives where there is no embedder."""
-    total = sum(bool(digest_of(record)) for record in moment.select(line, scope.filter, order="id", now=now))
+    total = sum(bool(digest_of(record)) for record in moment.select(branch, scope.filter, order="id", now=now))
     return {
         "model": None,
         "dimensions": None,
@@ -279,8 +279,8 @@ def needs_embedder() -> UnsupportedError:
     return UnsupportedError("embedding", "no embedder is set up: open(..., embedder=...), or LLM_EMBEDDING_MODEL")
 
 
-def _live(moment: View, line: Line, record_id: str, now: int) -> Record | None:
-    stored = moment.get(line, record_id)
+def _live(moment: View, branch: Branch, record_id: str, now: int) -> Record | None:
+    stored = moment.get(branch, record_id)
     record = None if stored is None else Record.load(stored.payload)
     return None if record is None or expired(record, now) else record
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from recollect.ledger.commits import Commit, Head, Line
+from recollect.ledger.commits import Branch, Commit, Head
 from recollect.records.record import Record
 
 #: About what a commit takes, each id in it, and a record beside its content and its bytes.
@@ -41,28 +41,28 @@ class Recent:
     def __init__(self, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
         self._turn = threading.Lock()
-        self._lines: OrderedDict[Line, dict[int, _Step]] = OrderedDict()  # by seq
+        self._branches: OrderedDict[Branch, dict[int, _Step]] = OrderedDict()  # by seq
         self._nbytes = 0
 
     def note(self, commit: Commit, before: bytes, written: Written) -> None:
         """Keep what a commit did, which is durable, and the root before it."""
-        line = Line(commit.namespace, commit.branch)
+        branch = Branch(commit.namespace, commit.branch)
         step = _Step(before, commit.root.hash, written, _COMMIT_BYTES + sum(map(_bytes_of, written.values())))
         with self._turn:
-            steps = self._lines.setdefault(line, {})
-            self._lines.move_to_end(line)
+            steps = self._branches.setdefault(branch, {})
+            self._branches.move_to_end(branch)
             self._nbytes -= steps[commit.seq].nbytes if commit.seq in steps else 0  # of a history that was given up
             steps[commit.seq] = step
             self._nbytes += step.nbytes
             while self._nbytes > self._budget_bytes:
-                _, oldest = self._lines.popitem(last=False)
+                _, oldest = self._branches.popitem(last=False)
                 self._nbytes -= sum(each.nbytes for each in oldest.values())
 
-    def since(self, line: Line, seq: int, root: bytes, head: Head) -> Written | None:
+    def since(self, branch: Branch, seq: int, root: bytes, head: Head) -> Written | None:
         """What the commits did that lead from a seq and its root to a head; None where not all of them are here."""
         out: dict[str, Record | None] = {}
         with self._turn:
-            steps = self._lines.get(line, {})
+            steps = self._branches.get(branch, {})
             if head.seq not in steps:
                 return None
             for at in range(seq + 1, head.seq + 1):
@@ -73,19 +73,19 @@ class Recent:
                 out.update(step.written)
         return out if root == head.root.hash else None
 
-    def drop(self, line: Line, upto: int) -> None:
+    def drop(self, branch: Branch, upto: int) -> None:
         """Let the commits of a line go that an index has now."""
         with self._turn:
-            steps = self._lines.get(line, {})
+            steps = self._branches.get(branch, {})
             for seq in list(filter(lambda seq: seq <= upto, steps)):
                 self._nbytes -= steps.pop(seq).nbytes
             if not steps:
-                self._lines.pop(line, None)
+                self._branches.pop(branch, None)
 
     def clear(self) -> None:
         """Let all go."""
         with self._turn:
-            self._lines.clear()
+            self._branches.clear()
             self._nbytes = 0
 
 

@@ -26,7 +26,7 @@ from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.scoring.scores import Scores
 from recollect.indexes.scoring.signals import read, score
 from recollect.indexes.words.index import WordView
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked
@@ -47,7 +47,7 @@ _word: Callable[[tuple[str, str, float, float, tuple[str, ...]]], Word] = partia
 def recall(
     operation: Recall,
     moment: View,
-    line: Line,
+    branch: Branch,
     words: WordView,
     scope: Scope,
     now: int,
@@ -72,7 +72,7 @@ def recall(
         words = words.narrowed(scope, lambda: of_scope(scope, table))
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
-    dense, note = (None, "") if asking is None else asking.score(line, words.table)
+    dense, note = (None, "") if asking is None else asking.score(branch, words.table)
     # None where everything passes, as nobody need be asked then.
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
@@ -84,7 +84,7 @@ def recall(
     best = operation.k if told.exact or not filtered else None
     scores = score(question, words, dense, best, told.upper)
     among = told.upper
-    records = Records(moment, line, words.table)
+    records = Records(moment, branch, words.table)
     chosen: list[tuple[int | None, Record]] = []
     for place, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
@@ -105,10 +105,10 @@ def recall(
         scores.reached.passed,
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
-        None if asking is None or scope.fixed else asking.reached(moment, line),
+        None if asking is None or scope.fixed else asking.reached(moment, branch),
         scores.asked.kernels.name,
     )
-    head = moment.head(line)
+    head = moment.head(branch)
     if scope.fixed:  # seq and root tell of others, too
         return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope), cursor(head.seq))
     return Hits(hits, plan, head.seq, head.root.hash.hex(), governing)

@@ -13,7 +13,7 @@ from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.indexes.documents.columns import Ints
 from recollect.indexes.documents.table import Table
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.base import View
 
@@ -28,9 +28,9 @@ _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 class Records:
     """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
 
-    def __init__(self, moment: View, line: Line, table: Table) -> None:
+    def __init__(self, moment: View, branch: Branch, table: Table) -> None:
         self._moment = moment
-        self._line = line
+        self._branch = branch
         self._table = table
 
     def of(self, numbers: Ints, order: Iterator[tuple[int, int]], at_a_time: int) -> Iterator[tuple[int, int, Record]]:
@@ -65,16 +65,18 @@ class Records:
         record = Record.load(self._stored([number])[number])
         if record.id != self._table.id(number):
             named = f"record {self._table.id(number)!r} is not the one that it is listed as"
-            raise DamagedStoreError(f"namespace {self._line.namespace!r}", named)
+            raise DamagedStoreError(f"namespace {self._branch.namespace!r}", named)
         return record
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, bytes]:
         """The payloads that only the store has. Raises: DamagedStoreError."""
         ids = {number: self._table.id(number) for number in numbers}
-        stored = self._moment.several(self._line, list(ids.values()))
+        stored = self._moment.several(self._branch, list(ids.values()))
         for record_id in ids.values():
             if record_id not in stored:
-                raise DamagedStoreError(f"namespace {self._line.namespace!r}", f"record {record_id!r} cannot be found")
+                raise DamagedStoreError(
+                    f"namespace {self._branch.namespace!r}", f"record {record_id!r} cannot be found"
+                )
         return {number: stored[record_id].payload for number, record_id in ids.items()}
 
 

@@ -24,7 +24,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Everything, Filter
 from recollect.indexes.words.index import WordIndex, WordView
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.operations import (
     Batch,
     Changes,
@@ -66,7 +66,7 @@ class Writing:
         services: Services,
         transaction: Transaction,
         writer: Writer,
-        line: Line,
+        branch: Branch,
         scope: Scope,
         now: datetime,
         reads_at: int,
@@ -74,7 +74,7 @@ class Writing:
         self._services = services
         self._transaction = transaction
         self.writer = writer
-        self._line = line
+        self._branch = branch
         self._scope = scope
         self._now = now
         self._reads_at = reads_at  # the time by which records have expired: see `Engine.reads_at`
@@ -127,7 +127,7 @@ class Writing:
                 return self.writer.forget_where(Everything())
             case Batch():
                 if operation.expect_head is not None:
-                    check_head(self._transaction, self._line, self._scope, operation.expect_head)
+                    check_head(self._transaction, self._branch, self._scope, operation.expect_head)
                 return [self.execute(each) for each in operation.operations]
             case Changes():
                 raise InvalidArgumentError(
@@ -137,24 +137,26 @@ class Writing:
                 raise InvalidArgumentError("operation", "set_quota", "is not part of a batch, as it changes no record")
         if isinstance(operation, Grep):
             staged = [self.writer.live(each) or each for each in self.writer.touched]
-            return self._services.grep(operation, self._line, self._scope, staged)
+            return self._services.grep(operation, self._branch, self._scope, staged)
         if isinstance(operation, Recall):
             self._services.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
             operation = operation.asked_at(self._now)
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._services.has_vectors else None
-        return self._services.read(operation, self._transaction, self._line, self._scope, self._reads_at, words, asking)
+        return self._services.read(
+            operation, self._transaction, self._branch, self._scope, self._reads_at, words, asking
+        )
 
     def _stored_form(self, where: Filter) -> Filter:
-        return self._scope.stored_form(where, lambda each: self._transaction.known(self._line, each))
+        return self._scope.stored_form(where, lambda each: self._transaction.known(self._branch, each))
 
     def _told(self, where: Filter) -> Filter:
         """A filter that the same live records match, named by the index where that is of use and at hand."""
         if self.writer.touched or not marked(where):  # what this transaction wrote is in no index yet
             return where
         with self._services.store.read() as committed:  # nobody else can commit meanwhile
-            words = self._services.keeper.at_hand(committed, self._line, in_file=False)
+            words = self._services.keeper.at_hand(committed, self._branch, in_file=False)
         if words is None:
             return where
         view = words.at(self._reads_at)
@@ -192,8 +194,8 @@ class Writing:
         if self._index is None:
             # From what is committed, never from this transaction's view: what it stages may yet be given up.
             with self._services.store.read() as committed:
-                self._index = self._services.keeper.fork(committed, self._line)
-        apply_written(self._index, read_back(self._transaction, self._line, self.writer.newly_touched()))
+                self._index = self._services.keeper.fork(committed, self._branch)
+        apply_written(self._index, read_back(self._transaction, self._branch, self.writer.newly_touched()))
         return self._index.view()
 
 
@@ -217,10 +219,10 @@ def drafts_of(
     return drafts, failed
 
 
-def check_head(moment: View, line: Line, scope: Scope, expected: int) -> None:
+def check_head(moment: View, branch: Branch, scope: Scope, expected: int) -> None:
     """Raises: ConflictError where the newest commit is another; ScopeError within a scope, which cannot know it."""
     if scope.fixed:
         raise ScopeError("the seq, which tells of the whole namespace,", str(scope))
-    seq = moment.head(line).seq
+    seq = moment.head(branch).seq
     if seq != expected:
-        raise ConflictError(f"the head of {line.namespace!r}", str(expected), str(seq))
+        raise ConflictError(f"the head of {branch.namespace!r}", str(expected), str(seq))

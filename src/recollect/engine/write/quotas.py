@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from recollect.errors import DamagedStoreError, InvalidArgumentError, QuotaError
-from recollect.ledger.commits import Head, Line
+from recollect.ledger.commits import Branch, Head
 from recollect.operations import SCOPED, WHEN_FULL
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
@@ -60,25 +60,25 @@ class Quota:
             raise InvalidArgumentError("per", self.per, f"must be one of {', '.join(SCOPED)}, or None")
 
 
-def _setting(line: Line) -> str:
-    return f"quota/{line.namespace}"
+def _setting(branch: Branch) -> str:
+    return f"quota/{branch.namespace}"
 
 
-def quota_of(moment: View, line: Line) -> Quota | None:
+def quota_of(moment: View, branch: Branch) -> Quota | None:
     """The quota of a line's namespace; None where it has none. Raises: DamagedStoreError."""
-    text = moment.setting(_setting(line))
+    text = moment.setting(_setting(branch))
     if text is None:
         return None
     try:
         return Quota(**json.loads(text))
     except (ValueError, TypeError) as error:
-        raise DamagedStoreError("the store", f"the quota of {line.namespace!r} cannot be read: {error}") from None
+        raise DamagedStoreError("the store", f"the quota of {branch.namespace!r} cannot be read: {error}") from None
 
 
-def set_quota(transaction: Transaction, line: Line, quota: Quota | None) -> None:
+def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:
     """Keep a quota; None takes it away."""
     text = None if quota is None or (quota.records is quota.bytes is None) else json.dumps(asdict(quota))
-    transaction.set_setting(_setting(line), text)
+    transaction.set_setting(_setting(branch), text)
 
 
 class _Entry(NamedTuple):
@@ -180,51 +180,51 @@ class Fills:
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
-        self._kept: dict[Line, tuple[Head, Fill]] = {}
+        self._kept: dict[Branch, tuple[Head, Fill]] = {}
 
-    def at(self, transaction: Transaction, line: Line, quota: Quota, *, clean: bool) -> Fill:
+    def at(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> Fill:
         """The fill at the newest commit. Cost: at first, reads all that is held, and the log.
 
         clean  whether the transaction has changed nothing since that commit: else what is read may yet be undone, so
                nobody else goes on from it
         """
-        head = transaction.head(line)
-        then, fill = self._kept.pop(line, (Head(), Fill(quota.when_full, quota.per)))
-        goes_on = then == head or (0 < then.seq < head.seq and transaction.root_at(line, then.seq) == then.root.hash)
+        head = transaction.head(branch)
+        then, fill = self._kept.pop(branch, (Head(), Fill(quota.when_full, quota.per)))
+        goes_on = then == head or (0 < then.seq < head.seq and transaction.root_at(branch, then.seq) == then.root.hash)
         if (fill.when_full, fill.per) != (quota.when_full, quota.per) or not goes_on:
             then, fill = Head(), Fill(quota.when_full, quota.per)
         if then != head:
             # Written is used: the log knows when that was, for whoever has not seen it, or was not there.
-            written = transaction.last_touched(line, then.seq)
+            written = transaction.last_touched(branch, then.seq)
             if then.seq:
-                held = transaction.several(line, list(written))
+                held = transaction.several(branch, list(written))
                 for record_id in written:
                     if record_id not in held:
                         fill.put(record_id, None)
             else:
-                held = dict(transaction.versions(line))
+                held = dict(transaction.versions(branch))
             for record_id, stored in held.items():
                 fill.put(record_id, fill.entry(Record.load(stored.payload), written.get(record_id, head.micros)))
         if not then.seq:
-            for record_id, micros in self._uses.of(line).items():
+            for record_id, micros in self._uses.of(branch).items():
                 fill.used(record_id, micros)
-            self._uses.keep_only(line, fill)
-        for record_id, micros in self._uses.new(line).items():
+            self._uses.keep_only(branch, fill)
+        for record_id, micros in self._uses.new(branch).items():
             fill.used(record_id, micros)
-        if clean and self._uses.known(line) > 2 * len(fill) + STEP:
-            self._uses.keep_only(line, fill)
+        if clean and self._uses.known(branch) > 2 * len(fill) + STEP:
+            self._uses.keep_only(branch, fill)
         if clean or then == head:
-            self.keep(line, head, fill)
+            self.keep(branch, head, fill)
         return fill
 
-    def drop(self, line: Line) -> None:
+    def drop(self, branch: Branch) -> None:
         """Let what a line holds be counted anew, unless it is kept again."""
-        self._kept.pop(line, None)
+        self._kept.pop(branch, None)
 
-    def keep(self, line: Line, head: Head, fill: Fill) -> None:
+    def keep(self, branch: Branch, head: Head, fill: Fill) -> None:
         """Keep a fill for whoever follows this commit."""
-        self._kept.pop(line, None)
-        self._kept[line] = (head, fill)
+        self._kept.pop(branch, None)
+        self._kept[branch] = (head, fill)
         if len(self._kept) > _MOST:
             del self._kept[next(iter(self._kept))]
 
@@ -247,10 +247,17 @@ class Room:
     """
 
     def __init__(
-        self, line: Line, quota: Quota, fill: Fill, micros: int, due: Callable[[], list[str]], *, visible: bool = True
+        self,
+        branch: Branch,
+        quota: Quota,
+        fill: Fill,
+        micros: int,
+        due: Callable[[], list[str]],
+        *,
+        visible: bool = True,
     ) -> None:
         self.fill = fill
-        self._line = line
+        self._branch = branch
         self._quota = quota
         self._micros = micros
         self._due = due
@@ -289,7 +296,7 @@ class Room:
             what, limit, held = over if self._visible else (over[0], None, None)
             per = self._quota.per
             owner = "" if per is None else f"what has no {per}" if group is None else f"{per} {group!r}"
-            raise QuotaError(self._line.namespace, what, limit, held, self._quota.when_full, owner)
+            raise QuotaError(self._branch.namespace, what, limit, held, self._quota.when_full, owner)
         return gone
 
     def _over(self, group: str | None, more: _More) -> tuple[str, int, int] | None:

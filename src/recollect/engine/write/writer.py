@@ -27,7 +27,7 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is
-from recollect.ledger.commits import Change, Commit, Head, Line, Stored
+from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import EMPTY, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
@@ -70,7 +70,7 @@ class Writer:
     def __init__(
         self,
         transaction: Transaction,
-        line: Line,
+        branch: Branch,
         key: bytes,
         now: datetime,
         scope: Scope,
@@ -79,7 +79,7 @@ class Writer:
         fills: Fills,
     ) -> None:
         self._tx = transaction
-        self._line = line
+        self._branch = branch
         self._key = key
         self._now = now
         self._micros = microseconds(now)
@@ -104,7 +104,7 @@ class Writer:
         never_known = getattr(self._tx, "never_known", None)
         if never_known is not None:
             ids = [stored for wanted in drafts for stored in self._naming.asked_for(wanted)]
-            self._never_known = never_known(self._line, ids)
+            self._never_known = never_known(self._branch, ids)
 
     @property
     def _naming(self) -> Naming:
@@ -113,7 +113,7 @@ class Writer:
 
     def _any_qualified(self) -> bool:
         if self._qualified is None:
-            self._qualified = self._tx.any_id(self._line, MARK)
+            self._qualified = self._tx.any_id(self._branch, MARK)
         return self._qualified
 
     @property
@@ -136,7 +136,7 @@ class Writer:
 
     def live(self, record_id: str) -> Record | None:
         """The record of an id as this transaction sees it, whatever its scope; None where it is due."""
-        stored = self._tx.get(self._line, record_id)
+        stored = self._tx.get(self._branch, record_id)
         if record_id not in self._pending:
             self._live_before[record_id] = stored.version if stored else None
         if stored is None:
@@ -147,7 +147,7 @@ class Writer:
     def _known(self, record_id: str) -> bool:
         if record_id in self._pending:
             return True
-        if record_id not in self._never_known and self._tx.known(self._line, record_id):
+        if record_id not in self._never_known and self._tx.known(self._branch, record_id):
             return True
         self._live_before[record_id] = None
         return False
@@ -208,7 +208,7 @@ class Writer:
         if wanted.placed:
             assert record.conversation is not None
             assert record.position is not None
-            for stored in self._tx.turns_at(self._line, record.conversation, record.position):
+            for stored in self._tx.turns_at(self._branch, record.conversation, record.position):
                 held = self.live(Record.load(stored.payload).id)
                 if held is not None and same_fact(held, record):
                     return self._again(wanted, held)
@@ -239,7 +239,7 @@ class Writer:
             return record
         assert record.conversation is not None
         within = self._scope.filter if any(name != "conversation" for name, _ in self._scope.fixed) else EVERYTHING
-        last = self._tx.last_position(self._line, record.conversation, within)
+        last = self._tx.last_position(self._branch, record.conversation, within)
         # Behind a turn at the last place there is, others come by their time.
         return record.changed(position=0 if last is None else min(last + 1, LAST_POSITION))
 
@@ -328,7 +328,7 @@ class Writer:
         held = self._naming.find(record_id)
         if held is None:
             self._check_expectation(record_id, expect, None)
-            raise UnknownRecordError(record_id, self._line.namespace)
+            raise UnknownRecordError(record_id, self._branch.namespace)
         self._check_expectation(record_id, expect, held, lambda: self._changes_nothing(held, changes))
         record = self._placed(self._changed(held, changes))
         if not callable(changes):  # a function gives the record just as it is to be
@@ -393,7 +393,7 @@ class Writer:
                 self._drop(stored, "expired")
                 return Outcome(None, "unchanged")
         if self._scope.fixed or not self._known(record_id):
-            raise UnknownRecordError(record_id, self._line.namespace)
+            raise UnknownRecordError(record_id, self._branch.namespace)
         return Outcome(None, "unchanged")
 
     def forget_where(self, where: Filter, told: Filter | None = None) -> int:
@@ -403,10 +403,10 @@ class Writer:
         """
         live = AllOf.of(self._scope.filter, where if told is None else told)
         where = AllOf.of(self._scope.filter, where)
-        found = list(self._tx.select(self._line, live, order="id", now=self._micros))
+        found = list(self._tx.select(self._branch, live, order="id", now=self._micros))
         for record in found:
             self._drop(record.id, "forgotten")
-        for record_id in self._tx.due(self._line, self._micros, _ALL):
+        for record_id in self._tx.due(self._branch, self._micros, _ALL):
             due = self._due(record_id)
             if due is not None and where.matches(due):
                 self._drop(record_id, "expired")
@@ -414,7 +414,7 @@ class Writer:
 
     def _due(self, record_id: str) -> Record | None:
         """The record of an id that is held though it is due."""
-        stored = self._tx.get(self._line, record_id)
+        stored = self._tx.get(self._branch, record_id)
         record = None if stored is None else Record.load(stored.payload)
         return record if record is not None and expired(record, self._micros) else None
 
@@ -423,7 +423,7 @@ class Writer:
     def _before(self, record_id: str) -> bytes | None:
         """The version that was live when the transaction began."""
         if record_id not in self._live_before:
-            stored = self._tx.get(self._line, record_id)
+            stored = self._tx.get(self._branch, record_id)
             self._live_before[record_id] = stored.version if stored else None
         return self._live_before[record_id]
 
@@ -438,7 +438,7 @@ class Writer:
             self._qualified = True
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
-        self._tx.put(self._line, record, Stored(version, payload))
+        self._tx.put(self._branch, record, Stored(version, payload))
         # Before it is pending: an interruption leaves no change of which it is not known what it did.
         self._keep(record.id, record if type(record) is Record else Record.load(payload), len(payload))
         self._pending[record.id] = change
@@ -446,7 +446,7 @@ class Writer:
 
     def _drop(self, record_id: str, cause: str) -> None:
         change = Change(record_id, self._before(record_id), None, cause)
-        self._tx.drop(self._line, record_id)
+        self._tx.drop(self._branch, record_id)
         self._keep(record_id, None, 0)
         self._pending[record_id] = change
         self._journal.append(record_id)
@@ -464,11 +464,11 @@ class Writer:
     def _room_left(self) -> Room | None:
         """What the namespace's quota leaves; None where it has none."""
         if not self._room_known:
-            quota = quota_of(self._tx, self._line)
+            quota = quota_of(self._tx, self._branch)
             if quota is not None:
-                fill = self._fills.at(self._tx, self._line, quota, clean=not self._pending)
+                fill = self._fills.at(self._tx, self._branch, quota, clean=not self._pending)
                 visible = all(name == quota.per for name, _ in self._scope.fixed)
-                self._room = Room(self._line, quota, fill, self._micros, self._due_of_others, visible=visible)
+                self._room = Room(self._branch, quota, fill, self._micros, self._due_of_others, visible=visible)
                 for record_id in self._pending:  # dropped before
                     self._room.note(record_id, None)
             self._room_known = True
@@ -476,13 +476,13 @@ class Writer:
 
     def _due_of_others(self) -> list[str]:
         """The ids that are due, without those that were written here: the log is to tell of these first."""
-        due = self._tx.due(self._line, self._micros, SWEPT)
+        due = self._tx.due(self._branch, self._micros, SWEPT)
         return [each for each in due if (own := self._pending.get(each)) is None or own.before == own.after]
 
     def sweep(self, limit: int) -> int:
         """Drop records that are due, the longest due first; how many. The commit then drops no others."""
         self._swept = True
-        due = self._tx.due(self._line, self._micros, limit)
+        due = self._tx.due(self._branch, self._micros, limit)
         for record_id in due:
             self._drop(record_id, "expired")
         return len(due)
@@ -495,14 +495,14 @@ class Writer:
         changes = tuple(change for change in self._pending.values() if change.before != change.after)
         if not changes:
             return None
-        head = self._tx.head(self._line)
+        head = self._tx.head(self._branch)
         self.before = head.root.hash
-        trie = self._tries.take(self._line, head)
+        trie = self._tries.take(self._branch, head)
         commit = Commit(
-            namespace=self._line.namespace,
-            branch=self._line.branch,
+            namespace=self._branch.namespace,
+            branch=self._branch.name,
             seq=head.seq + 1,
-            parents=((self._line.branch, head.seq),) if head.seq else (),
+            parents=((self._branch.name, head.seq),) if head.seq else (),
             micros=max(self._micros, head.micros + 1),
             actor=actor,
             reason=reason,
@@ -511,20 +511,20 @@ class Writer:
         )
         self._tx.append(commit)
         head = Head(commit.seq, commit.root, commit.micros)
-        self._tries.keep(self._line, head, trie)
+        self._tries.keep(self._branch, head, trie)
         if self._room is not None:
-            self._fills.drop(self._line)  # an interruption leaves none that is half brought up
-            self._fills.keep(self._line, head, self._room.committed(commit.micros))
+            self._fills.drop(self._branch)  # an interruption leaves none that is half brought up
+            self._fills.keep(self._branch, head, self._room.committed(commit.micros))
         return commit
 
     def outdated(self, known: ToldAgain) -> bool:
         """Whether others have changed turns of the conversations since it was found out which are told again."""
-        if self._tx.head(self._line).seq == known.seq:
+        if self._tx.head(self._branch).seq == known.seq:
             return False
-        changed = self._tx.changed(self._line, known.seq)
+        changed = self._tx.changed(self._branch, known.seq)
         if not known.turns.isdisjoint(changed):
             return True
-        records = (Record.load(stored.payload) for stored in self._tx.several(self._line, changed).values())
+        records = (Record.load(stored.payload) for stored in self._tx.several(self._branch, changed).values())
         return any(record.conversation in known.conversations for record in records)
 
     def told_again(self, drafts: Sequence[Draft]) -> ToldAgain:
@@ -546,7 +546,7 @@ class Writer:
             matched = sum(each != FORGOTTEN for each in found.values())
             if matched and (matched == len(held) or (len(found) == len(places) and len(places) > 1)):
                 out.update(found)
-        return ToldAgain(out, self._tx.head(self._line).seq, frozenset(told), frozenset(out.values()))
+        return ToldAgain(out, self._tx.head(self._branch).seq, frozenset(told), frozenset(out.values()))
 
     def _aligned(self, held: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
         """As many turns from the start as are held, in their order, or were forgotten."""
@@ -572,14 +572,14 @@ class Writer:
         if not self._scope.fixed or record_id in self._pending:
             return True
         # Whoever is outside may have given this id to a record of their own.
-        commits = self._tx.commits(self._line, 0, None, record_id)
+        commits = self._tx.commits(self._branch, 0, None, record_id)
         versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
-        payloads = (self._tx.payload(self._line, version) for version in versions if version is not None)
+        payloads = (self._tx.payload(self._branch, version) for version in versions if version is not None)
         return any(payload is not None and self._scope.admits(Record.load(payload)) for payload in payloads)
 
     def _turns(self, conversation: str) -> Iterator[Record]:
         where = AllOf.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
-        return self._tx.select(self._line, where, order="position", now=self._micros)
+        return self._tx.select(self._branch, where, order="position", now=self._micros)
 
 
 def _differ(name: str, one: Record, other: Record) -> bool:

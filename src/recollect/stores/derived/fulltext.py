@@ -31,7 +31,7 @@ from recollect.errors import (
     StoreFullError,
     StoreIOError,
 )
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
@@ -264,7 +264,7 @@ class FullText:
 
     # Searching
 
-    def search(self, line: Line, query: str, news: News) -> list[str]:
+    def search(self, branch: Branch, query: str, news: News) -> list[str]:
         """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreBusyError,
         NoMemoryError, StoreFullError, StoreIOError, ClosedError.
 
@@ -274,21 +274,21 @@ class FullText:
         """
         wanted = fts_query(query)
         if self._path is None or self._own is not None:
-            return self._found_in_memory(line, query, wanted, news)
+            return self._found_in_memory(branch, query, wanted, news)
         for _ in range(2):
             try:
-                return self._search(line, wanted, news)
+                return self._search(branch, wanted, news)
             except (*SQLITE_ERRORS, OSError, UnusableError, MemoryError) as error:
                 why = self._why_unusable(query, error)
             _log.warning("the full-text index %s cannot be used (%s); it is made anew", self._path, why)
             self._remove()
         _log.warning("there can be no full-text index at %s; it is kept in memory", self._path)
-        return self._found_in_memory(line, query, wanted, news)
+        return self._found_in_memory(branch, query, wanted, news)
 
-    def _found_in_memory(self, line: Line, query: str, wanted: str, news: News) -> list[str]:
+    def _found_in_memory(self, branch: Branch, query: str, wanted: str, news: News) -> list[str]:
         with self._turn:
             try:
-                return self._found_after_news(self._in_memory(), line, wanted, news)
+                return self._found_after_news(self._in_memory(), branch, wanted, news)
             except (*SQLITE_ERRORS, UnusableError, MemoryError) as error:
                 why = self._why_unusable(query, error)
                 raise StoreIOError(":memory:", f"the full-text index: {why}") from error
@@ -308,32 +308,32 @@ class FullText:
                 raise told from error
         return str(error)
 
-    def _search(self, line: Line, wanted: str, news: News) -> list[str]:
+    def _search(self, branch: Branch, wanted: str, news: News) -> list[str]:
         told: Told | None = None
         for _ in range(_ROUNDS):
             with self._lent() as connection:
                 connection.execute("BEGIN")
-                reached = self._reached(connection, line)  # the first that is read: this is the moment
+                reached = self._reached(connection, branch)  # the first that is read: this is the moment
                 if told is None or not _agree(reached, told):
                     told = news(*(reached or (0, None)))
                 if _agree(reached, told):
-                    return self._found(connection, line, wanted)
+                    return self._found(connection, branch, wanted)
             with self._turn, self._lent() as connection, derived.writing(connection):
-                told = self._catch_up(connection, line, news)
+                told = self._catch_up(connection, branch, news)
         with self._turn, self._lent() as connection:
-            return self._found_after_news(connection, line, wanted, news)
+            return self._found_after_news(connection, branch, wanted, news)
 
-    def _found_after_news(self, connection: apsw.Connection, line: Line, wanted: str, news: News) -> list[str]:
+    def _found_after_news(self, connection: apsw.Connection, branch: Branch, wanted: str, news: News) -> list[str]:
         """What is found while nobody else can write to the index."""
         with derived.writing(connection):
-            self._catch_up(connection, line, news)
-            return self._found(connection, line, wanted)
+            self._catch_up(connection, branch, news)
+            return self._found(connection, branch, wanted)
 
     @staticmethod
-    def _reached(connection: apsw.Connection, line: Line) -> tuple[int, bytes] | None:
+    def _reached(connection: apsw.Connection, branch: Branch) -> tuple[int, bytes] | None:
         """The seq and root that the index reflects; None where it has nothing of the line. Raises: UnusableError."""
         query = "SELECT seq, root FROM reached WHERE namespace = ? AND branch = ?"
-        row = connection.execute(query, line).fetchone()
+        row = connection.execute(query, branch).fetchone()
         if row is None:
             return None
         seq, root = row
@@ -341,24 +341,24 @@ class FullText:
             raise UnusableError("what it reflects is not a commit")
         return seq, root
 
-    def _catch_up(self, connection: apsw.Connection, line: Line, news: News) -> Told:
+    def _catch_up(self, connection: apsw.Connection, branch: Branch, news: News) -> Told:
         """Bring the index to the newest moment, in a transaction; which that is."""
-        reached = self._reached(connection, line)
+        reached = self._reached(connection, branch)
         told = news(*(reached or (0, None)))
         if told.anew:
-            self._forget(connection, line)
+            self._forget(connection, branch)
         for record_id, text in told.changed:
-            self._apply_one(connection, line, record_id, text)
+            self._apply_one(connection, branch, record_id, text)
         if reached != (told.seq, told.root):
-            connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*line, told.seq, told.root))
+            connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*branch, told.seq, told.root))
         return told
 
     @staticmethod
-    def _found(connection: apsw.Connection, line: Line, wanted: str) -> list[str]:
+    def _found(connection: apsw.Connection, branch: Branch, wanted: str) -> list[str]:
         rows = connection.execute(
             "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
             "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
-            (wanted, *line),
+            (wanted, *branch),
         )
         found = [row[0] for row in rows]
         if not all(isinstance(each, str) for each in found):
@@ -366,25 +366,25 @@ class FullText:
         return found
 
     @staticmethod
-    def _apply_one(connection: apsw.Connection, line: Line, record_id: str, text: str | None) -> None:
+    def _apply_one(connection: apsw.Connection, branch: Branch, record_id: str, text: str | None) -> None:
         found = connection.execute(
-            "SELECT number FROM texts WHERE namespace = ? AND branch = ? AND id = ?", (*line, record_id)
+            "SELECT number FROM texts WHERE namespace = ? AND branch = ? AND id = ?", (*branch, record_id)
         ).fetchone()
         if found:
             connection.execute("DELETE FROM words WHERE rowid = ?", found)
             connection.execute("DELETE FROM texts WHERE number = ?", found)
         if text is not None:
-            connection.execute("INSERT INTO texts (namespace, branch, id) VALUES (?, ?, ?)", (*line, record_id))
+            connection.execute("INSERT INTO texts (namespace, branch, id) VALUES (?, ?, ?)", (*branch, record_id))
             number = connection.last_insert_rowid()
             connection.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (number, " ".join(split(text))))
 
     @staticmethod
-    def _forget(connection: apsw.Connection, line: Line) -> None:
+    def _forget(connection: apsw.Connection, branch: Branch) -> None:
         """Let the index of a line be empty."""
         connection.execute(
-            "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)", line
+            "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)", branch
         )
-        connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", line)
+        connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", branch)
 
 
 def _agree(reached: tuple[int, bytes] | None, told: Told) -> bool:

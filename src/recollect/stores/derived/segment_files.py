@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.words.segment import Segment, check_arrays
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores import files
 
 try:
@@ -74,26 +74,26 @@ class SegmentFiles:
         self._uuid = uuid
         self._read_only = read_only
 
-    def _path(self, line: Line) -> str:
-        name = hashlib.sha256(json.dumps([self._uuid, *line]).encode()).hexdigest()[:32]
+    def _path(self, branch: Branch) -> str:
+        name = hashlib.sha256(json.dumps([self._uuid, *branch]).encode()).hexdigest()[:32]
         return os.path.join(self._folder, f"words-{name}.seg")
 
-    def made(self, line: Line, rules: str) -> Made | None:
+    def made(self, branch: Branch, rules: str) -> Made | None:
         """What the segment of a line says that it was made of; None where there is none that could be used.
 
         Cost: its header is read, and nothing else: that it is whole is for `read` to see.
         """
-        path = self._path(line)
+        path = self._path(branch)
         try:
             end = min(_header_end(files.read(path, _HEADER_AT)), _LONGEST_HEADER)
-            made = self._made(_header(files.read(path, end)), line, rules)
+            made = self._made(_header(files.read(path, end)), branch, rules)
         except (OSError, *_DAMAGED):
             return None
         return made if isinstance(made, Made) else None
 
-    def read(self, line: Line, rules: str) -> tuple[Segment, Made] | None:
+    def read(self, branch: Branch, rules: str) -> tuple[Segment, Made] | None:
         """The segment of a line and what it was made of; None where there is none that can be used."""
-        path = self._path(line)
+        path = self._path(branch)
         try:
             # Read, not mapped: it costs little beside hashing it, and nobody who writes to the file can change it then.
             data = files.read(path)
@@ -103,7 +103,7 @@ class SegmentFiles:
             return self._unusable(path, str(error))
         try:
             header, arrays = _decoded(data)
-            made = self._made(header, line, rules)
+            made = self._made(header, branch, rules)
             if not isinstance(made, Made):
                 return self._unusable(path, made)
             check_arrays(arrays, header["speakers"])
@@ -111,10 +111,10 @@ class SegmentFiles:
         except _DAMAGED as error:
             return self._unusable(path, f"it is damaged: {error}")
 
-    def _made(self, header: dict[str, Any], line: Line, rules: str) -> Made | str:
+    def _made(self, header: dict[str, Any], branch: Branch, rules: str) -> Made | str:
         """What a segment was made of, or why it is none of this line. Raises: ValueError and its like."""
         about = header["about"]
-        if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != line:
+        if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != branch:
             return "it belongs to another store"
         if about["rules"] != rules:
             return "it was made by another release"
@@ -127,12 +127,12 @@ class SegmentFiles:
     def _unusable(path: str, reason: str) -> None:
         _log.warning("the index %s cannot be used (%s); for recall it is made anew", path, reason)
 
-    def write(self, line: Line, segment: Segment, made: Made) -> bool:
+    def write(self, branch: Branch, segment: Segment, made: Made) -> bool:
         """Keep a segment in place of the one before. False where it was not: another process is at it, or it cannot."""
         if self._read_only:
             return False
-        path = self._path(line)
-        about = {"uuid": self._uuid, "namespace": line.namespace, "branch": line.branch, **made._asdict()}
+        path = self._path(branch)
+        about = {"uuid": self._uuid, "namespace": branch.namespace, "branch": branch.name, **made._asdict()}
         try:
             files.make_folder(self._folder)
             with self._alone() as alone:

@@ -15,7 +15,7 @@ from contextlib import closing
 
 import apsw
 
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite.errors import SQLITE_ERRORS
@@ -47,68 +47,68 @@ class Uses:
         self._path = None if folder is None else os.path.join(folder, "usage.db")
         self._uuid = uuid
         self._turn = threading.Lock()
-        self._new: dict[Line, dict[str, int]] = {}  # since they were last asked for
-        self._unwritten: dict[tuple[Line, str], int] = {}
-        self._held: dict[Line, dict[str, int]] = {}  # where there is no file
-        self._rows: dict[Line, int] = {}  # how many there were then
-        self._looked: dict[Line, tuple[int, ...]] = {}  # what the file was when it was last read for a line
+        self._new: dict[Branch, dict[str, int]] = {}  # since they were last asked for
+        self._unwritten: dict[tuple[Branch, str], int] = {}
+        self._held: dict[Branch, dict[str, int]] = {}  # where there is no file
+        self._rows: dict[Branch, int] = {}  # how many there were then
+        self._looked: dict[Branch, tuple[int, ...]] = {}  # what the file was when it was last read for a line
 
-    def note(self, line: Line, record_ids: Iterable[str], micros: int) -> None:
+    def note(self, branch: Branch, record_ids: Iterable[str], micros: int) -> None:
         """Records were used. Those that come later in the list count as used a little later."""
         with self._turn:
             for used, record_id in enumerate(record_ids, micros):
-                self._new.setdefault(line, {})[record_id] = used
-                self._unwritten[line, record_id] = used
+                self._new.setdefault(branch, {})[record_id] = used
+                self._unwritten[branch, record_id] = used
             full = len(self._unwritten) >= _BATCH
         if full:
             self.write()
 
-    def new(self, line: Line) -> dict[str, int]:
+    def new(self, branch: Branch) -> dict[str, int]:
         """The uses since this was last asked; all that are written, where somebody has written some since."""
         with self._turn:
-            own = self._new.pop(line, {})
-            if self._path is None or self._looked.get(line, ()) == _state(self._path):
+            own = self._new.pop(branch, {})
+            if self._path is None or self._looked.get(branch, ()) == _state(self._path):
                 return own
-            uses = self._read(line)
+            uses = self._read(branch)
         for record_id, micros in own.items():
             uses[record_id] = max(micros, uses.get(record_id, micros))
         return uses
 
-    def of(self, line: Line) -> dict[str, int]:
+    def of(self, branch: Branch) -> dict[str, int]:
         """All uses that are known, those of other processes as far as they have written them."""
         self.write()
         with self._turn:
-            return dict(self._held.get(line, {})) if self._path is None else self._read(line)
+            return dict(self._held.get(branch, {})) if self._path is None else self._read(branch)
 
-    def _read(self, line: Line) -> dict[str, int]:
+    def _read(self, branch: Branch) -> dict[str, int]:
         assert self._path is not None
         try:
             with closing(_connection(self._path)) as connection:
-                self._looked[line] = _state(self._path)  # before it is read: what comes then is news
-                rows = connection.execute(_OF, (self._uuid, *line))
+                self._looked[branch] = _state(self._path)  # before it is read: what comes then is news
+                rows = connection.execute(_OF, (self._uuid, *branch))
                 uses = dict(rows)
                 if not all(isinstance(each, str) and isinstance(when, int) for each, when in uses.items()):
                     raise UnusableError("a use is not of an id, or not a time")
-                self._rows[line] = len(uses)
+                self._rows[branch] = len(uses)
                 return uses
         except _UNREADABLE as error:
             self._lost(error)
             return {}
 
-    def known(self, line: Line) -> int:
+    def known(self, branch: Branch) -> int:
         """How many uses are kept, as far as that is known without looking."""
-        return self._rows.get(line, 0) if self._path is not None else len(self._held.get(line, ()))
+        return self._rows.get(branch, 0) if self._path is not None else len(self._held.get(branch, ()))
 
-    def keep_only(self, line: Line, held: Container[str]) -> None:
+    def keep_only(self, branch: Branch, held: Container[str]) -> None:
         """Forget the uses of records that are not held any more."""
-        gone = [record_id for record_id in self.of(line) if record_id not in held]
+        gone = [record_id for record_id in self.of(branch) if record_id not in held]
         with self._turn:
             for record_id in gone:
-                self._held.get(line, {}).pop(record_id, None)
+                self._held.get(branch, {}).pop(record_id, None)
             if gone and self._path is not None:
                 try:
                     with closing(_connection(self._path)) as connection, connection:
-                        connection.executemany(_DROP, [(self._uuid, *line, record_id) for record_id in gone])
+                        connection.executemany(_DROP, [(self._uuid, *branch, record_id) for record_id in gone])
                 except _UNREADABLE as error:
                     self._lost(error)
 
@@ -119,12 +119,14 @@ class Uses:
                 return
             unwritten, self._unwritten = self._unwritten, {}
             if self._path is None:
-                for (line, record_id), micros in unwritten.items():
-                    self._held.setdefault(line, {})[record_id] = micros
+                for (branch, record_id), micros in unwritten.items():
+                    self._held.setdefault(branch, {})[record_id] = micros
                 return
             try:
                 with closing(_connection(self._path)) as connection, connection:
-                    rows = [(self._uuid, *line, record_id, micros) for (line, record_id), micros in unwritten.items()]
+                    rows = [
+                        (self._uuid, *branch, record_id, micros) for (branch, record_id), micros in unwritten.items()
+                    ]
                     connection.executemany(_PUT, rows)
             except _UNREADABLE as error:
                 self._lost(error)

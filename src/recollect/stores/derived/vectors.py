@@ -27,7 +27,7 @@ from recollect.errors import (
     StoreError,
     StoreIOError,
 )
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite.errors import translated
@@ -159,25 +159,25 @@ class VectorStore:
 
         return self._do(read)
 
-    def reached(self, model: Model, line: Line) -> tuple[int, bytes]:
+    def reached(self, model: Model, branch: Branch) -> tuple[int, bytes]:
         """The seq and root up to which every text has been embedded; (0, b"") at first."""
         query = "SELECT seq, root FROM reached WHERE vectors = ? AND branch = ?"
 
         def read(connection: apsw.Connection) -> tuple[int, bytes]:
-            number = self._set(connection, model, line.namespace)
-            row = connection.execute(query, (number, line.branch)).fetchone()
+            number = self._set(connection, model, branch.namespace)
+            row = connection.execute(query, (number, branch.name)).fetchone()
             return (_is(int, row[0]), _is(bytes, row[1])) if row else (0, b"")
 
         return self._do(read)
 
-    def reach(self, model: Model, line: Line, seq: int, root: bytes) -> None:
+    def reach(self, model: Model, branch: Branch, seq: int, root: bytes) -> None:
         """Note that every text up to a commit has been embedded."""
 
         def write(connection: apsw.Connection) -> None:
-            number = self._set(connection, model, line.namespace)
+            number = self._set(connection, model, branch.namespace)
             if number is not None:
                 connection.execute(
-                    "INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (number, line.branch, seq, root)
+                    "INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (number, branch.name, seq, root)
                 )
 
         self._do(write)

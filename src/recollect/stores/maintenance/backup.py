@@ -64,9 +64,9 @@ def restore(
             copy(store, part)
         finally:
             store.close()
-        lines = verified(part, SqliteStore, secret, origin)
+        branches = verified(part, SqliteStore, secret, origin)
         kept = _exchanged(part, target)
-        return Backup(path=target, bytes=os.stat(target).st_size, verified=True, lines=lines, kept=kept)
+        return Backup(path=target, bytes=os.stat(target).st_size, verified=True, branches=branches, kept=kept)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
@@ -94,7 +94,7 @@ def _what_is_there(target: str, key: bytes) -> str:
         return "is a store that cannot be opened"
     try:
         with store.read() as view:
-            return "is a store that holds something" if view.lines() else ""
+            return "is a store that holds something" if view.branches() else ""
     except StoreError:
         return "is a store that cannot be read"
     finally:

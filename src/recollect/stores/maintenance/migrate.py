@@ -27,7 +27,7 @@ from recollect.errors import (
     StoreError,
     StoreIOError,
 )
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Held
 from recollect.stores.sqlite import checksums, schema
@@ -149,9 +149,9 @@ def migrate(
     backup = f"{target}.format-{before}.backup"
     made = _with_store(target, secret, lambda store: back_up(store, backup, verify=True))
     step("after the backup")
-    _migrated(target, before, way, step, sum(each.seq for each in made.lines.values()))
+    _migrated(target, before, way, step, sum(each.seq for each in made.branches.values()))
     step("before the check")
-    _check(target, secret, made.lines, backup)
+    _check(target, secret, made.branches, backup)
     return Migrated(path=target, before=before, after=done.after, steps=names, backup=backup, dry_run=False)
 
 
@@ -243,7 +243,7 @@ def _alone(path: str) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def _check(path: str, key: bytes, held: dict[Line, Held], where: str) -> None:
+def _check(path: str, key: bytes, held: dict[Branch, Held], where: str) -> None:
     """Raises: DamagedStoreError where the store is not whole, or does not hold what it held."""
     try:
         now = verified(path, SqliteStore, key)

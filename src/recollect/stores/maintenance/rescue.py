@@ -16,7 +16,7 @@ import apsw
 
 from recollect.arguments import file_path, named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
-from recollect.ledger.commits import Change, Commit, Line, Stored
+from recollect.ledger.commits import Branch, Change, Commit, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
@@ -118,12 +118,12 @@ def _written(store: SqliteStore, salvage: Salvage) -> RescueReport:
     commits: dict[str, int] = {}
     same: dict[str, bool] = {}
     lost: list[Lost] = []
-    for line, saved in salvage.lines():
+    for branch, saved in salvage.branches():
         proved = _proved(saved)
-        _Writer(store, line, saved).write(proved)
+        _Writer(store, branch, saved).write(proved)
         with store.read() as view:
-            root = view.head(line).root.hash
-        name = line.namespace
+            root = view.head(branch).root.hash
+        name = branch.namespace
         records[name] = records.get(name, 0) + len(saved.live)
         commits[name] = commits.get(name, 0) + len(proved)
         same[name] = same.get(name, True) and root == saved.root
@@ -163,9 +163,9 @@ def _proved(saved: Saved) -> list[Commit]:
 class _Writer:
     """Writes what is saved of a line."""
 
-    def __init__(self, store: SqliteStore, line: Line, saved: Saved) -> None:
+    def __init__(self, store: SqliteStore, branch: Branch, saved: Saved) -> None:
         self._store = store
-        self._line = line
+        self._branch = branch
         self._saved = saved
         self._held: dict[str, bytes] = {}
         self._trie = Trie(Root())
@@ -190,10 +190,10 @@ class _Writer:
         if changes_:
             seq = len(proved) + 1
             more = Commit(
-                namespace=self._line.namespace,
-                branch=self._line.branch,
+                namespace=self._branch.namespace,
+                branch=self._branch.name,
                 seq=seq,
-                parents=usual_parents(self._line, seq),
+                parents=usual_parents(self._branch, seq),
                 micros=max(microseconds(utc_now()), self._micros + 1),
                 actor=ACTOR,
                 reason="what was live in a store that was hurt",
@@ -206,11 +206,11 @@ class _Writer:
     def _commit(self, transaction: Transaction, commit: Commit) -> None:
         for change in commit.changes:
             if change.after is None:
-                transaction.drop(self._line, change.id)
+                transaction.drop(self._branch, change.id)
                 self._held.pop(change.id, None)
             else:
                 stored: Stored = self._saved.versions[change.after]
-                transaction.put(self._line, Record.load(stored.payload), stored)
+                transaction.put(self._branch, Record.load(stored.payload), stored)
                 self._held[change.id] = change.after
         root = self._trie.update({change.id: change.after for change in commit.changes}, transaction)
         transaction.append(replace(commit, root=root))

@@ -15,7 +15,7 @@ from recollect.errors import (
     StoreIOError,
     WrongKeyError,
 )
-from recollect.ledger.commits import Line
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup, Held, Store
 from recollect.stores.root_check import disagreements, held
@@ -54,7 +54,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
     part = part_beside(target)
     try:
         copy(store, part)
-        lines = verified(part, type(store), store.key, store.path) if verify else {}
+        branches = verified(part, type(store), store.key, store.path) if verify else {}
         size = os.stat(part).st_size
         for suffix in BESIDE:  # of a file that is replaced by force: they would be taken for the backup's
             with suppress(FileNotFoundError):
@@ -64,7 +64,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
         remove_part(part)
-    return Backup(path=target, bytes=size, verified=verify, lines=lines)
+    return Backup(path=target, bytes=size, verified=verify, branches=branches)
 
 
 def _check_target(store: Copied, target: str, force: bool) -> None:
@@ -148,7 +148,7 @@ def copy(store: Copied, part: str) -> None:
                 target.close()
 
 
-def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Line, Held]:
+def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Branch, Held]:
     """What a store holds that is whole. Raises: DamagedStoreError naming what is not; other StoreErrors.
 
     kind    the class that opens it

@@ -52,7 +52,7 @@ class Examination:
     def problems(self) -> list[str]:
         """In words, each; [] where nothing is wrong. Cost: reads and hashes everything."""
         found: list[str] = []
-        for part in (self._sqlite, self._meta, self._schema, self._lines, self._log, self._versions, self._heads):
+        for part in (self._sqlite, self._meta, self._schema, self._branches, self._log, self._versions, self._heads):
             found.extend(self._some(part))
         found.extend(self._some(self._nodes))
         if self._unreadable:
@@ -86,7 +86,7 @@ class Examination:
         with suppress(OSError):
             salvage = Salvage(self._path, self._key)
             yield from _first(salvage.hurt_pages())
-            for _, saved in salvage.lines():
+            for _, saved in salvage.branches():
                 yield from _first(map(str, saved.lost))
 
     # The parts
@@ -125,7 +125,7 @@ class Examination:
                 how = "is missing" if name not in held else "is not one of a store" if name not in wanted else "differs"
                 yield f"{name} {how}"
 
-    def _lines(self) -> Iterator[str]:
+    def _branches(self) -> Iterator[str]:
         namespaces = dict(self._rows("SELECT number, name FROM namespaces"))
         for number, namespace, name in self._rows("SELECT number, namespace, name FROM branches"):
             if namespace not in namespaces:
@@ -134,7 +134,7 @@ class Examination:
             called = f"namespace {namespaces.get(namespace, namespace)!r}"
             self._called[number] = called if name == "main" else f"{called}, branch {name!r}"
 
-    def _line(self, branch: int) -> str:
+    def _branch(self, branch: int) -> str:
         return self._called.get(branch, f"branch {branch}, which is not there,")
 
     def _log(self) -> Iterator[str]:
@@ -145,9 +145,9 @@ class Examination:
             "SELECT branch, seq, parents, time, actor, reason, root, page FROM commits ORDER BY branch, seq"
         ):
             while change is not None and change[:2] < (branch, seq):
-                yield f"{self._line(change[0])}: a change of {change[3]!r} is of commit {change[1]}, which is not there"
+                yield f"{self._branch(change[0])}: a change of {change[3]!r} is of commit {change[1]}, which is not there"
                 change = next(changes, None)
-            at = f"{self._line(branch)}: commit {seq}"
+            at = f"{self._branch(branch)}: commit {seq}"
             before = last if last is not None and last[0] == branch else (branch, 0, -(2**63))
             last = (branch, seq, micros)
             if seq != before[1] + 1:
@@ -170,7 +170,7 @@ class Examination:
             if not places:
                 yield f"{at} has lost its changes"
         while change is not None:
-            yield f"{self._line(change[0])}: a change of {change[3]!r} is of commit {change[1]}, which is not there"
+            yield f"{self._branch(change[0])}: a change of {change[3]!r} is of commit {change[1]}, which is not there"
             change = next(changes, None)
 
     def _change(
@@ -234,7 +234,7 @@ class Examination:
             f"SELECT h.branch, h.id, h.version, v.namespace, v.hash, v.payload, {columns} "
             "FROM heads h LEFT JOIN versions v ON v.number = h.version"
         ):
-            at = f"{self._line(branch)}: the head of record {record_id!r}"
+            at = f"{self._branch(branch)}: the head of record {record_id!r}"
             if digest is None or payload is None:
                 yield f"{at} names version {version}, which is not there"
                 continue
@@ -254,7 +254,7 @@ class Examination:
             for record_id in sorted(told.keys() | there.keys()):
                 if told.get(record_id) != there.get(record_id):
                     how = "is not there" if record_id not in there else "is not what the log comes to"
-                    yield f"{self._line(branch)}: the head of record {record_id!r} {how}"
+                    yield f"{self._branch(branch)}: the head of record {record_id!r} {how}"
 
     def _nodes(self) -> Iterator[str]:
         """Every page of the tries, those of earlier roots too."""

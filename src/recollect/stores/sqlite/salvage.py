@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import CodecError
-from recollect.ledger.commits import CAUSES, Change, Commit, Line, Stored
+from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Stored
 from recollect.ledger.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_hash, page_hash, path_of, version_hash
 from recollect.records.record import Record
 from recollect.stores.sqlite.header import log_of
@@ -100,21 +100,21 @@ class Salvage:
                     self._nodes[row.number] = body
             case _ if not whole:
                 return
-            case (None, int(branch), str(head), int(version), *_) as values if (
+            case (None, int(branch_number), str(head), int(version), *_) as values if (
                 kind == TABLE_LEAF and len(values) == _HEAD_COLUMNS and not free
             ):
-                self._heads[branch, head] = version
+                self._heads[branch_number, head] = version
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
                 self._namespaces[row.number] = name
             case (None, int(namespace), str(name)) if kind == TABLE_LEAF and row.number:
                 self._branches[row.number] = (namespace, name)
-            case (int(branch), int(seq), *_) as values if kind in (INDEX_LEAF, INDEX_INTERIOR):
+            case (int(branch_number), int(seq), *_) as values if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 if len(values) == _COMMIT_COLUMNS and isinstance(values[6], bytes):
-                    self._commits.setdefault(branch, {})[seq] = values
+                    self._commits.setdefault(branch_number, {})[seq] = values
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
                     _, _, place, record_id, before, after, cause = values
                     if isinstance(place, int) and isinstance(record_id, str):
-                        places = self._changes.setdefault(branch, {}).setdefault(seq, {})
+                        places = self._changes.setdefault(branch_number, {}).setdefault(seq, {})
                         places[place] = Change(record_id, before, after, cause)  # type: ignore[arg-type]
 
     def _take_version(
@@ -154,8 +154,8 @@ class Salvage:
                             self._namespaces.setdefault(number, text)
                         case "sqlite_autoindex_branches_1", (int(namespace), str(text), int(number)):
                             self._branches.setdefault(number, (namespace, text))
-                        case "sqlite_autoindex_heads_1", (int(branch), str(record_id), int()):
-                            self._heads.setdefault((branch, record_id), None)
+                        case "sqlite_autoindex_heads_1", (int(branch_number), str(record_id), int()):
+                            self._heads.setdefault((branch_number, record_id), None)
                         case "sqlite_autoindex_versions_1", (int(namespace), bytes(digest), int(number)):
                             self._numbers.setdefault(number, (namespace, digest))
 
@@ -179,17 +179,17 @@ class Salvage:
                         out[name] = root
         return out
 
-    def lines(self) -> Iterator[tuple[Line, Saved]]:
+    def branches(self) -> Iterator[tuple[Branch, Saved]]:
         """Every line with what can be saved of it."""
-        branches = {branch for branch, _ in self._heads} | self._changes.keys() | self._commits.keys()
-        for branch in sorted(branches | self._branches.keys()):
-            namespace, name = self._branches.get(branch, (branch, "main"))
-            line = Line(self._namespaces.get(namespace) or self._given(namespace), name)
-            saved = self._saved(branch, namespace, line)
+        branches = {branch_number for branch_number, _ in self._heads} | self._changes.keys() | self._commits.keys()
+        for branch_number in sorted(branches | self._branches.keys()):
+            namespace, name = self._branches.get(branch_number, (branch_number, "main"))
+            branch = Branch(self._namespaces.get(namespace) or self._given(namespace), name)
+            saved = self._saved(branch_number, namespace, branch)
             if namespace not in self._namespaces:
                 why = "its name cannot be read: it is given this one"
-                saved.lost.insert(0, Lost(line.namespace, "namespace", line.namespace, "", why))
-            yield line, saved
+                saved.lost.insert(0, Lost(branch.namespace, "namespace", branch.namespace, "", why))
+            yield branch, saved
 
     def _given(self, namespace: int) -> str:
         """A name for a namespace that has lost its own, and that no other has."""
@@ -198,9 +198,9 @@ class Salvage:
             name += "-lost"
         return name
 
-    def _saved(self, branch: int, namespace: int, line: Line) -> Saved:
-        log = self._changes.get(branch, {})
-        commits = self._commits.get(branch, {})
+    def _saved(self, branch_number: int, namespace: int, branch: Branch) -> Saved:
+        log = self._changes.get(branch_number, {})
+        commits = self._commits.get(branch_number, {})
         newest: dict[str, bytes | None] = {}
         earlier: dict[str, set[bytes | None]] = {}
         for seq in sorted(log):
@@ -211,7 +211,7 @@ class Salvage:
                 newest[change.id] = change.after
         live: dict[str, Stored] = {}
         lost: list[Lost] = []
-        heads = {record_id: number for (of, record_id), number in self._heads.items() if of == branch}
+        heads = {record_id: number for (of, record_id), number in self._heads.items() if of == branch_number}
         root = self._newest_root(commits, log)
         trie = _Leaves(root, self._nodes)
         trie.explain(self._ids.items())
@@ -236,24 +236,26 @@ class Salvage:
                     each = digest if digest in self._ids else versions[max(versions)] if versions else None
                     if each is not None:
                         live[record_id] = self._versions[each]
-                        lost.append(Lost(line.namespace, "record", record_id, "", _UNSURE))
+                        lost.append(Lost(branch.namespace, "record", record_id, "", _UNSURE))
                         continue
             if digest is None:
-                lost.append(Lost(line.namespace, "record", record_id, "", "its version cannot be read"))
+                lost.append(Lost(branch.namespace, "record", record_id, "", "its version cannot be read"))
             elif self._ids.get(digest) == record_id:
                 live[record_id] = self._versions[digest]
             else:
                 why = "does not have the hash that it is under" if digest in self._hurt else "cannot be read"
                 older = [each.hex()[:16] for each in versions.values()]
                 also = f"; of its other versions {', '.join(older)} can be read" if older else ""
-                lost.append(Lost(line.namespace, "record", record_id, digest.hex(), f"its version {why}{also}"))
+                lost.append(Lost(branch.namespace, "record", record_id, digest.hex(), f"its version {why}{also}"))
         last = max((*commits, *log), default=0)
         lost.extend(
-            Lost(line.namespace, "commit", str(seq), "", "it cannot be read, or not all of what it changed")
+            Lost(branch.namespace, "commit", str(seq), "", "it cannot be read, or not all of what it changed")
             for seq in range(1, last + 1)
             if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
         )
-        return Saved(live, self._versions, list(self._log(branch, line)), None if root is None else root.hash, lost)
+        return Saved(
+            live, self._versions, list(self._log(branch_number, branch)), None if root is None else root.hash, lost
+        )
 
     @staticmethod
     def _newest_root(commits: dict[int, tuple[object, ...]], log: Iterable[int]) -> Root | None:
@@ -264,9 +266,9 @@ class Salvage:
         _, _, _, _, _, _, digest, place = commits[last]
         return Root(digest, place) if isinstance(digest, bytes) and isinstance(place, int) else None
 
-    def _log(self, branch: int, line: Line) -> Iterator[Commit]:
+    def _log(self, branch_number: int, branch: Branch) -> Iterator[Commit]:
         """The commits from the first on, up to the first that is not all there."""
-        commits, log = self._commits.get(branch, {}), self._changes.get(branch, {})
+        commits, log = self._commits.get(branch_number, {}), self._changes.get(branch_number, {})
         for seq in range(1, len(commits) + 1):
             changes = log.get(seq, {})
             row = commits.get(seq)
@@ -284,12 +286,12 @@ class Salvage:
                     int(place),
                 ):
                     try:
-                        followed = usual_parents(line, seq) if parents is None else written_parents(parents)
+                        followed = usual_parents(branch, seq) if parents is None else written_parents(parents)
                     except ValueError:
                         return
                     yield Commit(
-                        namespace=line.namespace,
-                        branch=line.branch,
+                        namespace=branch.namespace,
+                        branch=branch.name,
                         seq=seq,
                         parents=followed,
                         micros=micros,

@@ -17,7 +17,7 @@ import apsw
 
 from recollect.errors import StoreIOError
 from recollect.filters.tree import EVERYTHING, Filter
-from recollect.ledger.commits import Commit, Head, Line, Stored
+from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
@@ -86,90 +86,96 @@ class SqliteTransaction(SqliteView):
         self.flush()
         return super()._sql(sql, parameters)
 
-    def _of(self, line: Line) -> Numbers | None:
-        if line not in self._numbers:  # every write asks for the head next
-            self._look_up(line)
-        return self._numbers[line]
+    def _of(self, branch: Branch) -> Numbers | None:
+        if branch not in self._numbers:  # every write asks for the head next
+            self._look_up(branch)
+        return self._numbers[branch]
 
-    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
-        found = ((record_id, self.get(line, record_id)) for record_id in record_ids)  # what is staged too
+    def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
+        found = ((record_id, self.get(branch, record_id)) for record_id in record_ids)  # what is staged too
         return {record_id: stored for record_id, stored in found if stored is not None}
 
-    def get(self, line: Line, record_id: str) -> Stored | None:
-        key = (self._branch(line), record_id)
+    def get(self, branch: Branch, record_id: str) -> Stored | None:
+        key = (self._branch(branch), record_id)
         if key in self._puts:
             put = self._puts[key]
             held = put.stored if put else None
         else:
-            held = super().get(line, record_id)
+            held = super().get(branch, record_id)
         if held is None:
             self._absent.add(key)
         return held
 
-    def known(self, line: Line, record_id: str) -> bool:
-        key = (self._branch(line), record_id)
+    def known(self, branch: Branch, record_id: str) -> bool:
+        key = (self._branch(branch), record_id)
         if self._holds.get(key):
             return True
         if self._changes:
             self.flush()
-        known = super().known(line, record_id)
+        known = super().known(branch, record_id)
         if not known:
             self._absent.add(key)
         return known
 
-    def never_known(self, line: Line, record_ids: Sequence[str]) -> set[str]:
+    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
         if self._changes:
             self.flush()
-        branch = self._branch(line)
+        branch_number = self._branch(branch)
         sql = (
             "SELECT value FROM json_each(?) "
             "WHERE NOT EXISTS (SELECT 1 FROM changes WHERE branch = ? AND id = value LIMIT 1)"
         )
-        asked = [record_id for record_id in record_ids if not self._holds.get((branch, record_id))]
-        unknown = {row[0] for row in self._rows(sql, (json.dumps(asked), branch))}
-        self._absent.update((branch, record_id) for record_id in unknown)
+        asked = [record_id for record_id in record_ids if not self._holds.get((branch_number, record_id))]
+        unknown = {row[0] for row in self._rows(sql, (json.dumps(asked), branch_number))}
+        self._absent.update((branch_number, record_id) for record_id in unknown)
         return unknown
 
-    def count(self, line: Line, where: Filter, *, now: int) -> int:
+    def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         self.flush()
-        return super().count(line, where, now=now)
+        return super().count(branch, where, now=now)
 
-    def payload(self, line: Line, version: bytes) -> bytes | None:
+    def payload(self, branch: Branch, version: bytes) -> bytes | None:
         self.flush()
-        return super().payload(line, version)
+        return super().payload(branch, version)
 
-    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
-        last = self._last.setdefault((self._branch(line), conversation), {})
+    def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
+        last = self._last.setdefault((self._branch(branch), conversation), {})
         if within not in last:
             self.flush()
-            last[within] = super().last_position(line, conversation, within)
+            last[within] = super().last_position(branch, conversation, within)
         return last[within]
 
-    def any_id(self, line: Line, first: str) -> bool:
-        branch = self._branch(line)
-        staged = [(each, put) for (of, each), put in self._puts.items() if of == branch and each.startswith(first)]
+    def any_id(self, branch: Branch, first: str) -> bool:
+        branch_number = self._branch(branch)
+        staged = [
+            (each, put) for (of, each), put in self._puts.items() if of == branch_number and each.startswith(first)
+        ]
         if any(put is not None for _, put in staged):
             return True
         if staged:  # what was dropped is in the file until then
             self.flush()
-        return super().any_id(line, first)
+        return super().any_id(branch, first)
 
-    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
-        branch = self._branch(line)
-        held = [(Record.load(stored.payload).id, stored) for stored in super().turns_at(line, conversation, position)]
-        turns = {each: stored for each, stored in held if (branch, each) not in self._puts}
-        for each in self._places.get(((branch, conversation), position), ()):
-            put = self._puts[branch, each]
+    def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
+        branch_number = self._branch(branch)
+        held = [(Record.load(stored.payload).id, stored) for stored in super().turns_at(branch, conversation, position)]
+        turns = {each: stored for each, stored in held if (branch_number, each) not in self._puts}
+        for each in self._places.get(((branch_number, conversation), position), ()):
+            put = self._puts[branch_number, each]
             if put and (put.record.conversation, put.record.position) == (conversation, position):
                 turns[each] = put.stored
         return [turns[each] for each in sorted(turns)]
 
-    def due(self, line: Line, now: int, limit: int) -> list[str]:
-        branch = self._branch(line)
+    def due(self, branch: Branch, now: int, limit: int) -> list[str]:
+        branch_number = self._branch(branch)
         if any(put and put.record.expires is not None for put in self._puts.values()):
             self.flush()
         # What is staged now is either dropped or never due.
-        due = (each for each in super().due(line, now, limit + len(self._puts)) if (branch, each) not in self._puts)
+        due = (
+            each
+            for each in super().due(branch, now, limit + len(self._puts))
+            if (branch_number, each) not in self._puts
+        )
         return list(due)[:limit]
 
     def node(self, place: int) -> bytes:
@@ -177,24 +183,24 @@ class SqliteTransaction(SqliteView):
 
     # Writing
 
-    def _own(self, line: Line) -> Numbers:
+    def _own(self, branch: Branch) -> Numbers:
         """The numbers of the line, made where it is the first write to it."""
-        numbers = self._of(line)
+        numbers = self._of(branch)
         if numbers is None:
-            self._write("INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING", [(line.namespace,)])
+            self._write("INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING", [(branch.namespace,)])
             self._write(
                 "INSERT INTO branches (namespace, name) SELECT number, ? FROM namespaces WHERE name = ?",
-                [(line.branch, line.namespace)],
+                [(branch.name, branch.namespace)],
             )
-            del self._numbers[line]
-            numbers = self._of(line)
+            del self._numbers[branch]
+            numbers = self._of(branch)
         assert numbers is not None
         return numbers
 
-    def put(self, line: Line, record: Record, stored: Stored) -> None:
+    def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         self.check_open()
-        branch, namespace = self._own(line)
-        key, version = (branch, record.id), (namespace, stored.version)
+        branch_number, namespace = self._own(branch)
+        key, version = (branch_number, record.id), (namespace, stored.version)
         self._puts[key] = _Put(record, stored, namespace)
         self._versions[version] = stored.payload
         if version not in self._named:
@@ -217,9 +223,9 @@ class SqliteTransaction(SqliteView):
                 if within.matches(record):
                     last[within] = record.position if position is None else max(position, record.position)
 
-    def drop(self, line: Line, record_id: str) -> None:
+    def drop(self, branch: Branch, record_id: str) -> None:
         self.check_open()
-        key = (self._own(line).branch, record_id)
+        key = (self._own(branch).branch, record_id)
         self._puts[key] = None
         self._holds[key] = False
         self._last.clear()
@@ -233,19 +239,19 @@ class SqliteTransaction(SqliteView):
 
     def append(self, commit: Commit) -> None:
         self.check_open()
-        line = Line(commit.namespace, commit.branch)
-        check_seq(commit, self.head(line))
-        branch, namespace = self._own(line)
-        parents = None if commit.parents == usual_parents(line, commit.seq) else json.dumps(commit.parents)
+        branch = Branch(commit.namespace, commit.branch)
+        check_seq(commit, self.head(branch))
+        branch_number, namespace = self._own(branch)
+        parents = None if commit.parents == usual_parents(branch, commit.seq) else json.dumps(commit.parents)
         root, place = commit.root
         self._commits.append(
-            (branch, commit.seq, parents, commit.micros, commit.actor, commit.reason, root, place),
+            (branch_number, commit.seq, parents, commit.micros, commit.actor, commit.reason, root, place),
         )
-        self._changes.extend((branch, commit.seq, place, *change) for place, change in enumerate(commit.changes))
+        self._changes.extend((branch_number, commit.seq, place, *change) for place, change in enumerate(commit.changes))
         named = {(namespace, change.after) for change in commit.changes if change.after is not None}
         self._named |= named
         self._unnamed -= named
-        self._heads[line] = Head(commit.seq, Root(root, place), commit.micros)
+        self._heads[branch] = Head(commit.seq, Root(root, place), commit.micros)
 
     def set_setting(self, name: str, value: str | None) -> None:
         if value is None:

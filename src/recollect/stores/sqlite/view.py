@@ -13,7 +13,7 @@ import apsw
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
-from recollect.ledger.commits import Change, Commit, Head, Line, Stored
+from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
 from recollect.stores.base import Tally, tally_of
@@ -30,7 +30,7 @@ _ORDER_BY = {
 }
 
 #: A line's numbers, and its newest commit where it has one.
-_LINE = (
+_BRANCH = (
     "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
@@ -60,8 +60,8 @@ class SqliteView:
         self._path = path
         self._key = key
         self._trusted = trusted
-        self._numbers: dict[Line, Numbers | None] = {}
-        self._heads: dict[Line, Head] = {}
+        self._numbers: dict[Branch, Numbers | None] = {}
+        self._heads: dict[Branch, Head] = {}
 
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         """Run a statement that reads what the tables hold."""
@@ -115,74 +115,74 @@ class SqliteView:
             raise DamagedStoreError(self._path, "a commit has lost its root")
         return Root(digest, place)
 
-    def _of(self, line: Line) -> Numbers | None:
-        if line not in self._numbers:
+    def _of(self, branch: Branch) -> Numbers | None:
+        if branch not in self._numbers:
             row = self._row(
                 "SELECT b.number, n.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
                 "WHERE n.name = ? AND b.name = ?",
-                line,
+                branch,
             )
-            self._numbers[line] = Numbers(*row) if row else None
-        return self._numbers[line]
+            self._numbers[branch] = Numbers(*row) if row else None
+        return self._numbers[branch]
 
-    def _look_up(self, line: Line) -> None:
+    def _look_up(self, branch: Branch) -> None:
         """The numbers of a line and its head, for one statement."""
-        row = self._row(_LINE, line)
-        self._numbers[line] = Numbers(*row[:2]) if row else None
+        row = self._row(_BRANCH, branch)
+        self._numbers[branch] = Numbers(*row[:2]) if row else None
         if row and row[2] and not isinstance(row[5], int):
             raise DamagedStoreError(self._path, "a commit has lost its time")
-        self._heads[line] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
+        self._heads[branch] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
 
-    def _branch(self, line: Line) -> int | None:
-        numbers = self._of(line)
+    def _branch(self, branch: Branch) -> int | None:
+        numbers = self._of(branch)
         return numbers.branch if numbers else None
 
     def setting(self, name: str) -> str | None:
         row = self._row("SELECT value FROM meta WHERE name = ?", (schema.SETTING + name,))
         return None if row is None else str(row[0])
 
-    def lines(self) -> list[Line]:
+    def branches(self) -> list[Branch]:
         rows = self._sql(
             "SELECT n.name, b.name FROM branches b JOIN namespaces n ON n.number = b.namespace "
             "WHERE EXISTS (SELECT 1 FROM commits c WHERE c.branch = b.number) ORDER BY 1, 2"
         )
-        return [Line(*row) for row in rows]
+        return [Branch(*row) for row in rows]
 
-    def head(self, line: Line) -> Head:
-        if line not in self._heads:
-            self._look_up(line)
-        return self._heads[line]
+    def head(self, branch: Branch) -> Head:
+        if branch not in self._heads:
+            self._look_up(branch)
+        return self._heads[branch]
 
-    def get(self, line: Line, record_id: str) -> Stored | None:
+    def get(self, branch: Branch, record_id: str) -> Stored | None:
         row = self._row(
             "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.id = ?",
-            (self._branch(line), record_id),
+            (self._branch(branch), record_id),
         )
         return self._stored(*row) if row else None
 
-    def several(self, line: Line, record_ids: Sequence[str]) -> dict[str, Stored]:
-        branch, out = self._branch(line), {}
+    def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
+        branch_number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _AT_ONCE):
             ids = tuple(record_ids[begin : begin + _AT_ONCE])
             sql = (
                 "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
                 f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
             )
-            for record_id, digest, payload in self._sql(sql, (branch, *ids)):
+            for record_id, digest, payload in self._sql(sql, (branch_number, *ids)):
                 out[record_id] = self._stored(digest, payload)
         return out
 
-    def known(self, line: Line, record_id: str) -> bool:
+    def known(self, branch: Branch, record_id: str) -> bool:
         sql = "SELECT 1 FROM changes WHERE branch = ? AND id = ? LIMIT 1"
-        return self._row(sql, (self._branch(line), record_id)) is not None
+        return self._row(sql, (self._branch(branch), record_id)) is not None
 
     def select(
-        self, line: Line, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+        self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
         if limit == 0:
             return
-        sql, parameters = self.select_sql(line, where, order, now)
+        sql, parameters = self.select_sql(branch, where, order, now)
         exact = self._says_all(where)
         given = 0
         for record_id, *row in self._sql(sql, parameters):
@@ -197,9 +197,9 @@ class SqliteView:
                 if given == limit:
                     return
 
-    def select_sql(self, line: Line, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
+    def select_sql(self, branch: Branch, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
         """The statement behind `select`, for EXPLAIN."""
-        live, parameters = self._live(line, where, now)
+        live, parameters = self._live(branch, where, now)
         order_by = _ORDER_BY[order]
         if 'h."conversation"' in live or 'h."id"' in live:
             # The index of conversations is by position, that of ids by id. Without the plus SQLite would rather walk
@@ -211,16 +211,16 @@ class SqliteView:
         )
         return sql, parameters
 
-    def count(self, line: Line, where: Filter, *, now: int) -> int:
+    def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         if not self._says_all(where):
-            return sum(1 for _ in self.select(line, where, order="id", now=now))
-        live, parameters = self._live(line, where, now)
+            return sum(1 for _ in self.select(branch, where, order="id", now=now))
+        live, parameters = self._live(branch, where, now)
         return int(self._value(f"SELECT count(*) FROM heads h WHERE {live}", parameters))
 
-    def tally(self, line: Line, where: Filter, *, now: int) -> Tally:
+    def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
         if not self._says_all(where):
-            return tally_of(self.select(line, where, order="id", now=now))
-        live, parameters = self._live(line, where, now)
+            return tally_of(self.select(branch, where, order="id", now=now))
+        live, parameters = self._live(branch, where, now)
         kinds = self._sql(f"SELECT h.kind, count(*) FROM heads h WHERE {live} GROUP BY 1 ORDER BY 1", parameters)
         rest = self._sql(
             "SELECT count(DISTINCT h.user), count(DISTINCT h.conversation), count(DISTINCT h.entity), "
@@ -235,94 +235,99 @@ class SqliteView:
         both = bounds(where)
         return both.upper == both.lower
 
-    def _live(self, line: Line, where: Filter, now: int) -> tuple[str, tuple[Any, ...]]:
+    def _live(self, branch: Branch, where: Filter, now: int) -> tuple[str, tuple[Any, ...]]:
         """The condition on `heads h` for live records that a filter may match."""
         upper = bounds(where).upper
         condition = f"h.branch = ? AND (h.expires IS NULL OR h.expires > ?) AND {upper.text}"
-        return condition, (self._branch(line), now, *upper.parameters)
+        return condition, (self._branch(branch), now, *upper.parameters)
 
-    def payload(self, line: Line, version: bytes) -> bytes | None:
+    def payload(self, branch: Branch, version: bytes) -> bytes | None:
         found: bytes | None = self._value(
             "SELECT v.payload FROM versions v JOIN namespaces n ON n.number = v.namespace "
             "WHERE n.name = ? AND v.hash = ?",
-            (line.namespace, version),
+            (branch.namespace, version),
         )
         return None if found is None else self._stored(version, found).payload
 
-    def versions(self, line: Line) -> Iterator[tuple[str, Stored]]:
+    def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
         rows = self._sql(
             "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ?",
-            (self._branch(line),),
+            (self._branch(branch),),
         )
         for record_id, digest, payload in rows:
             yield record_id, self._stored(digest, payload)
 
-    def last_position(self, line: Line, conversation: str, within: Filter = EVERYTHING) -> int | None:
+    def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         if not isinstance(within, Everything):
             upper = bounds(within).upper
             rows = self._rows(
                 "SELECT h.position, v.payload FROM heads h JOIN versions v ON v.number = h.version "
                 f"WHERE h.branch = ? AND h.conversation = ? AND h.position IS NOT NULL AND {upper.text} "
                 "ORDER BY h.position DESC",
-                (self._branch(line), conversation, *upper.parameters),
+                (self._branch(branch), conversation, *upper.parameters),
             )
             return next((int(row[0]) for row in rows if within.matches(Record.load(row[1]))), None)
         found: int | None = self._value(
             "SELECT position FROM heads WHERE branch = ? AND conversation = ? ORDER BY position DESC LIMIT 1",
-            (self._branch(line), conversation),
+            (self._branch(branch), conversation),
         )
         return found
 
-    def turns_at(self, line: Line, conversation: str, position: int) -> list[Stored]:
+    def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
         rows = self._rows(
             "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
             # The plus: else SQLite walks all of the branch in order of id rather than sort the few of one place.
-            (self._branch(line), conversation, position),
+            (self._branch(branch), conversation, position),
         )
         return [self._stored(*row) for row in rows]
 
-    def due(self, line: Line, now: int, limit: int) -> list[str]:
+    def due(self, branch: Branch, now: int, limit: int) -> list[str]:
         sql = "SELECT id FROM heads WHERE branch = ? AND expires <= ? ORDER BY expires, id LIMIT ?"
-        return [row[0] for row in self._rows(sql, (self._branch(line), now, limit))]
+        return [row[0] for row in self._rows(sql, (self._branch(branch), now, limit))]
 
-    def changed(self, line: Line, since: int) -> list[str]:
-        rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(line), since))
+    def changed(self, branch: Branch, since: int) -> list[str]:
+        rows = self._sql("SELECT id FROM changes WHERE branch = ? AND seq > ?", (self._branch(branch), since))
         return list(dict.fromkeys(row[0] for row in rows))
 
-    def any_id(self, line: Line, first: str) -> bool:
+    def any_id(self, branch: Branch, first: str) -> bool:
         sql = "SELECT 1 FROM heads WHERE branch = ? AND id >= ? AND id < ? LIMIT 1"
-        return self._value(sql, (self._branch(line), first, chr(ord(first) + 1))) is not None
+        return self._value(sql, (self._branch(branch), first, chr(ord(first) + 1))) is not None
 
-    def last_touched(self, line: Line, since: int) -> dict[str, int]:
+    def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
         rows = self._sql(
             "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
             "WHERE k.branch = ? AND k.seq > ? GROUP BY x.id",
-            (self._branch(line), since),
+            (self._branch(branch), since),
         )
         return {row[0]: row[1] for row in rows}
 
     def commits(
-        self, line: Line, since: int = 0, limit: int | None = None, record_id: str | None = None
+        self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
     ) -> Iterator[Commit]:
-        branch = self._branch(line)
+        branch_number = self._branch(branch)
         touching = "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?) "
         rows = self._sql(
             "SELECT seq, parents, time, actor, reason, root, page FROM commits WHERE branch = ? AND seq > ? "
             f"{'' if record_id is None else touching}ORDER BY seq LIMIT ?",
-            (branch, since, *(() if record_id is None else (branch, record_id)), -1 if limit is None else limit),
+            (
+                branch_number,
+                since,
+                *(() if record_id is None else (branch_number, record_id)),
+                -1 if limit is None else limit,
+            ),
         )
         for seq, parents, time, actor, reason, root, page in list(rows):
             changes = self._sql(
                 "SELECT id, before, after, cause FROM changes WHERE branch = ? AND seq = ? ORDER BY place",
-                (branch, seq),
+                (branch_number, seq),
             )
             yield Commit(
-                namespace=line.namespace,
-                branch=line.branch,
+                namespace=branch.namespace,
+                branch=branch.name,
                 seq=seq,
-                parents=usual_parents(line, seq) if parents is None else self._parents(seq, parents),
+                parents=usual_parents(branch, seq) if parents is None else self._parents(seq, parents),
                 micros=time,
                 actor=actor,
                 reason=reason,
@@ -336,9 +341,9 @@ class SqliteView:
         except ValueError as error:
             raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
-    def root_at(self, line: Line, seq: int) -> bytes | None:
+    def root_at(self, branch: Branch, seq: int) -> bytes | None:
         sql = "SELECT root, page FROM commits WHERE branch = ? AND seq = ?"
-        row = next(self._sql(sql, (self._branch(line), seq)), None)
+        row = next(self._sql(sql, (self._branch(branch), seq)), None)
         return None if row is None else self._root(*row).hash
 
     def node(self, place: int) -> bytes:
@@ -348,9 +353,9 @@ class SqliteView:
         return bytes(body)
 
 
-def usual_parents(line: Line, seq: int) -> tuple[tuple[str, int], ...]:
+def usual_parents(branch: Branch, seq: int) -> tuple[tuple[str, int], ...]:
     """The parents of a commit that simply follows the one before: those are not written down."""
-    return ((line.branch, seq - 1),) if seq > 1 else ()
+    return ((branch.name, seq - 1),) if seq > 1 else ()
 
 
 def written_parents(written: str) -> tuple[tuple[str, int], ...]:
