@@ -297,8 +297,8 @@ def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
     monkeypatch.setattr("recollect.stores.maintenance.backup.BUSY_MS", 1)
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
-        with memory._engine.store.read() as moment:
-            moment.branches()
+        with memory._engine.store.read() as view:
+            view.branches()
             memory.remember("only in the log")
             with pytest.raises(StoreBusyError):
                 recollect.restore(tmp_path / "a.backup", store, force=True)

@@ -122,8 +122,8 @@ def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_a
 
 
 def at_hand(memory: recollect.Memory) -> bool:
-    with memory._engine.store.read() as moment:
-        return memory._engine.keeper.at_hand(moment, memory._branch, in_file=True) is not None
+    with memory._engine.store.read() as view:
+        return memory._engine.keeper.at_hand(view, memory._branch, in_file=True) is not None
 
 
 def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
@@ -143,12 +143,12 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
         assert not at_hand(memory)
         memory.recall("tea")
         assert at_hand(memory)
-        with memory._engine.store.read() as moment:
-            head = moment.head(branch)  # from here on it sees nothing new
+        with memory._engine.store.read() as view:
+            head = view.head(branch)  # from here on it sees nothing new
             memory.remember("tea in between")
             memory.recall("tea")
             assert keeper._kept[branch].seq == head.seq + 1
-            assert keeper.at_hand(moment, branch, in_file=True) is None
+            assert keeper.at_hand(view, branch, in_file=True) is None
 
 
 def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:

@@ -56,8 +56,8 @@ def anew(memory: Memory) -> list[Any]:
 
 
 def memory_head(memory: Memory) -> Head:
-    with memory._engine.store.read() as moment:
-        return moment.head(DEFAULT)
+    with memory._engine.store.read() as view:
+        return view.head(DEFAULT)
 
 
 def settled(keeper: IndexKeeper) -> None:
@@ -323,8 +323,8 @@ class TestHistories:
             memory.remember("the harbour was held before")
             keeper, real = memory._engine.keeper, IndexKeeper._viewed
 
-            def let_go(self: IndexKeeper, moment: Any, branch: Branch) -> Any:
-                found = real(self, moment, branch)
+            def let_go(self: IndexKeeper, view: Any, branch: Branch) -> Any:
+                found = real(self, view, branch)
                 self.drop(branch)
                 return found
 

@@ -74,8 +74,8 @@ def test_closing_after_an_interrupted_read_does_not_wait_for_it(tmp_path: Path) 
         store = SqliteStore(path)
 
         def read(store: SqliteStore = store) -> None:
-            with store.read() as moment:
-                list(moment.branches())
+            with store.read() as view:
+                list(view.branches())
 
         struck = Interruption(at).strikes(read)
         store.close()

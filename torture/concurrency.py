@@ -170,12 +170,12 @@ def run(folder: Path, seed: int) -> tuple[list[dict[str, object]], dict[str, str
     pids = [_fork(path, number, seed + number, out) for number, out in enumerate(outs)]
     problem = ""
     # Opened after the forks, and held for the whole run: a reader that stays does not stop anybody.
-    with open_memory(path, embedder="none", read_only=True) as reader, reader._engine.store.read() as moment:
-        before = moment.count(reader._branch, f.everything(), now=0)
+    with open_memory(path, embedder="none", read_only=True) as reader, reader._engine.store.read() as view:
+        before = view.count(reader._branch, f.everything(), now=0)
         for pid in pids:
             if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:
                 problem = "a process failed"
-        if moment.count(reader._branch, f.everything(), now=0) != before:
+        if view.count(reader._branch, f.everything(), now=0) != before:
             problem = problem or "a reader saw another moment than its own"
     lines = [json.loads(line) for out in outs if out.exists() for line in out.read_text(encoding="utf-8").splitlines()]
     return lines, initial, problem

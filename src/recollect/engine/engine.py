@@ -68,7 +68,7 @@ from recollect.operations import (
     check_text,
 )
 from recollect.records.codec import microseconds
-from recollect.records.codec import moment as to_moment
+from recollect.records.codec import datetime_of
 from recollect.records.record import Record, aware
 from recollect.stores.base import Backup, Store, Transaction, View, expired, in_order
 from recollect.stores.derived.fulltext import FullText, Told
@@ -124,13 +124,13 @@ class Engine:
         self._latest = max(self._latest, microseconds(now))
         return now
 
-    def reads_at(self, moment: View, branch: Branch) -> int:
+    def reads_at(self, view: View, branch: Branch) -> int:
         """The time by which records have expired at a moment of the store, in microseconds of 1970.
 
         It is the latest that the clock has said, or that of the newest commit where that is later: a clock that goes
         back brings nothing back. What is read depends on this time and on the records alone.
         """
-        return max(self._latest, moment.head(branch).micros)
+        return max(self._latest, view.head(branch).micros)
 
     # The two ways in
 
@@ -156,8 +156,8 @@ class Engine:
                 with self.writing(branch, scope, actor, reason, shared=True, now=told_at) as writing:
                     return writing.remember_draft(wanted)
             if isinstance(operation, ForgetWhere) and marked(operation.where):
-                with self.store.read() as moment:  # what is in a file is read before others must wait for it
-                    self.keeper.at_hand(moment, branch, in_file=not selective(AllOf.of(scope.filter, operation.where)))
+                with self.store.read() as view:  # what is in a file is read before others must wait for it
+                    self.keeper.at_hand(view, branch, in_file=not selective(AllOf.of(scope.filter, operation.where)))
             with self.writing(branch, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
@@ -179,28 +179,28 @@ class Engine:
             in_file = not selective(AllOf.of(scope.filter, operation.where))
             helps = marked(operation.where) or (in_file and _most_important(operation) is not None)
 
-        def read(moment: View, words: WordView | None) -> Any:
+        def read(view: View, words: WordView | None) -> Any:
             if helps:
-                words = self.keeper.at_hand(moment, branch, in_file=in_file)
-            now = self.reads_at(moment, branch)
-            found = self.read(operation, moment, branch, scope, now, words, asking)
-            self._note_uses(operation, found, moment, branch, scope, now)
+                words = self.keeper.at_hand(view, branch, in_file=in_file)
+            now = self.reads_at(view, branch)
+            found = self.read(operation, view, branch, scope, now, words, asking)
+            self._note_uses(operation, found, view, branch, scope, now)
             if words is not None:
                 self.keeper.count_at_hand(branch)
             return found
 
-        return self._at_a_moment(branch, read, needs_index=isinstance(operation, Recall))
+        return self._in_view(branch, read, needs_index=isinstance(operation, Recall))
 
     def _note_uses(
-        self, operation: Operation, found: Any, moment: View, branch: Branch, scope: Scope, now: int
+        self, operation: Operation, found: Any, view: View, branch: Branch, scope: Scope, now: int
     ) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
         if isinstance(operation, (Recall, Get)) and found:
-            quota = quota_of(moment, branch)
+            quota = quota_of(view, branch)
             if quota is not None and quota.when_full != REFUSE:
                 used = [found.id] if isinstance(found, Record) else [hit.record.id for hit in found]
                 if scope.fixed:
-                    stored = (_stored(each, moment, branch, scope, now) for each in used)
+                    stored = (_stored(each, view, branch, scope, now) for each in used)
                     used = [record.id for record in stored if record is not None]
                 self._uses.note(branch, used, now)
 
@@ -236,7 +236,7 @@ class Engine:
                     check_head(transaction, branch, scope, expect_head)
                 reads_at = self.reads_at(transaction, branch)
                 # Records that have no time get the clock's; what has expired is told by the other.
-                at = _moment(reads_at, now)
+                at = _now(reads_at, now)
                 writer = Writer(transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._fills)
                 services = Services(
                     self.store, self.intake, self.keeper, self.vectors is not None, self.read, self.grep
@@ -257,25 +257,25 @@ class Engine:
             self.keeper.note(commit, writer.before, writer.written(commit))
             self.feed.wake()
 
-    def _at_a_moment(self, branch: Branch, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
+    def _in_view(self, branch: Branch, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
         """Read at a moment of the store, where it is needed with the index there."""
         while True:
-            with self.store.read() as moment:
-                words = self.keeper.view(moment, branch) if needs_index else None
+            with self.store.read() as view:
+                words = self.keeper.view(view, branch) if needs_index else None
                 if words is not None or not needs_index:
-                    return read(moment, words)
+                    return read(view, words)
                 with self.store.read() as newer:
                     if self.keeper.view(newer, branch) is None:
                         self.keeper.drop(branch)  # there is no newer moment: the file was put back from a copy
 
     def catch_up(self, branch: Branch) -> None:
         """Bring the index of a line up to the newest moment, as recall does before it asks."""
-        self._at_a_moment(branch, lambda moment, words: None, needs_index=True)
+        self._in_view(branch, lambda view, words: None, needs_index=True)
 
     def read(
         self,
         operation: Operation,
-        moment: View,
+        view: View,
         branch: Branch,
         scope: Scope,
         now: int,
@@ -286,71 +286,71 @@ class Engine:
 
         words  the index there: recall needs it, and to find and count it is of use
         """
-        known = partial(moment.known, branch)
+        known = partial(view.known, branch)
         if isinstance(operation, Find | Count | Recall) and scope.fixed:
             operation = replace(operation, where=scope.stored_form(operation.where, known))
         match operation:
             case Get():
-                record = _stored(operation.id, moment, branch, scope, now)
+                record = _stored(operation.id, view, branch, scope, now)
                 return None if record is None else scope.shown(record)
             case Find():
                 where = AllOf.of(scope.filter, operation.where)
                 if words is not None:
-                    view = words.at(now)
-                    limits = bounds(where, view)
+                    index_view = words.at(now)
+                    limits = bounds(where, index_view)
                     if wanted := _most_important(operation):
-                        limits = foremost(limits, view, wanted)
-                    where = picked(where, limits, view)
+                        limits = foremost(limits, index_view, wanted)
+                    where = picked(where, limits, index_view)
                 if scope.fixed and operation.order == "id":  # of the ids that it shows
-                    all_found = map(scope.shown, moment.select(branch, where, order="id", now=now))
+                    all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
                     return in_order(all_found, "id")[: operation.limit]
-                found = moment.select(branch, where, order=operation.order, limit=operation.limit, now=now)
+                found = view.select(branch, where, order=operation.order, limit=operation.limit, now=now)
                 return list(map(scope.shown, found))
             case Count():
                 where = AllOf.of(scope.filter, operation.where)
                 if words is not None:
-                    view = words.at(now)
-                    limits = bounds(where, view)
-                    if (counts := counted(limits, view)) is not None:
+                    index_view = words.at(now)
+                    limits = bounds(where, index_view)
+                    if (counts := counted(limits, index_view)) is not None:
                         return counts
-                    where = picked(where, limits, view)
-                return moment.count(branch, where, now=now)
+                    where = picked(where, limits, index_view)
+                return view.count(branch, where, now=now)
             case Recall():
                 assert words is not None
                 cursor = partial(self._cursors.at, branch=branch, scope=scope)
-                return recall(operation, moment, branch, words, scope, now, self.intake.language, cursor, asking)
+                return recall(operation, view, branch, words, scope, now, self.intake.language, cursor, asking)
             case Changes():
-                return list(islice(self._changes(operation, moment, branch, scope), operation.limit))
+                return list(islice(self._changes(operation, view, branch, scope), operation.limit))
             case Stats():
-                return self._stats(moment, branch, scope, now)
+                return self._stats(view, branch, scope, now)
             case Namespaces():
                 # A scope cannot tell which other namespaces there are.
-                return [branch.namespace] if scope.fixed else sorted({each.namespace for each in moment.branches()})
+                return [branch.namespace] if scope.fixed else sorted({each.namespace for each in view.branches()})
         raise InvalidOperationError(operation, "is not an operation of this memory")
 
-    def _changes(self, operation: Changes, moment: View, branch: Branch, scope: Scope) -> Iterator[Commit]:
+    def _changes(self, operation: Changes, view: View, branch: Branch, scope: Scope) -> Iterator[Commit]:
         """The commits after a cursor, as a scope sees them; of one id, those that touched what the scope shows so."""
         since = self._cursors.seq(operation.since, branch, scope)
         if operation.id is None:
-            commits = moment.commits(branch, since)
+            commits = view.commits(branch, since)
         else:
-            stored = scope.stored_ids(operation.id, partial(moment.known, branch))
-            each = [moment.commits(branch, since, None, stored_id) for stored_id in stored]
+            stored = scope.stored_ids(operation.id, partial(view.known, branch))
+            each = [view.commits(branch, since, None, stored_id) for stored_id in stored]
             merged = heapq.merge(*each, key=lambda commit: commit.seq)
             commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
         for commit in commits:
-            seen = self._seen_by(scope, moment, commit)
+            seen = self._seen_by(scope, view, commit)
             if seen is not None and seen.touches(operation.id):
                 yield seen
 
-    def _seen_by(self, scope: Scope, moment: View, commit: Commit) -> Commit | None:
+    def _seen_by(self, scope: Scope, view: View, commit: Commit) -> Commit | None:
         """A commit as a scope sees it: what it did to records that lie in it, and nothing that tells of others."""
         if not scope.fixed:
             return commit
         branch = Branch(commit.namespace, commit.branch)
 
         def seen(version: bytes | None) -> bytes | None:
-            payload = None if version is None else moment.payload(branch, version)
+            payload = None if version is None else view.payload(branch, version)
             return version if payload is not None and scope.admits(Record.load(payload)) else None
 
         changes = tuple(
@@ -425,26 +425,26 @@ class Engine:
         """
         self.intake.limits.check_query(operation.query)
         with ExitStack() as stack:
-            moments: list[View] = []
+            views: list[View] = []
 
             def news(reached: int, root: bytes | None) -> Told:
                 stack.close()  # the moment before is not wanted any more
-                moment = stack.enter_context(self.store.read())
-                moments[:] = [moment]
-                head = moment.head(branch)
-                if reached and moment.root_at(branch, reached) != root:
-                    texts = ((each, Record.load(stored.payload).text) for each, stored in moment.versions(branch))
+                view = stack.enter_context(self.store.read())
+                views[:] = [view]
+                head = view.head(branch)
+                if reached and view.root_at(branch, reached) != root:
+                    texts = ((each, Record.load(stored.payload).text) for each, stored in view.versions(branch))
                     return Told(head.seq, head.root.hash, True, texts)
-                return Told(head.seq, head.root.hash, False, _texts(moment, branch, moment.changed(branch, reached)))
+                return Told(head.seq, head.root.hash, False, _texts(view, branch, view.changed(branch, reached)))
 
             with self.store.read():
                 pass  # a store that is closed or forked says so before the index is touched: its file, its locks
             ids = self._fulltext.search(branch, operation.query, news)
-            stored = ((record_id, moments[0].get(branch, record_id)) for record_id in ids)
+            stored = ((record_id, views[0].get(branch, record_id)) for record_id in ids)
             records = {each: Record.load(held.payload) for each, held in stored if held is not None}
             if strange := [each for each, record in records.items() if record.id != each]:
                 raise DamagedStoreError(self.store.path, f"record {strange[0]!r} is not the one that it is listed as")
-            now = self.reads_at(moments[0], branch)
+            now = self.reads_at(views[0], branch)
         if staged:
             own = FullText(None, "batch")
             written = {each.id: each for each in staged if isinstance(each, Record)}
@@ -461,8 +461,8 @@ class Engine:
         )
         return in_order(found, "newest")[: operation.limit]
 
-    def _stats(self, moment: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
-        tally = moment.tally(branch, scope.filter, now=now)
+    def _stats(self, view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
+        tally = view.tally(branch, scope.filter, now=now)
         out: dict[str, Any] = {
             "namespace": branch.namespace,
             "records": sum(tally.kinds.values()),
@@ -470,14 +470,14 @@ class Engine:
             "users": tally.users,
             "conversations": tally.conversations,
             "entities": tally.entities,
-            "oldest": None if tally.oldest is None else to_moment(tally.oldest).isoformat(),
-            "newest": None if tally.newest is None else to_moment(tally.newest).isoformat(),
+            "oldest": None if tally.oldest is None else datetime_of(tally.oldest).isoformat(),
+            "newest": None if tally.newest is None else datetime_of(tally.newest).isoformat(),
         }
         if not scope.fixed:  # the log and the root tell of the others too
-            head = moment.head(branch)
-            quota = quota_of(moment, branch)
+            head = view.head(branch)
+            quota = quota_of(view, branch)
             if quota is not None:
-                nbytes = sum(len(stored.payload) for _, stored in moment.versions(branch))
+                nbytes = sum(len(stored.payload) for _, stored in view.versions(branch))
                 out["quota"] = {**asdict(quota), "records_held": out["records"], "bytes_held": nbytes}
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
@@ -485,13 +485,13 @@ class Engine:
     def held(self, branch: Branch, scope: Scope) -> tuple[str, list[Record]]:
         """The live records by rising id, and the root of just these; "" within a scope."""
         self.now()
-        with self.store.read() as moment:
-            now = self.reads_at(moment, branch)
-            records = list(moment.select(branch, scope.filter, order="id", now=now))
+        with self.store.read() as view:
+            now = self.reads_at(view, branch)
+            records = list(view.select(branch, scope.filter, order="id", now=now))
             if scope.fixed:
                 return "", in_order(map(scope.shown, records), "id")
-            if not moment.due(branch, now, 1):
-                return moment.head(branch).root.hash.hex(), records
+            if not view.due(branch, now, 1):
+                return view.head(branch).root.hash.hex(), records
             versions = {each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records}
             return root_of(versions).hex(), records
 
@@ -502,16 +502,16 @@ class Engine:
         if self.vectors is None:
             raise needs_embedder()
         self.now()
-        with self.store.read() as moment:
-            now = self.reads_at(moment, branch)
+        with self.store.read() as view:
+            now = self.reads_at(view, branch)
         return self.vectors.embed_all(self.store, branch, scope, now, batch_size, progress)
 
     def vector_stats(self, branch: Branch, scope: Scope) -> dict[str, Any]:
         """How many texts there are, and how many have a vector."""
         stats = no_embedder if self.vectors is None else self.vectors.stats
         self.now()
-        with self.store.read() as moment:
-            return stats(moment, branch, scope, self.reads_at(moment, branch))
+        with self.store.read() as view:
+            return stats(view, branch, scope, self.reads_at(view, branch))
 
     # Listening, checking, closing
 
@@ -520,15 +520,15 @@ class Engine:
     ) -> Subscription:
         """Deliver the commits after the cursor `since` (None: those to come) to a callback."""
         if since is None:
-            with self.store.read() as moment:
-                after = moment.head(branch).seq
+            with self.store.read() as view:
+                after = view.head(branch).seq
         else:
             after = self._cursors.seq(since, branch, scope)
 
         def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
-            with self.store.read() as moment:
-                commits = moment.commits(branch, seen, limit)
-                return [(commit.seq, self._seen_by(scope, moment, commit)) for commit in commits]
+            with self.store.read() as view:
+                commits = view.commits(branch, seen, limit)
+                return [(commit.seq, self._seen_by(scope, view, commit)) for commit in commits]
 
         return self.feed.add(callback, read, after)
 
@@ -560,20 +560,20 @@ class Engine:
                 self.vectors.close()
 
 
-def _stored(record_id: str, moment: View, branch: Branch, scope: Scope, now: int) -> Record | None:
+def _stored(record_id: str, view: View, branch: Branch, scope: Scope, now: int) -> Record | None:
     """The live record that a scope shows under an id, as it is stored."""
-    for stored_id in scope.stored_ids(record_id, partial(moment.known, branch)):
-        stored = moment.get(branch, stored_id)
+    for stored_id in scope.stored_ids(record_id, partial(view.known, branch)):
+        stored = view.get(branch, stored_id)
         record = None if stored is None else Record.load(stored.payload)
         if record is not None and scope.admits(record) and not expired(record, now):
             return record
     return None
 
 
-def _moment(micros: int, now: datetime) -> datetime:
+def _now(micros: int, now: datetime) -> datetime:
     """A time as a datetime; `now` where it is none: the head of a damaged store may have any."""
     try:
-        return to_moment(micros)
+        return datetime_of(micros)
     except (OverflowError, ValueError):
         return now
 
@@ -598,8 +598,8 @@ def _most_important(operation: Find | Count) -> int | None:
     return operation.limit if operation.limit is not None and operation.limit <= MOST_NAMED else None
 
 
-def _texts(moment: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
+def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
     """The texts of records by id, None for those that are not held."""
     for record_id in ids:
-        held = moment.get(branch, record_id)
+        held = view.get(branch, record_id)
         yield record_id, Record.load(held.payload).text if held else None

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.ledger.merkle import Root
-from recollect.records.codec import moment
+from recollect.records.codec import datetime_of
 
 #: What can be the cause of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
@@ -75,7 +75,7 @@ class Commit:
     @property
     def time(self) -> datetime:
         """When it was committed (UTC)."""
-        return moment(self.micros)
+        return datetime_of(self.micros)
 
     @property
     def cursor(self) -> str:

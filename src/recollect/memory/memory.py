@@ -287,16 +287,16 @@ class Memory(Calls):
         """The root hash of all that the namespace holds, in 64 hex digits."""
         if self._scope.fixed:
             raise ScopeError("the root, which tells of the whole namespace,", str(self._scope))
-        with self._engine.store.read() as moment:
-            return moment.head(self._branch).root.hash.hex()
+        with self._engine.store.read() as view:
+            return view.head(self._branch).root.hash.hex()
 
     @property
     def seq(self) -> int:
         """The number of the newest commit; 0 before the first."""
         if self._scope.fixed:
             raise ScopeError("the seq, which tells of the whole namespace,", str(self._scope))
-        with self._engine.store.read() as moment:
-            return moment.head(self._branch).seq
+        with self._engine.store.read() as view:
+            return view.head(self._branch).seq
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         if not isinstance(operation, Operation):

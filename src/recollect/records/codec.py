@@ -74,12 +74,12 @@ class RawField(NamedTuple):
     value: bytes
 
 
-def microseconds(moment: datetime) -> int:
-    """Microseconds from 1970-01-01T00:00Z to an aware `moment`."""
-    return (moment - _EPOCH) // _MICROSECOND
+def microseconds(instant: datetime) -> int:
+    """Microseconds from 1970-01-01T00:00Z to an aware `instant`."""
+    return (instant - _EPOCH) // _MICROSECOND
 
 
-def moment(micros: int, offset_s: int = 0) -> datetime:
+def datetime_of(micros: int, offset_s: int = 0) -> datetime:
     """The aware datetime `micros` microseconds after 1970-01-01T00:00Z, shown at an offset of `offset_s` seconds."""
     instant = _EPOCH + timedelta(0, 0, micros)
     return instant.astimezone(timezone(timedelta(seconds=offset_s))) if offset_s else instant
@@ -224,7 +224,7 @@ def _decode_time(raw: bytes) -> datetime:
     micros, offset_s = _TIME.unpack(raw)
     if micros not in TIMES or not -_DAY_S < offset_s < _DAY_S:
         raise CodecError("a time is out of range", 0)
-    return moment(micros, offset_s)
+    return datetime_of(micros, offset_s)
 
 
 def _encode_texts(value: tuple[str, ...]) -> bytes:

@@ -146,7 +146,7 @@ def aware(name: str, value: object) -> datetime:
         raise InvalidRecordError(name, value, "has a UTC offset that is not whole seconds")
     if value.year not in _YEARS or codec.microseconds(value) not in codec.TIMES:
         raise InvalidRecordError(name, value, "must lie in the years 2 to 9998")
-    return codec.moment(codec.microseconds(value), offset // timedelta(seconds=1))
+    return codec.datetime_of(codec.microseconds(value), offset // timedelta(seconds=1))
 
 
 def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:

@@ -12,16 +12,16 @@ def disagreements(store: Store) -> list[str]:
     """Where a line's records do not come to the root of its newest commit, in words."""
     problems: list[str] = []
     try:
-        with store.read() as moment:
-            branches = moment.branches()
+        with store.read() as view:
+            branches = view.branches()
     except StoreError as error:
         return [f"which namespaces there are cannot be read: {error.args[1]}"]
     for branch in branches:
         # Each in a view of its own: an error in reading ends a view.
         try:
-            with store.read() as moment:
-                versions = {record_id: stored.version for record_id, stored in moment.versions(branch)}
-                problem = check(moment.head(branch).root, versions, _ReadPages(moment))
+            with store.read() as view:
+                versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
+                problem = check(view.head(branch).root, versions, _ReadPages(view))
         except StoreError as error:
             problem = f"it cannot be compared with its root: {error.args[1]}"
         if problem:
@@ -32,18 +32,18 @@ def disagreements(store: Store) -> list[str]:
 def held(store: Store) -> dict[Branch, Held]:
     """What every line holds: its root computed from the definition, of the records that are there."""
     out = {}
-    with store.read() as moment:
-        for branch in moment.branches():
-            versions = {record_id: stored.version for record_id, stored in moment.versions(branch)}
-            out[branch] = Held(moment.head(branch).seq, root_of(versions).hex(), len(versions))
+    with store.read() as view:
+        for branch in view.branches():
+            versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
+            out[branch] = Held(view.head(branch).seq, root_of(versions).hex(), len(versions))
     return out
 
 
 class _ReadPages:
     """The pages of a view, for checking."""
 
-    def __init__(self, moment: View) -> None:
-        self.node = moment.node
+    def __init__(self, view: View) -> None:
+        self.node = view.node
 
     def add_node(self, body: bytes) -> int:
         raise AssertionError("checking writes nothing")

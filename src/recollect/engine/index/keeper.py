@@ -99,15 +99,15 @@ class IndexKeeper:
         if written is not None:
             self._recent.note(commit, before, written)
 
-    def view(self, moment: View, branch: Branch) -> WordView | None:
+    def view(self, view: View, branch: Branch) -> WordView | None:
         """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
 
         Cost: in proportion to the commits since the index was last asked for; at first, to what is held, unless a file
         has it.
         """
-        return self._viewed(moment, branch)[1]
+        return self._viewed(view, branch)[1]
 
-    def at_hand(self, moment: View, branch: Branch, *, in_file: bool) -> WordView | None:
+    def at_hand(self, view: View, branch: Branch, *, in_file: bool) -> WordView | None:
         """The index at a moment of the store, where it is there already or but a few records behind; else None.
 
         in_file  whether one that only a file has is read, too
@@ -115,28 +115,28 @@ class IndexKeeper:
         None is made here, and none is an error: whoever asks can do without. Cost: in proportion to the records that it
         is behind, at most _NEAR; of one in a file, what reading that takes.
         """
-        head = moment.head(branch)
+        head = view.head(branch)
         try:
             kept = self._kept.get(branch)
             if (kept is None or not kept.seq) and in_file:
-                kept = self._of_file(moment, branch, head)
+                kept = self._of_file(view, branch, head)
             if kept is None:
                 return None
             with kept.turn:
-                return self._viewed(moment, branch)[1] if _is_near(moment, branch, head, kept.seq, kept.root) else None
+                return self._viewed(view, branch)[1] if _is_near(view, branch, head, kept.seq, kept.root) else None
         except MemoryError as error:
             _log.warning("the index of %r is not asked, which changes no answer: %s", branch.namespace, error)
             return None
 
-    def _of_file(self, moment: View, branch: Branch, head: Head) -> _Kept | None:
+    def _of_file(self, view: View, branch: Branch, head: Head) -> _Kept | None:
         """The index that a file has, if it is near a moment."""
         made = None if self._files is None else self._files.made(branch, self._rules)
         if self._files is None or made is None or made == self._refused.get(branch):
             return None
-        if not _is_near(moment, branch, head, made.seq, made.root_hash):
+        if not _is_near(view, branch, head, made.seq, made.root_hash):
             return None
         found = self._files.read(branch, self._rules)
-        if found is None or not _is_near(moment, branch, head, found[1].seq, found[1].root_hash):
+        if found is None or not _is_near(view, branch, head, found[1].seq, found[1].root_hash):
             self._refused[branch] = made  # damaged: it is not read again at each call
             return None
         kept = self._of(branch)
@@ -146,8 +146,8 @@ class IndexKeeper:
                 kept.seq, kept.root = found[1].seq, found[1].root_hash
         return kept
 
-    def _viewed(self, moment: View, branch: Branch) -> tuple[_Kept, WordView | None]:
-        head = moment.head(branch)
+    def _viewed(self, view: View, branch: Branch) -> tuple[_Kept, WordView | None]:
+        head = view.head(branch)
         if not head.seq:  # there is nothing, and perhaps never will be: a name that somebody asked for
             self.drop(branch)
             return (nothing := _Kept()), nothing.index.view()
@@ -158,7 +158,7 @@ class IndexKeeper:
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
                 return kept, kept.view
             try:
-                self._bring_up(kept, moment, branch)
+                self._bring_up(kept, view, branch)
             except BaseException as error:
                 self._let_go(branch, kept)  # the next reader starts anew, also one that waits for this very one
                 if isinstance(error, MemoryError) and not isinstance(error, RecollectError):
@@ -166,9 +166,9 @@ class IndexKeeper:
                 raise
             if kept.view is None:
                 kept.view = kept.index.view()
-            view = kept.view
+            words = kept.view
             self._count(branch, kept)
-        return kept, view
+        return kept, words
 
     def _of(self, branch: Branch) -> _Kept:
         with self._turn:
@@ -182,46 +182,46 @@ class IndexKeeper:
                 del self._kept[branch]
                 self._held_bytes -= kept.counted
 
-    def _bring_up(self, kept: _Kept, moment: View, branch: Branch) -> None:
-        head = moment.head(branch)
-        if kept.seq and not _goes_on(moment, branch, head, kept.seq, kept.root):
+    def _bring_up(self, kept: _Kept, view: View, branch: Branch) -> None:
+        head = view.head(branch)
+        if kept.seq and not _goes_on(view, branch, head, kept.seq, kept.root):
             kept.seq = 0  # another history: the file was put back from a copy
         if kept.seq == 0 and head.seq:
-            self._begin(kept, moment, branch)
+            self._begin(kept, view, branch)
         if head.seq > kept.seq:
             since = kept.seq
             # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
             kept.seq, kept.view = 0, None
             written = self._recent.since(branch, since, kept.root, head)
-            changed = moment.changed(branch, since) if written is None else list(written)
+            changed = view.changed(branch, since) if written is None else list(written)
             if len(changed) >= max(_MANY, kept.index.documents.live_count):
-                self._make(kept, moment, branch)  # sooner done than adding so many
+                self._make(kept, view, branch)  # sooner done than adding so many
                 return
             if written is None:
-                written = read_back(moment, branch, changed)
+                written = read_back(view, branch, changed)
             apply_written(kept.index, written, digests=self._digests)
             self._recent.drop(branch, head.seq)
         kept.seq, kept.root = head.seq, head.root.hash
         self._merge_where_due(kept, branch)
 
-    def _begin(self, kept: _Kept, moment: View, branch: Branch) -> None:
+    def _begin(self, kept: _Kept, view: View, branch: Branch) -> None:
         """From the segment that was kept, or from the records."""
         kept.view = None
         found = self._files.read(branch, self._rules) if self._files is not None else None
         if found is not None:
             segment, about = found
-            if moment.root_at(branch, about.seq) == about.root_hash:
+            if view.root_at(branch, about.seq) == about.root_hash:
                 kept.index, kept.seq, kept.root = WordIndex(segment), about.seq, about.root_hash
                 return
             _log.warning("the index of %r in a file is of another history; it is made anew", branch.namespace)
-        self._make(kept, moment, branch)
+        self._make(kept, view, branch)
 
-    def _make(self, kept: _Kept, moment: View, branch: Branch) -> None:
+    def _make(self, kept: _Kept, view: View, branch: Branch) -> None:
         """From the records. Cost: O(records), a fraction of what `apply_written` takes for as many."""
-        head = moment.head(branch)
+        head = view.head(branch)
         builder = Builder()
         with uncollected():
-            for record in self._records(moment, branch, head):
+            for record in self._records(view, branch, head):
                 builder.add(document_of(record, digests=self._digests))
             segment = builder.segment()
         self._recent.drop(branch, head.seq)
@@ -229,11 +229,11 @@ class IndexKeeper:
         if len(builder) >= KEPT_FROM and self._files is not None:
             self._give(branch, kept)
 
-    def _records(self, moment: View, branch: Branch, head: Head) -> Iterator[Record]:
+    def _records(self, view: View, branch: Branch, head: Head) -> Iterator[Record]:
         """The records that are held at a moment."""
         written = self._recent.since(branch, 0, EMPTY, head)
         if written is None:
-            return (Record.load(stored.payload) for _, stored in moment.versions(branch))
+            return (Record.load(stored.payload) for _, stored in view.versions(branch))
         return (record for record in written.values() if record is not None)
 
     def _merge_where_due(self, kept: _Kept, branch: Branch) -> None:
@@ -281,10 +281,10 @@ class IndexKeeper:
     def _merge_now(self, branch: Branch, kept: _Kept) -> None:
         with kept.turn:
             index, seq, root = kept.index, kept.seq, kept.root
-            view = index.view()
+            words = index.view()
         segment = index.segment
-        if segment is None or index.documents.count != segment.count or view.table.live_count != segment.count:
-            segment = merged(view)
+        if segment is None or index.documents.count != segment.count or words.table.live_count != segment.count:
+            segment = merged(words)
         if self._files is not None and segment.count >= KEPT_FROM:
             self._files.write(branch, segment, Made(self._rules, seq, root.hex()))
         if segment is index.segment:
@@ -292,11 +292,11 @@ class IndexKeeper:
         successor = WordIndex(segment)
         # Caught up outside the lock while much is missing, so that no reader waits for it.
         while True:
-            with self._store.read() as moment:
-                head = moment.head(branch)
-                if self._closed or not _goes_on(moment, branch, head, seq, root):
+            with self._store.read() as view:
+                head = view.head(branch)
+                if self._closed or not _goes_on(view, branch, head, seq, root):
                     return
-                came = read_back(moment, branch, moment.changed(branch, seq))
+                came = read_back(view, branch, view.changed(branch, seq))
                 apply_written(successor, came, digests=self._digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _LAG:
@@ -345,34 +345,34 @@ class IndexKeeper:
             kept = self._kept.pop(branch, None)
             self._held_bytes -= 0 if kept is None else kept.counted
 
-    def fork(self, moment: View, branch: Branch) -> WordIndex:
+    def fork(self, view: View, branch: Branch) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
         while True:
             kept, _ = self._viewed(
-                moment, branch
+                view, branch
             )  # this very one: another thread may let the line's index go meanwhile
             with kept.turn:
-                if kept.seq == moment.head(branch).seq:  # else a merged one has taken its place, some commits behind
+                if kept.seq == view.head(branch).seq:  # else a merged one has taken its place, some commits behind
                     return kept.index.fork()
 
 
-def _goes_on(moment: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
+def _goes_on(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
     """Whether the history at a moment has, at a seq, the commit of this root."""
-    return (head.root.hash == root) if head.seq == seq else head.seq > seq and moment.root_at(branch, seq) == root
+    return (head.root.hash == root) if head.seq == seq else head.seq > seq and view.root_at(branch, seq) == root
 
 
-def _is_near(moment: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
+def _is_near(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
     """Whether an index that reflects a seq is of the history at a moment, and at most _NEAR records behind."""
-    if not seq or not 0 <= head.seq - seq <= _NEAR or not _goes_on(moment, branch, head, seq, root):
+    if not seq or not 0 <= head.seq - seq <= _NEAR or not _goes_on(view, branch, head, seq, root):
         return False
-    return head.seq == seq or len(moment.changed(branch, seq)) <= _NEAR
+    return head.seq == seq or len(view.changed(branch, seq)) <= _NEAR
 
 
-def read_back(moment: View, branch: Branch, changed: Iterable[str]) -> Written:
+def read_back(view: View, branch: Branch, changed: Iterable[str]) -> Written:
     """What records some ids have at a moment."""
     changed = list(changed)
     with _resting(len(changed)):
-        held = moment.several(branch, changed)
+        held = view.several(branch, changed)
         return {each: Record.load(held[each].payload) if each in held else None for each in changed}
 
 

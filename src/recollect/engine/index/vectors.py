@@ -59,11 +59,11 @@ class Asking(NamedTuple):
             return None, self.note
         return self.keeper.score(self.model, self.vector, branch, table)
 
-    def reached(self, moment: View, branch: Branch) -> int | None:
+    def reached(self, view: View, branch: Branch) -> int | None:
         """The seq up to which every text has a vector; None where there is no embedder, or it cannot be told."""
         if self.keeper is not None and self.model is not None:
             with suppress(StoreError):
-                return self.keeper.reached(moment, branch, self.model)
+                return self.keeper.reached(view, branch, self.model)
         return None
 
 
@@ -151,10 +151,10 @@ class VectorKeeper:
             view = held.index.view(table)
         return view.score(asked, table, *self._floors), ""
 
-    def reached(self, moment: View, branch: Branch, model: Model) -> int:
+    def reached(self, view: View, branch: Branch, model: Model) -> int:
         """The seq up to which every text has a vector; 0 where that was in another history (a copy was put back)."""
         seq, root = self.store.reached(model, branch)
-        return seq if seq and moment.root_at(branch, seq) == root else 0
+        return seq if seq and view.root_at(branch, seq) == root else 0
 
     # The worker
 
@@ -194,22 +194,22 @@ class VectorKeeper:
 
     def _to_look_at(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
         """The newest commit, and the records that may lack a vector at it."""
-        with store.read() as moment:
-            head = moment.head(branch)
-            seq = 0 if scope.fixed else self.reached(moment, branch, model)
+        with store.read() as view:
+            head = view.head(branch)
+            seq = 0 if scope.fixed else self.reached(view, branch, model)
             if seq:
-                ids = moment.changed(branch, seq)
+                ids = view.changed(branch, seq)
             elif scope.fixed:  # how many others there are is not told
-                ids = [record.id for record in moment.select(branch, scope.filter, order="id", now=-(2**63))]
+                ids = [record.id for record in view.select(branch, scope.filter, order="id", now=-(2**63))]
             else:  # never done, or with another history
-                ids = [record_id for record_id, _ in moment.versions(branch)]
+                ids = [record_id for record_id, _ in view.versions(branch)]
         return head, sorted(ids)
 
     @staticmethod
     def _texts(store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[tuple[bytes, str]]:
         """The texts of the records that are live, with their digests. The view is closed before anyone is asked."""
-        with store.read() as moment:
-            records = [record for record in (_live(moment, branch, each, now) for each in ids) if record is not None]
+        with store.read() as view:
+            records = [record for record in (_live(view, branch, each, now) for each in ids) if record is not None]
         for record in records:
             if scope.admits(record) and (digest := digest_of(record)):
                 yield digest, text_of(record)
@@ -225,7 +225,7 @@ class VectorKeeper:
 
     # Facts
 
-    def stats(self, moment: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
+    def stats(self, view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
         """How many texts there are to embed, and how many have a vector of this model."""
         dimension = self.embedder.dimension
         if dimension is None:  # without asking the model: that of the newest vectors under its name
@@ -237,7 +237,7 @@ class VectorKeeper:
         failed = []
         with self._turn:
             reasons = dict(self._failed)
-        for record in moment.select(branch, scope.filter, order="id", now=now):
+        for record in view.select(branch, scope.filter, order="id", now=now):
             digest = digest_of(record)
             total += bool(digest)
             done += digest in held
@@ -252,7 +252,7 @@ class VectorKeeper:
             "failed": failed,
         }
         if not scope.fixed:  # these tell of the others too
-            out["watermark"] = self.reached(moment, branch, model) if model else 0
+            out["watermark"] = self.reached(view, branch, model) if model else 0
             out["models"] = [
                 {"model": each.name, "dimensions": each.dimension, "vectors": count}
                 for each, count in self.store.models(branch.namespace)
@@ -260,9 +260,9 @@ class VectorKeeper:
         return out
 
 
-def no_embedder(moment: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
+def no_embedder(view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
     """What `VectorKeeper.stats` gives where there is no embedder."""
-    total = sum(bool(digest_of(record)) for record in moment.select(branch, scope.filter, order="id", now=now))
+    total = sum(bool(digest_of(record)) for record in view.select(branch, scope.filter, order="id", now=now))
     return {
         "model": None,
         "dimensions": None,
@@ -279,8 +279,8 @@ def needs_embedder() -> UnsupportedError:
     return UnsupportedError("embedding", "no embedder is set up: open(..., embedder=...), or LLM_EMBEDDING_MODEL")
 
 
-def _live(moment: View, branch: Branch, record_id: str, now: int) -> Record | None:
-    stored = moment.get(branch, record_id)
+def _live(view: View, branch: Branch, record_id: str, now: int) -> Record | None:
+    stored = view.get(branch, record_id)
     record = None if stored is None else Record.load(stored.payload)
     return None if record is None or expired(record, now) else record
 

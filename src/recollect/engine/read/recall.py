@@ -46,7 +46,7 @@ _word: Callable[[tuple[str, str, float, float, tuple[str, ...]]], Word] = partia
 
 def recall(
     operation: Recall,
-    moment: View,
+    view: View,
     branch: Branch,
     words: WordView,
     scope: Scope,
@@ -84,7 +84,7 @@ def recall(
     best = operation.k if told.exact or not filtered else None
     scores = score(question, words, dense, best, told.upper)
     among = told.upper
-    records = Records(moment, branch, words.table)
+    records = Records(view, branch, words.table)
     chosen: list[tuple[int | None, Record]] = []
     for place, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
@@ -105,10 +105,10 @@ def recall(
         scores.reached.passed,
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
-        None if asking is None or scope.fixed else asking.reached(moment, branch),
+        None if asking is None or scope.fixed else asking.reached(view, branch),
         scores.asked.kernels.name,
     )
-    head = moment.head(branch)
+    head = view.head(branch)
     if scope.fixed:  # seq and root tell of others, too
         return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope), cursor(head.seq))
     return Hits(hits, plan, head.seq, head.root.hash.hex(), governing)

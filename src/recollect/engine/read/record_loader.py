@@ -28,8 +28,8 @@ _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 class Records:
     """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
 
-    def __init__(self, moment: View, branch: Branch, table: Table) -> None:
-        self._moment = moment
+    def __init__(self, view: View, branch: Branch, table: Table) -> None:
+        self._now = view
         self._branch = branch
         self._table = table
 
@@ -71,7 +71,7 @@ class Records:
     def _stored(self, numbers: Sequence[int]) -> dict[int, bytes]:
         """The payloads that only the store has. Raises: DamagedStoreError."""
         ids = {number: self._table.id(number) for number in numbers}
-        stored = self._moment.several(self._branch, list(ids.values()))
+        stored = self._now.several(self._branch, list(ids.values()))
         for record_id in ids.values():
             if record_id not in stored:
                 raise DamagedStoreError(

@@ -159,8 +159,8 @@ class Writing:
             words = self._services.keeper.at_hand(committed, self._branch, in_file=False)
         if words is None:
             return where
-        view = words.at(self._reads_at)
-        return picked(where, bounds(where, view), view)
+        index_view = words.at(self._reads_at)
+        return picked(where, bounds(where, index_view), index_view)
 
     def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
         """Hold a draft; `held_id` names the turn that it tells again."""
@@ -219,10 +219,10 @@ def drafts_of(
     return drafts, failed
 
 
-def check_head(moment: View, branch: Branch, scope: Scope, expected: int) -> None:
+def check_head(view: View, branch: Branch, scope: Scope, expected: int) -> None:
     """Raises: ConflictError where the newest commit is another; ScopeError within a scope, which cannot know it."""
     if scope.fixed:
         raise ScopeError("the seq, which tells of the whole namespace,", str(scope))
-    seq = moment.head(branch).seq
+    seq = view.head(branch).seq
     if seq != expected:
         raise ConflictError(f"the head of {branch.namespace!r}", str(expected), str(seq))

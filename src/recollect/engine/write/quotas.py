@@ -64,9 +64,9 @@ def _setting(branch: Branch) -> str:
     return f"quota/{branch.namespace}"
 
 
-def quota_of(moment: View, branch: Branch) -> Quota | None:
+def quota_of(view: View, branch: Branch) -> Quota | None:
     """The quota of a line's namespace; None where it has none. Raises: DamagedStoreError."""
-    text = moment.setting(_setting(branch))
+    text = view.setting(_setting(branch))
     if text is None:
         return None
     try:

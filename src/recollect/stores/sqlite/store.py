@@ -475,8 +475,8 @@ class SqliteStore:
         nonce = secrets.token_hex(16)
         with self.write() as transaction:
             transaction.set_setting("probe", nonce)
-        with self.read() as moment:
-            value = moment.setting("probe")
+        with self.read() as view:
+            value = view.setting("probe")
         if value != nonce:
             raise DamagedStoreError(self.path, "what was just written was not read back")
 
