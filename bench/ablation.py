@@ -46,8 +46,8 @@ PARTS: dict[str, list[Change]] = {
     "the asking factor": [(manner, "ASKING", Fraction(0))],
     "the assistant factor": [(manner, "ASSISTANT", Fraction(1))],
     "the factor of one's own": [(manner, "OWN", Fraction(1))],
-    "the instruction factor": [(manner, "MARKS", {**manner.MARKS, manner.INSTRUCTION: Fraction(1)})],
-    "the preference factor": [(manner, "MARKS", {**manner.MARKS, manner.PREFERENCE: Fraction(1)})],
+    "the instruction factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.INSTRUCTION: Fraction(1)})],
+    "the preference factor": [(manner, "STANDING_TAGS", {**manner.STANDING_TAGS, manner.PREFERENCE: Fraction(1)})],
     "likeness of unknown words": [(words.WordView, "similar", lambda self, word: [])],
 }
 

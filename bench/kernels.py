@@ -24,7 +24,7 @@ from bench.peers import K
 from bench.reading import bandwidth
 from recollect.indexes.documents.columns import NEVER, Document
 from recollect.indexes.kernels.numba import kernels as numba_kernels
-from recollect.indexes.scoring.scores import NOBODY, Asked, weighed
+from recollect.indexes.scoring.scores import NOBODY, WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.segment import Builder
@@ -78,12 +78,12 @@ def view_of(texts: Sequence[str]) -> WordView:
     return WordIndex(builder.segment()).view()
 
 
-def _occurrences(asked: Asked) -> int:
+def _occurrences(asked: WeightedQuery) -> int:
     spans = asked.postings.spans
     return max(int((spans[:, 1::2] - spans[:, 0::2]).sum()), 1)
 
 
-def bytes_of(asked: Asked) -> int:
+def bytes_of(asked: WeightedQuery) -> int:
     """The bytes that the kernel touches for a question: see above."""
     spans = asked.postings.spans
     walked = int((spans[:, 1::2] - spans[:, 0::2]).sum())

@@ -27,7 +27,7 @@ import recollect
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentile, versions
 from recollect.indexes.documents.string_table import Pieces
-from recollect.stores.write_queue import Turn, Turns
+from recollect.stores.write_queue import Ticket, WriteQueue
 
 RECALL_EVERY = 100
 
@@ -35,26 +35,26 @@ RECALL_EVERY = 100
 @contextmanager
 def held_in_background() -> Iterator[list[float]]:
     """How many milliseconds each turn to write took that a thread of the store's own had."""
-    taken: dict[Turn, float] = {}
+    taken: dict[Ticket, float] = {}
     times: list[float] = []
-    take, release = Turns.take, Turns.release
+    take, release = WriteQueue.take, WriteQueue.release
 
-    def timed_take(self: Turns, turn: Turn, timeout_s: float = -1) -> bool:
-        got = take(self, turn, timeout_s)
+    def timed_take(self: WriteQueue, ticket: Ticket, timeout_s: float = -1) -> bool:
+        got = take(self, ticket, timeout_s)
         if threading.current_thread().name.startswith("recollect-"):
-            taken[turn] = time.perf_counter()
+            taken[ticket] = time.perf_counter()
         return got
 
-    def timed_release(self: Turns, turn: Turn) -> None:
-        release(self, turn)
-        if turn in taken:
-            times.append((time.perf_counter() - taken.pop(turn)) * 1000)
+    def timed_release(self: WriteQueue, ticket: Ticket) -> None:
+        release(self, ticket)
+        if ticket in taken:
+            times.append((time.perf_counter() - taken.pop(ticket)) * 1000)
 
-    Turns.take, Turns.release = timed_take, timed_release  # type: ignore[method-assign]
+    WriteQueue.take, WriteQueue.release = timed_take, timed_release  # type: ignore[method-assign]
     try:
         yield times
     finally:
-        Turns.take, Turns.release = take, release  # type: ignore[method-assign]
+        WriteQueue.take, WriteQueue.release = take, release  # type: ignore[method-assign]
 
 
 @contextmanager

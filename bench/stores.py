@@ -25,7 +25,7 @@ PER_NAMESPACE = 100
 #: Stores of one kind that stay, so that two versions of the code can be measured by turns.
 KEPT = 3
 
-Fill = Callable[[recollect.Memory], None]
+UsageTotals = Callable[[recollect.Memory], None]
 
 
 def source_hash() -> str:
@@ -38,7 +38,7 @@ def source_hash() -> str:
     return out.hexdigest()[:12]
 
 
-def kept(kind: str, identity: str, fill: Fill) -> Path:
+def kept(kind: str, identity: str, fill: UsageTotals) -> Path:
     """The path of a store of this kind, built where it is not kept."""
     folder = cache_folder() / "stores"
     key = f"{recollect.__version__}-{source_hash()}-{identity[:12]}"

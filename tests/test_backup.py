@@ -282,7 +282,7 @@ def test_where_the_exchange_fails_the_store_is_there_with_its_log(
 
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
-        monkeypatch.setattr("recollect.stores.maintenance.backup.put_in_place", full)
+        monkeypatch.setattr("recollect.stores.maintenance.backup.replace_durably", full)
         with pytest.raises(StoreIOError, match="no room"):
             recollect.restore(tmp_path / "a.backup", store, force=True)
         memory.remember("and on")

@@ -33,7 +33,7 @@ from recollect.ledger.merkle import EMPTY
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.header import check_size
-from recollect.stores.sqlite.identity import Place
+from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
@@ -339,7 +339,7 @@ def test_without_checksums_payloads_are_hashed_when_they_are_read(
     data = path.read_bytes()
     path.write_bytes(data.replace(b"stripes", b"strides"))
     with recollect.open(path) as memory:
-        for call in (lambda: memory.get("zebra"), memory.find, lambda: memory.recall("stripes"), memory.held):
+        for call in (lambda: memory.get("zebra"), memory.find, lambda: memory.recall("stripes"), memory.export_records):
             with pytest.raises(DamagedStoreError, match="does not have the hash"):
                 call()
         assert "does not have the hash" in memory.check()[0]
@@ -456,12 +456,12 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
 def test_the_rescue_gives_one_whole_file_though_closing_could_not_carry_its_log(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def leave(place: Place, connections: Iterable[apsw.Connection]) -> None:
+    def leave(place: FileIdentity, connections: Iterable[apsw.Connection]) -> None:
         for connection in connections:  # as where the disk is full: SQLite says nothing of it
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.close()
 
-    monkeypatch.setattr(Place, "leave", leave)
+    monkeypatch.setattr(FileIdentity, "leave", leave)
     recollect.rescue(store, tmp_path / "new.db")
     monkeypatch.undo()
     with recollect.open(store) as old, recollect.open(tmp_path / "new.db") as new:
@@ -479,7 +479,7 @@ def test_what_a_killed_rescue_left_beside_is_not_taken_for_part_of_the_new_one(s
 
 def test_a_root_that_lies_in_a_page_of_zeros_is_no_root_and_one_that_ends_in_zeros_is() -> None:
     view = SqliteView(apsw.Connection(":memory:"), "a.db")
-    assert view._root(b"x" * 28 + bytes(4), 77).place == 77
+    assert view._root(b"x" * 28 + bytes(4), 77).page == 77
     assert view._root(EMPTY, 0).hash == EMPTY
     for digest, place in ((b"x" * 29 + bytes(3), 0), (b"x" * 28 + bytes(4), 1), (bytes(32), 0), (b"", 5)):
         with pytest.raises(DamagedStoreError, match="lost its root"):
@@ -568,7 +568,7 @@ READS_ALL: dict[str, Callable[[recollect.Memory], Any]] = {
     "get": lambda memory: [memory.get(f"r{number}") for number in range(120)],
     "grep": lambda memory: sorted(memory.grep("fact", 200), key=lambda record: record.id),
     "recall": lambda memory: sorted((hit.record for hit in memory.recall("fact", 200)), key=lambda record: record.id),
-    "held": lambda memory: memory.held()[1],
+    "held": lambda memory: memory.export_records()[1],
 }
 
 

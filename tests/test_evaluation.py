@@ -19,7 +19,7 @@ from recollect.cli.app import app
 from recollect.errors import ImportFormatError, InvalidArgumentError
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import answerability, reliability, renamed
-from recollect.evaluation.datasets import Asked
+from recollect.evaluation.datasets import Question
 from recollect.evaluation.difference import differing
 from recollect.evaluation.metrics import auroc, means, measured, paired_difference
 from recollect.evaluation.run import evaluate
@@ -204,9 +204,9 @@ class TestDataSets:
 
 class TestRuns:
     def test_the_names_of_speakers_are_exchanged(self) -> None:
-        asked = Asked("one", "Did Ana tell Bob's sister about Anabel?", "1", ("x",), ("Ana", "Bob"))
+        asked = Question("one", "Did Ana tell Bob's sister about Anabel?", "1", ("x",), ("Ana", "Bob"))
         assert renamed(asked, ("Cleo", "Dan")) == "Did Cleo tell Dan's sister about Anabel?"
-        assert renamed(Asked("one", "Did Ana?", "1", ()), ("Cleo", "Dan")) == "Did Ana?"
+        assert renamed(Question("one", "Did Ana?", "1", ()), ("Cleo", "Dan")) == "Did Ana?"
 
     def test_the_wrong_conversation_is_less_sure(self, talks: Path) -> None:
         with recollect.open(":memory:") as memory:

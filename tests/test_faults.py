@@ -356,7 +356,7 @@ READS: dict[str, Callable[[Memory], object]] = {
     "count by tag": lambda memory: memory.count(f.tag("x")),
     "recall": lambda memory: [hit for hit in memory.recall("a boat") if hit.record.id != "stays"],
     "grep": lambda memory: memory.grep("boat"),
-    "held": lambda memory: [each for each in memory.held()[1] if each.id != "stays"],
+    "held": lambda memory: [each for each in memory.export_records()[1] if each.id != "stays"],
     "stats": lambda memory: memory.stats()["records"] - 1,
     "vectors": lambda memory: memory.vector_stats()["total"] - 1,
     "in a scope": lambda memory: memory.scoped(user="ana").find(),
@@ -441,8 +441,8 @@ def test_a_memory_error_while_an_index_is_made_leaves_none_half_made(
             patch.setattr(indexing, "document_of", fail)
             with pytest.raises(NoMemoryError, match=r"while its index was made\); nothing was changed"):
                 memory.recall("boat")
-        with recollect.open(path) as anew:
-            assert told(memory) == told(anew)
+        with recollect.open(path) as complete:
+            assert told(memory) == told(complete)
         memory.remember_all([{"content": f"boat {number}, {step}", "id": f"{step} {number}"} for number in range(5)])
     assert memory.check() == []
 
@@ -510,7 +510,7 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
 
     def hold() -> None:
         index = memory._engine._fulltext
-        with store._readers_done, memory._engine.keeper._turn, index._turn, index._pool, store.write():
+        with store._readers_done, memory._engine.keeper._lock, index._lock, index._pool, store.write():
             held.set()
             over.wait()
 

@@ -110,7 +110,7 @@ def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_a
         store = MemoryStore() if kind == "memory" else SqliteStore(Path(folder) / "a.db")
         whole = stack.enter_context(holding(held, 1, store))
         memory = whole.scoped(user=user) if user else whole
-        assert at_hand(whole)
+        assert loaded(whole)
         wanted = memory.find(where=f.custom(where.matches), order=order, limit=limit)
         assert memory.find(where=marked, order=order, limit=limit) == wanted
         assert memory.find(where=where, order=order, limit=limit) == wanted
@@ -121,34 +121,34 @@ def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_a
         assert whole.find() == kept
 
 
-def at_hand(memory: recollect.Memory) -> bool:
+def loaded(memory: recollect.Memory) -> bool:
     with memory._engine.store.read() as view:
-        return memory._engine.keeper.at_hand(view, memory._branch, in_file=True) is not None
+        return memory._engine.keeper.loaded(view, memory._branch, in_file=True) is not None
 
 
 def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
-        assert not at_hand(memory)
+        assert not loaded(memory)
         memory.remember_all([f"tea {at}" for at in range(3000)])
-        assert not at_hand(memory)
+        assert not loaded(memory)
         memory.recall("tea")
-        assert at_hand(memory)
+        assert loaded(memory)
         memory.remember_all([f"more tea {at}" for at in range(1000)])
-        assert at_hand(memory)
+        assert loaded(memory)
         keeper, branch = memory._engine.keeper, memory._branch
         keeper._merge_now(branch, keeper._kept[branch])
         assert keeper._kept[branch].view is None  # nobody has asked since
-        assert at_hand(memory)
+        assert loaded(memory)
         memory.remember_all([f"most tea {at}" for at in range(1001)])
-        assert not at_hand(memory)
+        assert not loaded(memory)
         memory.recall("tea")
-        assert at_hand(memory)
+        assert loaded(memory)
         with memory._engine.store.read() as view:
             head = view.head(branch)  # from here on it sees nothing new
             memory.remember("tea in between")
             memory.recall("tea")
             assert keeper._kept[branch].seq == head.seq + 1
-            assert keeper.at_hand(view, branch, in_file=True) is None
+            assert keeper.loaded(view, branch, in_file=True) is None
 
 
 def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_history(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
 
     def opened_with_it() -> bool:
         with recollect.open(path) as memory:
-            return at_hand(memory)
+            return loaded(memory)
 
     with recollect.open(path) as memory:
         memory.remember_all([f"tea {at}" for at in range(1500)])
@@ -187,7 +187,7 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
     with recollect.open(path) as memory:
         while memory.seq < seq:
             memory.remember(f"the tea of another history, {memory.seq}")
-        assert not at_hand(memory)
+        assert not loaded(memory)
 
 
 def test_an_index_whose_file_is_damaged_is_not_made_anew_for_who_can_do_without(
@@ -272,7 +272,7 @@ def test_the_most_important_are_found_by_the_index_as_the_store_finds_them(limit
             memory.remember(f"tea {at}", id=f"{at * 7 % 30:02}", importance=(None, 0.5, 0.5, 0.9, 0.5)[at % 5])
         wanted = memory.find(order="importance", limit=limit)
         memory.recall("tea")
-        assert at_hand(memory)
+        assert loaded(memory)
         assert memory.find(order="importance", limit=limit) == wanted
         assert wanted == sorted(memory.find(), key=lambda each: (-(each.importance or -1.0), each.id))[:limit]
 

@@ -44,7 +44,7 @@ def told(memory: Calls) -> list[Any]:
     ]
 
 
-def anew(memory: Memory) -> list[Any]:
+def complete(memory: Memory) -> list[Any]:
     """The same of an index that is made anew."""
     memory._engine.keeper.drop(DEFAULT)
     files, memory._engine.keeper._files = memory._engine.keeper._files, None
@@ -107,7 +107,7 @@ def never_made(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestFiles:
     def test_the_next_process_goes_on_from_the_file(self, kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with recollect.open(kept) as memory:
-            expected = anew(memory)
+            expected = complete(memory)
         never_made(monkeypatch)
         with recollect.open(kept) as memory:
             assert told(memory) == expected
@@ -117,7 +117,7 @@ class TestFiles:
             memory.remember_all(texts(5, 100))
             memory.forget(memory.find(limit=1)[0].id)
             memory.update(memory.find(order="oldest", limit=1)[0].id, content="a lighthouse in a storm")
-            expected = anew(memory)
+            expected = complete(memory)
         never_made(monkeypatch)
         with recollect.open(kept) as memory:
             assert told(memory) == expected
@@ -210,7 +210,7 @@ class TestMerging:
             index = keeper._kept[DEFAULT].index
             assert index.segment is not None
             assert index.segment.count > 60  # more than what it began with
-            assert told(memory) == anew(memory)
+            assert told(memory) == complete(memory)
 
     def test_where_more_comes_than_is_held_both_are_made_anew(self, path: Path, clock: Callable[[], datetime]) -> None:
         with recollect.open(path, clock=clock) as memory:
@@ -223,7 +223,7 @@ class TestMerging:
                 within = told(batch)
             assert told(memory) == within
             assert memory._engine.keeper._kept[DEFAULT].index is not index
-            assert within == anew(memory)
+            assert within == complete(memory)
 
     def test_the_dead_are_left_out(self, path: Path) -> None:
         with recollect.open(path) as memory:
@@ -236,7 +236,7 @@ class TestMerging:
             segment = memory._engine.keeper._kept[DEFAULT].index.segment
             assert segment is not None
             assert segment.count == 20
-            assert told(memory) == anew(memory)
+            assert told(memory) == complete(memory)
 
     def test_what_is_written_while_it_merges_is_not_lost(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         begun, go_on = threading.Event(), threading.Event()
@@ -260,7 +260,7 @@ class TestMerging:
             before = told(memory)
             go_on.set()
             settled(memory._engine.keeper)
-            assert told(memory) == before == anew(memory)
+            assert told(memory) == before == complete(memory)
 
     def test_a_merge_that_fails_changes_no_answer(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -300,7 +300,7 @@ class TestHistories:
             replaced(path, copy)
             assert [hit.record.text for hit in memory.recall("lost anchor") if "lost" in hit.record.text] == []
             assert sum("another" in hit.record.text for hit in memory.recall("another gull")) == 4
-            assert told(memory) == anew(memory)
+            assert told(memory) == complete(memory)
 
     def test_what_was_written_before_a_copy_was_put_back_is_not_taken_for_what_came_after(self, tmp_path: Path) -> None:
         path, copy = tmp_path / "a.db", tmp_path / "copy.db"
@@ -314,7 +314,7 @@ class TestHistories:
                 memory.remember("a rope")
                 assert [hit.record.text for hit in memory.recall("lost anchor")] == []
                 assert [hit.record.text for hit in memory.recall("gull")] == ["a gull"]
-                assert told(memory) == told(other) == anew(memory)
+                assert told(memory) == told(other) == complete(memory)
 
     def test_a_batch_finds_what_is_held_though_its_index_is_let_go_meanwhile(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
@@ -436,8 +436,8 @@ class TestBudget:
             before = keeper._held_bytes
             assert len(memory.recall("tea", k=200)) == 200
             (kept,) = keeper._kept.values()
-            assert kept.at_hand_bytes > 100_000
-            assert keeper._held_bytes == before + kept.at_hand_bytes
+            assert kept.cached_bytes > 100_000
+            assert keeper._held_bytes == before + kept.cached_bytes
 
 
 class TestRecent:
@@ -461,7 +461,7 @@ class TestRecent:
                 memory.forget(second.id)
                 memory.remember("a gull in the storm")
                 found = told(memory)
-            assert found == anew(memory)
+            assert found == complete(memory)
 
     def test_what_others_wrote_is(self, path: Path, clock: Callable[[], datetime]) -> None:
         with recollect.open(path, clock=clock) as memory, recollect.open(path, clock=clock) as other:
@@ -469,7 +469,7 @@ class TestRecent:
                 (memory, other, memory)[at % 3].remember(f"boat {at} in the harbour with tea")
                 if at % 4 == 0:
                     assert told(memory) == told(other)
-            assert told(memory) == told(other) == anew(memory)
+            assert told(memory) == told(other) == complete(memory)
 
     def test_a_write_that_was_undone_is_in_no_index(self, path: Path) -> None:
         with recollect.open(path) as memory:
@@ -489,7 +489,7 @@ class TestRecent:
                 for text in texts(40):
                     batch.remember(text)
             assert memory._engine.keeper._recent.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
-            assert told(memory) == anew(memory)
+            assert told(memory) == complete(memory)
 
     def test_records_of_a_class_of_the_callers_are_indexed_as_they_are_kept(self, path: Path) -> None:
         class Loud(recollect.Record):

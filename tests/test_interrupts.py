@@ -15,7 +15,7 @@ from recollect.engine.write.writer import Writer
 from recollect.errors import StoreIOError
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.write_queue import Turn
+from recollect.stores.write_queue import Ticket
 from recollect.testing import memory_on
 
 #: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
@@ -87,15 +87,15 @@ def test_closing_after_an_interrupted_read_does_not_wait_for_it(tmp_path: Path) 
 def test_one_that_waited_and_was_interrupted_in_the_queue_is_passed_over(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Stubborn(deque[Turn]):
+    class Stubborn(deque[Ticket]):
         """A queue that an interruption keeps from being left, once."""
 
-        def remove(self, turn: Turn) -> None:
+        def remove(self, turn: Ticket) -> None:
             monkeypatch.undo()
             raise KeyboardInterrupt
 
     memory = memory_on(STORES[kind](tmp_path))
-    turns = memory._engine.store._turns if kind == "sqlite" else memory._engine.store._writers  # type: ignore[attr-defined]
+    turns = memory._engine.store._queue if kind == "sqlite" else memory._engine.store._writers  # type: ignore[attr-defined]
     begun, ending = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -108,12 +108,12 @@ def test_one_that_waited_and_was_interrupted_in_the_queue_is_passed_over(
     holder.start()
     assert begun.wait(60)
     queue = Stubborn()
-    monkeypatch.setattr(turns, "_asking", queue)
+    monkeypatch.setattr(turns, "_waiters", queue)
     threading.Timer(0.05, ending.set).start()
     with pytest.raises(KeyboardInterrupt):
         memory.remember("interrupted")
     holder.join()
-    turns._asking.extend(queue)
+    turns._waiters.extend(queue)
     other = threading.Thread(target=lambda: memory.remember("other"), daemon=True)
     other.start()
     other.join(20)

@@ -25,7 +25,7 @@ from recollect.stores.derived.vectors import VectorStore
 from recollect.stores.sqlite import store as sqlite
 from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.write_queue import Turn
+from recollect.stores.write_queue import Ticket
 
 SEED = 1
 
@@ -243,10 +243,10 @@ def test_a_savepoint_that_is_dropped_is_caught(folder: Path, monkeypatch: pytest
 def test_a_commit_in_place_of_a_rollback_is_caught(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undo: Callable[..., None] = SqliteStore._undo
 
-    def commit(self: SqliteStore, turn: Turn, error: BaseException) -> None:
-        if turn.held and turn.shared is not None and self._writer.in_transaction and not turn.inside:
+    def commit(self: SqliteStore, ticket: Ticket, error: BaseException) -> None:
+        if ticket.held and ticket.shared is not None and self._writer.in_transaction and not ticket.inside:
             self._writer.execute("COMMIT")
-        undo(self, turn, error)
+        undo(self, ticket, error)
 
     monkeypatch.setattr(SqliteStore, "_undo", commit)
     assert _wrong(folder)

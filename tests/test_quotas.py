@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 import recollect
-from recollect.engine.write.quotas import Fill, Quota, Room
+from recollect.engine.write.quotas import Quota, Room, UsageTotals
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
@@ -274,11 +274,11 @@ def test_an_interruption_while_a_commit_is_counted_leaves_the_count_right(
     memory.remember("b", id="b")
     with monkeypatch.context() as patched:
 
-        def interrupted(fill: Fill, record_id: str, entry: object) -> None:
+        def interrupted(fill: UsageTotals, record_id: str, entry: object) -> None:
             fill._entries.pop(record_id, None)
             raise KeyboardInterrupt
 
-        patched.setattr(Fill, "put", interrupted)
+        patched.setattr(UsageTotals, "put", interrupted)
         with pytest.raises(KeyboardInterrupt):
             memory.update("a", content="changed")
     for name in "cdef":
@@ -289,7 +289,7 @@ def test_an_interruption_while_a_commit_is_counted_leaves_the_count_right(
 def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     looked = 0
 
-    class Counting(Fill):
+    class Counting(UsageTotals):
         def leaving(self, group: str | None, start: int = 0) -> Iterator[str]:
             nonlocal looked
             for record_id in super().leaving(group, start):
@@ -453,7 +453,7 @@ def test_a_sweep_lets_go_of_what_is_due_in_bounded_steps(memory: Memory) -> None
     clock.time += timedelta(hours=1)
     assert [memory.sweep(limit=20), memory.sweep(limit=20), memory.sweep(limit=20)] == [20, 10, 0]
     assert {cause for _, cause in causes(memory)} == {"expired"}
-    assert memory.held()[0] == memory.root
+    assert memory.export_records()[0] == memory.root
 
 
 @pytest.mark.parametrize("ttl", [0, -1, float("nan"), float("inf"), True, "3600", 10**12])

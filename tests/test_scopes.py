@@ -231,7 +231,7 @@ does("recall an unknown word", lambda m, least: m.recall("harbor lettre", 3, min
 does("grep", lambda m, where: m.grep("tea or harbour", where=where), where=wheres)
 does("stats", lambda m: m.stats())
 does("vector_stats", lambda m: m.vector_stats())
-does("held", lambda m: m.held())
+does("export_records", lambda m: m.export_records())
 does("namespaces", lambda m: (m.namespaces(), m.name))
 does("changes", lambda m, cursor: m.changes(cursor), cursor=st.integers(0, 50))
 does("changes of an id", lambda m, cursor, id: m.changes(cursor, 3, id), cursor=st.integers(0, 50), id=names)  # noqa: A006

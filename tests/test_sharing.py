@@ -28,7 +28,7 @@ from recollect.ledger.merkle import root_of
 from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.write_queue import MOST, Turn
+from recollect.stores.write_queue import MOST, Ticket
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
 
@@ -58,11 +58,11 @@ class Told:
             except BaseException as error:  # noqa: BLE001 - it is looked at below
                 self.given[name] = error
 
-        waiting = store._turns.waiting
+        waiting = store._queue.waiting
         thread = threading.Thread(target=run, name=name)
         self.threads.append(thread)
         thread.start()
-        while store._turns.waiting == waiting and thread.is_alive():
+        while store._queue.waiting == waiting and thread.is_alive():
             os.sched_yield()
 
     def join(self) -> dict[str, object]:
@@ -220,13 +220,13 @@ def test_a_thread_that_gives_up_waiting_leaves_its_place_to_the_next(tmp_path: P
     # Whoever was not in time is told; the turn is not lost with them.
     assert all(isinstance(each, (StoreBusyError, Outcome)) for each in given.values())
     memory_on(hasty).remember("after")
-    turn, late = Turn(shares=True), Turn(shares=True)
+    ticket, late = Ticket(shares=True), Ticket(shares=True)
     with patient.write():
-        assert not patient._turns.take(turn, 0)
-        assert not turn.held
-        assert patient._turns.waiting == 0
-    assert patient._turns.take(late, 0)
-    patient._turns.release(late)
+        assert not patient._queue.take(ticket, 0)
+        assert not ticket.held
+        assert patient._queue.waiting == 0
+    assert patient._queue.take(late, 0)
+    patient._queue.release(late)
     memory_on(patient).remember("after")
     hasty.close()
     patient.close()

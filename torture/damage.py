@@ -157,7 +157,7 @@ QUESTIONS: dict[str, Callable[[Memory], Any]] = {
     "grep": lambda memory: [record.hash for record in memory.grep("violin and winter", 50)],
     "log": lambda memory: [commit.to_json() for commit in memory.changes()],
     "history": lambda memory: [commit.seq for commit in memory.changes(id="r3")],
-    "export": lambda memory: memory.held()[0],
+    "export": lambda memory: memory.export_records()[0],
     "namespaces": lambda memory: memory.namespaces(),
     "other": lambda memory: [record.hash for record in memory.namespace(OTHER).find(order="id")],
     "root": lambda memory: (memory.root, memory.seq, memory.namespace(OTHER).root),

@@ -150,10 +150,10 @@ class Waiter:
 
     def come(self, frame: FrameType) -> None:
         """Begin to wait, where a turn is held and its guard is not: elsewhere nobody can come to wait."""
-        turns = self._store._turns
-        if turns.holder is not None and frame.f_code.co_filename == sqlite_store.__file__:
+        queue = self._store._queue
+        if queue.holder is not None and frame.f_code.co_filename == sqlite_store.__file__:
             self._thread.start()
-            while not turns.waiting and self._thread.is_alive():
+            while not queue.waiting and self._thread.is_alive():
                 os.sched_yield()
             self.waited = True
 

@@ -60,10 +60,10 @@ class Fault:
         self.kind, self.code, self.nth, self.persists = kind, code, nth, persists
         self.turns: Counter[str] = Counter()
         self.happened = self.over = False
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def __call__(self, kind: str, path: str) -> int | None:
-        with self._turn:
+        with self._lock:
             if self.over:
                 return None
             self.turns[kind] += 1

@@ -82,13 +82,13 @@ class _Child:
         self._pipe = pipe
         self._name, self._nth = name, nth
         self._counts: Counter[str] = Counter()
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def _tell(self, line: str) -> None:
         os.write(self._pipe, f"{line}\n".encode())
 
     def _come_to(self, name: str) -> None:
-        with self._turn:
+        with self._lock:
             self._counts[name] += 1
             if name == self._name and self._counts[name] == self._nth:
                 self._tell(f"killed {name}")

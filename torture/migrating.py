@@ -29,7 +29,7 @@ from recollect.errors import StoreError
 from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
-from recollect.stores.base import Held
+from recollect.stores.base import BranchSummary
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
 from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.copying import verified
@@ -118,7 +118,7 @@ class Left(NamedTuple):
     """What is left after a kill."""
 
     format: int
-    held: dict[Branch, Held]
+    held: dict[Branch, BranchSummary]
 
 
 def look(path: Path, at_most: int) -> Left:

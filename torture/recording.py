@@ -58,7 +58,7 @@ class Recorder:
         self.folder = os.path.realpath(folder)
         self.events: list[Event] = []
         self.before = before
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._now: dict[str, int] = {}  # which file is where
         self._count = itertools.count(1)
 
@@ -70,14 +70,14 @@ class Recorder:
 
     def number(self, path: str) -> int:
         """The number of the file that is at a path, given now where it is new."""
-        with self._turn:
+        with self._lock:
             if path not in self._now:
                 self.name((path, next(self._count)))
             return self._now[path]
 
     def name(self, *names: tuple[str, int | None]) -> None:
         """Note which file is at each of some paths now."""
-        with self._turn:
+        with self._lock:
             for path, number in names:
                 if number is None:
                     self._now.pop(path, None)
@@ -86,7 +86,7 @@ class Recorder:
             self.note(Event("name", names=names))
 
     def note(self, event: Event) -> None:
-        with self._turn:
+        with self._lock:
             self.events.append(event)
 
     def note_there(self) -> None:
@@ -103,7 +103,7 @@ class Recorder:
 
     def note_synced_folder(self, path: str) -> None:
         """Note that it is durable what the folder of a path has."""
-        with self._turn:
+        with self._lock:
             self.note(Event("sync_folder", at=len(self.events), path=os.path.dirname(path)))
 
     def acknowledge(self, seq: int = 0, record_id: str = "") -> None:

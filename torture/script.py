@@ -202,10 +202,10 @@ def play(
     try:
         with store.write():  # so that all of them wait when the first one begins
             for thread in threads:
-                waiting = store._turns.waiting
+                waiting = store._queue.waiting
                 thread.start()
                 started.append(thread)
-                while store._turns.waiting == waiting and thread.is_alive():
+                while store._queue.waiting == waiting and thread.is_alive():
                     os.sched_yield()
     finally:
         for thread in started:

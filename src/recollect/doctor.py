@@ -67,7 +67,7 @@ def examine_closed(path: str, error: RecollectError) -> list[Finding]:
     with suppress(OSError):
         salvage = Salvage(path, PUBLIC_KEY)
         if not salvage.empty:
-            findings.extend(Finding("check", hurt, False) for hurt in salvage.hurt_pages())
+            findings.extend(Finding("check", hurt, False) for hurt in salvage.corrupt_pages())
             for _, saved in salvage.branches():
                 findings.extend(Finding("check", str(lost), False) for lost in saved.lost)
             findings.append(WHAT_TO_DO)

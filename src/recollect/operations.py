@@ -20,6 +20,7 @@ from recollect.filters.tree import Everything, Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.records.codec import RawField
 from recollect.records.record import Record, aware, check_field, fields_from_json, parse_time, record_id
+from recollect.records.unchecked import altered
 
 #: What `expect` takes beside a hash: that no record is there.
 ABSENT = "absent"
@@ -377,11 +378,9 @@ class Recall(Operation, name="recall"):
         _check_count("k", self.k)
         _check_filter(self.where)
 
-    def asked_at(self, reference: datetime) -> Recall:
+    def with_reference(self, reference: datetime) -> Recall:
         """The same with a reference, which has a time zone: what was checked is not checked again."""
-        out = object.__new__(Recall)
-        vars(out).update(vars(self), reference=reference)
-        return out
+        return altered(self, reference=reference)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from recollect.indexes.documents.columns import NEVER, Document
 from recollect.indexes.kernels.types import SHARES
-from recollect.indexes.scoring.scores import Scores, weighed
-from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, asked_terms
+from recollect.indexes.scoring.scores import Match, Scores, weighed
+from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, query_terms
+from recollect.indexes.words.postings import run_lengths
 from recollect.text.words import terms
 
 #: Forms of few stems, and words alike in spelling, so that likeness and stems meet.
@@ -47,7 +48,7 @@ def document(
     micros: int = 0,
     expires: int = NEVER,
     speaker: str = "",
-    marks: tuple[str, ...] = (),
+    filter_terms: tuple[str, ...] = (),
 ) -> Document:
     return Document(
         id=record_id,
@@ -60,7 +61,7 @@ def document(
         speaker=speaker,
         names=tuple(term for term, _ in terms(speaker)),
         importance=micros / 4,
-        marks=marks,
+        filter_terms=filter_terms,
     )
 
 
@@ -75,7 +76,7 @@ def documents(draw: st.DrawFn, record_id: str | None = None, *, expiring: bool =
         micros=draw(st.integers(0, 3)),
         expires=draw(st.sampled_from([NEVER, 10, 20, 30])) if expiring else NEVER,
         speaker=draw(st.sampled_from(["", "", "", "Ana"])),
-        marks=draw(st.sampled_from([(), (), ("\0tx",), ("\0k", "\0tx")])),
+        filter_terms=draw(st.sampled_from([(), (), ("\0tx",), ("\0k", "\0tx")])),
     )
 
 
@@ -128,7 +129,22 @@ def total_of(scores: Scores, number: int) -> int:
 def share_of(scores: Scores, number: int, name: str) -> int:
     """The share of a signal in a document's score."""
     place = places(scores).get(number)
-    return 0 if place is None else scores.explained([place])[0][0][SHARES.index(name)]
+    return 0 if place is None else explained(scores, [place])[0][0][SHARES.index(name)]
+
+
+def explained(scores: Scores, at: Sequence[int]) -> list[tuple[list[int], list[Match]]]:
+    """The documents at these places, each with its shares and its matches, in whole numbers."""
+    return [([int(share) for share in shares], matches) for _, shares, matches in scores.explained(at, Match._make, 1)]
+
+
+def only(view: WordView, record_ids: Iterable[str]) -> WordView:
+    """The view of some records, as if there were no others."""
+    return view.narrowed(object(), lambda: view.table.mask(record_ids))
+
+
+def postings(view: WordView, term: str) -> list[str]:
+    """The ids of the live documents that have a term, as they came."""
+    return [view.table.id(int(at)) for at in run_lengths(view.occurrences(term))[0]]
 
 
 def order_of(scores: Scores) -> list[int]:
@@ -145,16 +161,16 @@ def answers(view: WordView, ids: Sequence[str] = IDS) -> dict[str, Any]:
     out["count"] = (table.live_count, table.tokens)
     out["mask"] = sorted(table.id(at) for at, flag in enumerate(table.mask(ids)) if flag)
     for question in QUESTIONS:
-        asked = asked_terms(view, terms(question))
+        asked = query_terms(view, terms(question))
         scores = of_words(view, asked)
         reached = places(scores)
         by_id = {record_id: reached[at] for record_id, at in numbers.items() if at in reached}
-        explained = scores.explained(list(by_id.values()))
+        reasons = explained(scores, list(by_id.values()))
         out[question] = (
             sorted(asked),
             scores.mass,
             [table.id(number) for number in order_of(scores)],
-            dict(zip(by_id, explained, strict=True)),
+            dict(zip(by_id, reasons, strict=True)),
             len(reached) - len(by_id),  # of nobody: 0
         )
     return out

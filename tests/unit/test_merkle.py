@@ -160,7 +160,7 @@ class TestRoot:
             # With one of the two gone nothing of the long way remains.
             alone = update(root, {other: None}, pages)
             assert alone.hash == leaf_hash(one, version(1))
-            assert sum(slot is not None for slot in decode_page(pages.node(alone.place))) == 1
+            assert sum(slot is not None for slot in decode_page(pages.node(alone.page))) == 1
 
     def test_paths_that_part_at_the_very_last_bit_have_a_root(self, monkeypatch: pytest.MonkeyPatch) -> None:
         paths = {"even": b"\xaa" * 31 + b"\x00", "odd": b"\xaa" * 31 + b"\x01", "far": b"\x55" * 32}
@@ -193,7 +193,7 @@ class TestRoot:
                 else:
                     held[record_id] = now
             assert root.hash == independent_root(held)
-            assert (root.place == 0) == (not held)
+            assert (root.page == 0) == (not held)
             past.append((root, dict(held)))
         for root, held in past:  # what was written then is whole still
             assert check(root, held, pages) == ""
@@ -236,7 +236,7 @@ class TestRoot:
 
 
 def contents(root: Root | Child, pages: Kept) -> list[object]:
-    page = decode_page(pages.node(root.place)) if root.place else []
+    page = decode_page(pages.node(root.page)) if root.page else []
     return [contents(slot, pages) if isinstance(slot, Child) else slot for slot in page]
 
 
@@ -329,8 +329,8 @@ def damages(root: Root, pages: Kept) -> Iterator[tuple[str, Callable[[], None]]]
 
 
 def reached(root: Root | Child, pages: Kept) -> list[int]:
-    out = [root.place]
-    for slot in decode_page(pages.node(root.place)):
+    out = [root.page]
+    for slot in decode_page(pages.node(root.page)):
         if isinstance(slot, Child):
             out += reached(slot, pages)
     return out
@@ -360,8 +360,8 @@ class TestCheck:
     @pytest.mark.parametrize("body", [b"", b"\0\0", b"\xff" * 4, b"\0" * 4])
     def test_a_page_that_is_no_page_is_found(self, body: bytes) -> None:
         root, pages = self.fresh()
-        pages.pages[root.place] = body
-        assert f"page {root.place}" in check(root, self.VERSIONS, pages)
+        pages.pages[root.page] = body
+        assert f"page {root.page}" in check(root, self.VERSIONS, pages)
 
     def test_a_leaf_that_is_missing_is_told_from_one_too_many_and_from_a_wrong_one(self) -> None:
         root, pages = self.fresh()
@@ -380,7 +380,7 @@ class TestCheck:
     def test_another_root_over_the_same_pages_is_found(self) -> None:
         root, pages = self.fresh()
         before = update(root, {"a": version(7)}, pages)
-        assert "does not have the hash" in check(Root(before.hash, root.place), self.VERSIONS, pages)
+        assert "does not have the hash" in check(Root(before.hash, root.page), self.VERSIONS, pages)
         assert check(before, self.VERSIONS, pages) == "1 leaves of the Merkle trie belong to other versions"
 
     def test_pages_that_name_each_other_end_the_check(self, monkeypatch: pytest.MonkeyPatch) -> None:

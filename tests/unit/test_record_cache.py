@@ -12,7 +12,7 @@ from hypothesis import given
 from tests.unit import strategies as own
 
 from recollect.engine.index.record_cache import MOST_BYTES, MOST_OF_ONE, RecordCache
-from recollect.engine.read.record_loader import held_bytes
+from recollect.engine.read.record_loader import memory_bytes
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked
 
@@ -66,7 +66,7 @@ class TestMemo:
 @given(own.record_fields())
 def test_a_record_takes_no_more_than_it_is_counted_as(fields: dict[str, Any]) -> None:
     record = Record.load(Record(**fields).to_bytes())
-    assert taken(record) <= held_bytes(record)
+    assert taken(record) <= memory_bytes(record)
 
 
 @pytest.mark.parametrize("text", ["x", "é", "木", "\U0001f600"])
@@ -74,13 +74,13 @@ def test_a_record_of_many_short_texts_takes_no_more_than_it_is_counted_as(text: 
     """A text of one letter that is not ASCII takes some 75 bytes more than it has."""
     fields: dict[str, Any] = dict.fromkeys((*own.NAME_FIELDS, "kind", "media_type", "parent"), text)
     record = Record.load(Record(id=text, content=text.encode(), **fields).to_bytes())
-    assert taken(record) <= held_bytes(record)
+    assert taken(record) <= memory_bytes(record)
 
 
 @pytest.mark.parametrize("text", ["x" * 5000, "\U0001f600" + "x" * 5000, "é" * 3000])
 def test_a_long_record_takes_no_more_than_it_is_counted_as(text: str) -> None:
     record = Record.load(Record(id="a", content=text, tags=tuple("t" * at for at in range(1, 90))).to_bytes())
-    assert taken(record) <= held_bytes(record)
+    assert taken(record) <= memory_bytes(record)
 
 
 class TestUnchecked:

@@ -17,7 +17,7 @@ from recollect.indexes.sdr import with_numba as numba_sdr
 from recollect.indexes.sdr import with_numpy as numpy_sdr
 from recollect.indexes.sdr.encoding import BITS, RULE, WHOLE, Encoder, encoded, encoded_all, grams
 from recollect.indexes.sdr.index import SdrHit, SdrIndex
-from recollect.indexes.sdr.types import Asked, Base, Found, Rows, SdrKernels
+from recollect.indexes.sdr.types import Base, Found, Query, Rows, SdrKernels
 
 COMPILED = numba_sdr.loaded()
 KERNELS: list[SdrKernels] = [numpy_sdr.KERNELS, COMPILED]
@@ -138,7 +138,7 @@ class TestIndex:
 
     def test_a_wrong_kernel_would_be_noticed(self) -> None:
         class Wrong(numpy_sdr.NumpySdr):
-            def best(self, base: Base, tail: Rows, asked: Asked, wanted: int) -> Found:
+            def best(self, base: Base, tail: Rows, asked: Query, wanted: int) -> Found:
                 postings = np.roll(base.postings, 1)
                 return super().best(base._replace(postings=postings), tail, asked, wanted)
 

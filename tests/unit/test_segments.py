@@ -25,7 +25,7 @@ from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import compiling as numba_compiling
 from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.kernels.types import About, Kernels, Reached
-from recollect.indexes.scoring.scores import Asked, weighed
+from recollect.indexes.scoring.scores import WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
 from recollect.indexes.words.merge import merged
@@ -280,7 +280,7 @@ class TestStrings:
         assert form_parts("boat") is None
 
 
-def reached_by(kernels: Kernels, asked: Asked, forced: Any, about: About) -> dict[Any, Any]:
+def reached_by(kernels: Kernels, asked: WeightedQuery, forced: Any, about: About) -> dict[Any, Any]:
     """All that kernels say of a question, to the bit: documents by number, their shares, sums and matches."""
     asked = dataclasses.replace(asked, kernels=kernels)
     found = asked.reach(np.array(forced, dtype=np.int32))
@@ -305,7 +305,7 @@ def alike(one: dict[Any, Any], other: dict[Any, Any]) -> bool:
     return one.keys() == other.keys() and all(np.array_equal(one[name], other[name]) for name in one)
 
 
-def agreed_on_the_best(kernels: Kernels, asked: Asked, whole: Reached, about: About) -> None:
+def agreed_on_the_best(kernels: Kernels, asked: WeightedQuery, whole: Reached, about: About) -> None:
     """That reaching for the best finds the best of all that is reached, and what stands, with the same shares; and so
     of those only that count."""
     table = asked.view.table
@@ -315,7 +315,9 @@ def agreed_on_the_best(kernels: Kernels, asked: Asked, whole: Reached, about: Ab
         agreed_on_the_best_of(kernels, asked, whole.within(among), about, among)
 
 
-def agreed_on_the_best_of(kernels: Kernels, asked: Asked, whole: Reached, about: About, among: Flags | None) -> None:
+def agreed_on_the_best_of(
+    kernels: Kernels, asked: WeightedQuery, whole: Reached, about: About, among: Flags | None
+) -> None:
     """The same of some documents, of which these are all that is reached."""
     table, none = asked.view.table, np.zeros(0, dtype=np.int64)
     shares = dict(zip(whole.numbers.tolist(), whole.shares.T.tolist(), strict=True))
@@ -495,7 +497,7 @@ class TestFiles:
         assert found is not None
         index = WordIndex(found[0])
         index.apply(["b"], [document("d", "a boat", session="s", position=5)])
-        assert [index.view().table.id(int(at)) for at in index.view().postings("boat")[0]] == ["c", "d"]
+        assert own.postings(index.view(), "boat") == ["c", "d"]
         again = files.read(BRANCH, MADE.rules)
         assert again is not None
         assert answers(WordIndex(again[0]).view()) == answers(made_of(held).view())

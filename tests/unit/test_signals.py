@@ -26,7 +26,7 @@ from recollect.records.record import Record
 from recollect.text import manner
 from recollect.text.answers import Kind, offered, subject_of, wanted
 from recollect.text.dates import named
-from recollect.text.manner import INSTRUCTION, PREFERENCE, asking_share, marks, weight
+from recollect.text.manner import INSTRUCTION, PREFERENCE, asking_share, standing_tags, weight
 from recollect.text.words import terms
 
 WHOLE = 1 << SHARE_BITS
@@ -179,7 +179,7 @@ def test_the_asking_share_is_that_of_the_content_words_in_questions(text: str, s
     ],
 )
 def test_standing_instructions_are_recognised(text: str) -> None:
-    assert INSTRUCTION in marks(text)
+    assert INSTRUCTION in standing_tags(text)
 
 
 @pytest.mark.parametrize(
@@ -201,21 +201,21 @@ def test_standing_instructions_are_recognised(text: str) -> None:
     ],
 )
 def test_what_only_sounds_like_an_instruction_is_none(text: str) -> None:
-    assert marks(text) == ()
+    assert standing_tags(text) == ()
 
 
 @pytest.mark.parametrize(
     "text", ["I\u2019d rather walk", "I don't like mushrooms", "I'm vegetarian", "I really can't stand noise"]
 )
 def test_preferences_are_recognised(text: str) -> None:
-    assert marks(text) == (PREFERENCE,)
+    assert standing_tags(text) == (PREFERENCE,)
 
 
 def read_in_full(text: str) -> tuple[str, ...]:
     """The marks of a text by the rules alone, each tried on all of it."""
     plain = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text.replace("\u2019", "'")))
     rules = ((INSTRUCTION, manner._INSTRUCTION), (PREFERENCE, manner._PREFERENCE))
-    return tuple(mark for mark, rule in rules if rule.search(plain))
+    return tuple(tag for tag, rule in rules if rule.search(plain))
 
 
 @settings(max_examples=400)
@@ -225,7 +225,7 @@ def read_in_full(text: str) -> tuple[str, ...]:
 @example("I can\u2019t  \t stand it")
 @example("CALL ME ISHMAEL")
 def test_no_text_that_the_rules_would_mark_is_passed_over_unread(text: str) -> None:
-    assert marks(text) == read_in_full(text)
+    assert standing_tags(text) == read_in_full(text)
 
 
 def test_the_words_by_which_texts_are_passed_over_do_not_let_every_text_be_read() -> None:
@@ -235,7 +235,7 @@ def test_the_words_by_which_texts_are_passed_over_do_not_let_every_text_be_read(
 
 
 def test_a_mark_counts_where_a_person_is_marked_and_speaking_of_oneself_counts_a_little() -> None:
-    assert marks("She prefers tea") == ()
+    assert standing_tags("She prefers tea") == ()
     assert weight("Tea, please.", assistant=False, tags=(PREFERENCE,)) == Fraction(13, 10)
     assert weight("I prefer tea.", assistant=False, tags=(PREFERENCE,)) == Fraction(13, 10) * Fraction(23, 20)
     assert weight("I prefer tea.", assistant=True, tags=(PREFERENCE,)) == Fraction(6, 10)

@@ -304,7 +304,7 @@ def test_the_words_of_a_long_text_are_not_kept_for_the_next_who_asks() -> None:
     for text, kept in (("tea and boats " * 10, 1), ("tea and boats " * 1000, 0)):
         words._kept_runs.cache_clear()
         words._kept_letters.cache_clear()
-        words.told(text)
+        words.analyzed(text)
         words.letters(text)
         assert words._kept_runs.cache_info().currsize == kept
         assert words._kept_letters.cache_info().currsize == kept

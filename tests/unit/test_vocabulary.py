@@ -17,7 +17,7 @@ from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.kernels.types import Kernels
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.fuzzy import Vocabulary
-from recollect.indexes.words.index import asked_terms
+from recollect.indexes.words.index import query_terms
 from recollect.indexes.words.segment import Builder
 from recollect.indexes.words.surface_forms import comparable
 from recollect.text.words import terms
@@ -123,11 +123,11 @@ def test_a_word_that_two_unknown_ones_resemble_counts_as_much_as_for_the_likest(
     near, far = dice("konnected", "connected"), dice("konnekted", "connected")
     assert near > far
     for question in ("konnected konnekted", "konnekted konnected"):
-        asked = asked_terms(view, terms(question))
+        asked = query_terms(view, terms(question))
         assert [(each.word, each.weight) for each in asked if each.term == "connect"] == [
             ("konnected", int(near * 65_536))
         ]
-    asked = asked_terms(view, terms("konnected connected connect"))
+    asked = query_terms(view, terms("konnected connected connect"))
     assert [(each.word, each.weight, each.like) for each in asked if each.term == "connect"] == [
         ("connected", 2 * 65_536, "")
     ]
@@ -135,7 +135,7 @@ def test_a_word_that_two_unknown_ones_resemble_counts_as_much_as_for_the_likest(
 
 def test_an_unknown_word_stays_with_its_full_weight_beside_those_it_resembles() -> None:
     view = made_of([document("a", "the lighthouse"), document("b", "red boats")]).view()
-    asked = asked_terms(view, terms("lihgthouse, boat and boats"))
+    asked = query_terms(view, terms("lihgthouse, boat and boats"))
     assert {(each.term, each.word, each.weight, each.like) for each in asked} == {
         ("lihgthous", "lihgthouse", 65_536, ""),
         ("lighthous", "lihgthouse", 65_536 * 12 // 20, "lighthouse"),
@@ -145,7 +145,7 @@ def test_an_unknown_word_stays_with_its_full_weight_beside_those_it_resembles() 
 
 def test_a_known_word_is_led_to_no_other() -> None:
     view = made_of([document("a", "boats boating float")]).view()
-    assert [each.term for each in asked_terms(view, [("boat", "boat")])] == ["boat"]
+    assert [each.term for each in query_terms(view, [("boat", "boat")])] == ["boat"]
 
 
 @given(

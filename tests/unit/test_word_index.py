@@ -10,14 +10,14 @@ from tests.unit.conversations import advance, answers, document, made_of, of_wor
 
 from recollect.indexes.documents.columns import NEVER, NONE, Document
 from recollect.indexes.documents.table import Documents
-from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, asked_terms
+from recollect.indexes.words.index import QueryTerm, WordIndex, WordView, query_terms
 from recollect.text.words import terms
 
 UNIT = 2**30
 
 
 def asked(view: WordView, question: str) -> list[QueryTerm]:
-    return asked_terms(view, terms(question))
+    return query_terms(view, terms(question))
 
 
 def score(view: WordView, question: str, record_id: str) -> float:
@@ -138,7 +138,7 @@ class TestFormulas:
 
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
     def test_to_see_some_is_to_see_an_index_of_those_alone(self, held: list[Document], seen: set[str]) -> None:
-        some = made_of(held).view().only(seen)
+        some = own.only(made_of(held).view(), seen)
         alone = made_of([each for each in held if each.id in seen]).view()
         assert answers(some) == answers(alone)
         assert some.table.session_lengths.sum() == alone.table.session_lengths.sum()
@@ -146,7 +146,7 @@ class TestFormulas:
     @given(own.collections(), st.sets(st.sampled_from(own.IDS)))
     def test_to_see_everything_is_to_see_without_conditions(self, held: list[Document], more: set[str]) -> None:
         view = made_of(held).view()
-        assert answers(view.only([*(each.id for each in held), *more])) == answers(view)
+        assert answers(own.only(view, [*(each.id for each in held), *more])) == answers(view)
 
 
 class TestShares:
@@ -155,7 +155,7 @@ class TestShares:
         view = made_of(held).view()
         scores = of_words(view, asked(view, question))
         for number, place in own.places(scores).items():
-            matches = scores.explained([place])[0][1]
+            matches = own.explained(scores, [place])[0][1]
             assert sum(match.share for match in matches) == scores.totals[place] <= UNIT
             assert sum(match.own for match in matches if not match.like) == own.share_of(scores, number, "words")
             assert sum(match.own for match in matches if match.like) == own.share_of(scores, number, "trigram")
@@ -177,7 +177,7 @@ class TestShares:
             at = turns.index(each)
             near = [*reversed(turns[max(0, at - 4) : at]), *turns[at + 1 : at + 5]] if each.session else []
             place = reached.get(view.table.number(each.id))
-            for match in scores.explained([place])[0][1] if place is not None else ():
+            for match in own.explained(scores, [place])[0][1] if place is not None else ():
                 term = by_word[match.word, match.like]
                 having = tuple(other.id for other in near if term in [held for held, _ in other.terms])
                 assert match.lent_by == having
@@ -190,7 +190,7 @@ class TestShares:
         ]
         view = made_of(held).view()
         scores = of_words(view, asked(view, "lihgthouse Boat"))
-        first, second = scores.explained([own.places(scores)[view.table.number("b")]])[0][1]
+        first, second = own.explained(scores, [own.places(scores)[view.table.number("b")]])[0][1]
         assert (first.word, first.like, first.lent_by) == ("boat", "", ())
         assert (second.word, second.like, second.own, second.lent_by) == ("lihgthouse", "lighthouse", 0, ("a",))
 
@@ -257,10 +257,10 @@ class TestDerived:
         index.apply((), [document(f"o{at}", "tea") for at in range(3)])
         fork.apply((), [document(f"f{at}", "boat") for at in range(5)])
         view = fork.view()
-        assert [view.table.id(int(at)) for at in view.postings("tea")[0]] == ["a"]
+        assert own.postings(view, "tea") == ["a"]
         fork.apply((), [document("more", "tea")])
-        assert [fork.view().table.id(int(at)) for at in fork.view().postings("tea")[0]] == ["a", "more"]
-        assert [index.view().table.id(int(at)) for at in index.view().postings("tea")[0]] == ["a", "o0", "o1", "o2"]
+        assert own.postings(fork.view(), "tea") == ["a", "more"]
+        assert own.postings(index.view(), "tea") == ["a", "o0", "o1", "o2"]
 
     def test_a_fork_of_a_fork_does_not_see_it_either(self) -> None:
         index = made_of([document("a", "tea")])
@@ -268,10 +268,10 @@ class TestDerived:
         index.apply((), [document(f"o{at}", "tea") for at in range(3)])
         first.apply((), [document(f"f{at}", "boat") for at in range(5)])
         second = first.fork()
-        assert [second.view().table.id(int(at)) for at in second.view().postings("tea")[0]] == ["a"]
+        assert own.postings(second.view(), "tea") == ["a"]
         second.apply((), [document("more", "tea")])
-        assert [second.view().table.id(int(at)) for at in second.view().postings("tea")[0]] == ["a", "more"]
-        assert [first.view().table.id(int(at)) for at in first.view().postings("tea")[0]] == ["a"]
+        assert own.postings(second.view(), "tea") == ["a", "more"]
+        assert own.postings(first.view(), "tea") == ["a"]
 
     def test_a_word_form_that_is_gone_stands_in_for_nothing(self) -> None:
         """Though another form of its stem is still there."""

@@ -71,10 +71,10 @@ def recall(
     zone: tzinfo,
 ) -> None:
     """Find the records that answer QUESTION best, with scores and explanations."""
-    asked_at = None if reference is None else time_of("reference", reference, zone)
+    with_reference = None if reference is None else time_of("reference", reference, zone)
     with settings.open() as memory:
         hits = memory.recall(
-            question, k=k, where=where, reference=asked_at, min_confidence=min_confidence, language=language
+            question, k=k, where=where, reference=with_reference, min_confidence=min_confidence, language=language
         )
         _show(settings, memory, hits)
     if explain and not settings.as_json:

@@ -63,19 +63,19 @@ class _Answer(NamedTuple):
 class _Request:
     """What a request has under way, so that whoever waits for it can end it and nothing else.
 
-    Held is a duplicate of the socket: httpx closes the socket itself in its own thread, whenever it likes, and its
+    `held` is a duplicate of the socket: httpx closes the socket itself in its own thread, whenever it likes, and its
     number may then be another connection's. What is done to a duplicate is done to the same connection for sure.
     """
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._held: socket.socket | None = None
         self._cut = self._done = False
 
     def hold(self, connection: socket.socket) -> None:
         """Note the connection that it uses from now on. One that it comes to after it was cut is shut at once."""
-        with self._turn, suppress(OSError):  # closed already: httpx will open another one
+        with self._lock, suppress(OSError):  # closed already: httpx will open another one
             held = socket.fromfd(connection.fileno(), connection.family, connection.type)
             self._let_go()
             self._held = held
@@ -89,13 +89,13 @@ class _Request:
 
     def cut(self) -> None:
         """End it, unless it is done: what waits for its connection is woken, and fails."""
-        with self._turn:
+        with self._lock:
             self._cut = not self._done
             self._shut()
 
     def done(self) -> bool:
         """Hold nothing any more; from here on it cannot be cut. Whether it was not."""
-        with self._turn:
+        with self._lock:
             self._done = True
             self._let_go()
             return not self._cut
@@ -190,7 +190,7 @@ class Endpoint:
         self._retries = retries
         self._sleep = sleep
         self._size = dimensions  # of the vectors that came so far
-        self._turn = threading.Lock()  # for what follows
+        self._lock = threading.Lock()  # for what follows
         self._tls: ssl.SSLContext | None = None
         self._idle: list[_Way] = []
         self._life = 0
@@ -224,7 +224,7 @@ class Endpoint:
 
     def close(self) -> None:
         """Close the connections; what is under way is let finish first. Embedding again opens new ones."""
-        with self._turn:
+        with self._lock:
             self._life += 1
             idle, self._idle = self._idle, []
         for way in idle:
@@ -241,7 +241,7 @@ class Endpoint:
         """A way to the server, for one request: the one used last of those that are free, or a new one."""
         import httpx
 
-        with self._turn:
+        with self._lock:
             if self._idle:
                 return self._idle.pop()
             if self._tls is None:  # takes 25 ms, a client with it 0.1 ms
@@ -252,7 +252,7 @@ class Endpoint:
 
     def _kept(self, way: _Way) -> bool:
         """Keep a way for the next request, if there is room and nobody has closed the embedder."""
-        with self._turn:
+        with self._lock:
             kept = way.life == self._life and len(self._idle) < _IDLE
             if kept:
                 self._idle.append(way)

@@ -25,14 +25,14 @@ class Model2Vec:
         self.floors = check_floors(floors)
         self._model = model
         self._loaded: Any = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def dimension(self) -> int | None:
         return None if self._loaded is None else int(self._loaded.dim)
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
-        with self._turn:
+        with self._lock:
             # No processes of its own, which it would start for many texts: that is for the caller to decide.
             vectors: Floats = self._load().encode(list(texts), use_multiprocessing=False)
         return vectors

@@ -38,14 +38,14 @@ class SentenceTransformers:
         self._device = device
         self._loaded: Any = None
         self._dimension: int | None = None
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     @property
     def dimension(self) -> int | None:
         return self._dimension
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
-        with self._turn:  # the library promises nothing about threads
+        with self._lock:  # the library promises nothing about threads
             model = self._load()
             encode = model.encode_query if asking else model.encode_document
             vectors: Floats = encode(list(texts), convert_to_numpy=True, show_progress_bar=False)

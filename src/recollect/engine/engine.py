@@ -10,7 +10,7 @@ import hashlib
 import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
@@ -23,15 +23,23 @@ from recollect.engine.gc_pause import uncollected
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.listeners import Feed, Subscription
-from recollect.engine.read.filter_bounds import MOST_NAMED, bounds, counted, foremost, marked, picked, selective
+from recollect.engine.read.filter_bounds import (
+    MOST_NAMED,
+    bounds,
+    counted,
+    foremost,
+    picked,
+    selective,
+    uses_filter_terms,
+)
 from recollect.engine.read.recall import recall
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Services, Writing, check_head, drafts_of
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.head_cache import TrieKeeper
-from recollect.engine.write.quotas import REFUSE, Fills, Quota, quota_of, set_quota
-from recollect.engine.write.writer import ToldAgain, Writer
+from recollect.engine.write.quotas import REFUSE, Quota, UsageTotalsCache, quota_of, set_quota
+from recollect.engine.write.writer import Replay, Writer
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
@@ -67,11 +75,10 @@ from recollect.operations import (
     Update,
     check_text,
 )
-from recollect.records.codec import microseconds
-from recollect.records.codec import datetime_of
+from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record, aware
-from recollect.stores.base import Backup, Store, Transaction, View, expired, in_order
-from recollect.stores.derived.fulltext import FullText, Told
+from recollect.stores.base import Backup, CopiedStore, SharingStore, Store, View, expired, in_order
+from recollect.stores.derived.fulltext import FullText, Updates
 from recollect.stores.derived.segment_files import SegmentFiles
 from recollect.stores.derived.usage import Uses
 from recollect.stores.derived.vectors import VectorStore
@@ -98,9 +105,7 @@ class Engine:
         self.intake = intake
         self.feed = Feed()
         self._tries = TrieKeeper()
-        self._write_shared: Callable[[], AbstractContextManager[Transaction]] = getattr(
-            store, "write_shared", store.write
-        )
+        self._write_shared = store.write_shared if isinstance(store, SharingStore) else store.write
         facts = store.facts()
         uuid, read_only = str(facts["uuid"]), bool(facts.get("read_only"))
         folder = None if store.path == ":memory:" else store.path + ".index"
@@ -108,7 +113,7 @@ class Engine:
         self._cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + uuid.encode()).digest())
         self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=INDEX_BYTES)
         self._uses = Uses(None if read_only else folder, uuid)
-        self._fills = Fills(self._uses)
+        self._fills = UsageTotalsCache(self._uses)
         self._fulltext = FullText(None if read_only else folder, uuid)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
@@ -155,9 +160,9 @@ class Engine:
                 wanted = draft(operation, scope, told_at, self.intake)
                 with self.writing(branch, scope, actor, reason, shared=True, now=told_at) as writing:
                     return writing.remember_draft(wanted)
-            if isinstance(operation, ForgetWhere) and marked(operation.where):
+            if isinstance(operation, ForgetWhere) and uses_filter_terms(operation.where):
                 with self.store.read() as view:  # what is in a file is read before others must wait for it
-                    self.keeper.at_hand(view, branch, in_file=not selective(AllOf.of(scope.filter, operation.where)))
+                    self.keeper.loaded(view, branch, in_file=not selective(AllOf.of(scope.filter, operation.where)))
             with self.writing(branch, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
         clock = self.now()
@@ -166,7 +171,7 @@ class Engine:
         if isinstance(operation, Recall):
             self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
-            operation = operation.asked_at(clock)  # with the clock's offset: "today" is the asker's day
+            operation = operation.with_reference(clock)  # with the clock's offset: "today" is the asker's day
         asking: Asking | None = None
         if isinstance(operation, Recall) and self.vectors is not None:
             with self.store.read():  # a closed memory asks nobody
@@ -177,23 +182,21 @@ class Engine:
         helps = in_file = False
         if isinstance(operation, (Find, Count)):
             in_file = not selective(AllOf.of(scope.filter, operation.where))
-            helps = marked(operation.where) or (in_file and _most_important(operation) is not None)
+            helps = uses_filter_terms(operation.where) or (in_file and _most_important(operation) is not None)
 
         def read(view: View, words: WordView | None) -> Any:
             if helps:
-                words = self.keeper.at_hand(view, branch, in_file=in_file)
+                words = self.keeper.loaded(view, branch, in_file=in_file)
             now = self.reads_at(view, branch)
             found = self.read(operation, view, branch, scope, now, words, asking)
             self._note_uses(operation, found, view, branch, scope, now)
             if words is not None:
-                self.keeper.count_at_hand(branch)
+                self.keeper.recount(branch)
             return found
 
         return self._in_view(branch, read, needs_index=isinstance(operation, Recall))
 
-    def _note_uses(
-        self, operation: Operation, found: Any, view: View, branch: Branch, scope: Scope, now: int
-    ) -> None:
+    def _note_uses(self, operation: Operation, found: Any, view: View, branch: Branch, scope: Scope, now: int) -> None:
         """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
         if isinstance(operation, (Recall, Get)) and found:
             quota = quota_of(view, branch)
@@ -267,10 +270,6 @@ class Engine:
                 with self.store.read() as newer:
                     if self.keeper.view(newer, branch) is None:
                         self.keeper.drop(branch)  # there is no newer moment: the file was put back from a copy
-
-    def catch_up(self, branch: Branch) -> None:
-        """Bring the index of a line up to the newest moment, as recall does before it asks."""
-        self._in_view(branch, lambda view, words: None, needs_index=True)
 
     def read(
         self,
@@ -387,7 +386,7 @@ class Engine:
             with self.writing(branch, scope, actor, reason) as writing:
                 return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
         results: list[tuple[int, Outcome]] = []
-        known: ToldAgain | None = None
+        known: Replay | None = None
         for start in range(0, len(drafts), BULK):
             part = drafts[start : start + BULK]
             outcomes: list[tuple[int, Outcome]] = []
@@ -398,7 +397,7 @@ class Engine:
                     # For all items at once: a conversation may be longer than a commit. And again where another has
                     # written turns since the part before, which may be the same conversation.
                     if known is None or writing.writer.outdated(known):
-                        known = writing.writer.told_again([wanted for _, wanted in drafts])
+                        known = writing.writer.find_replay([wanted for _, wanted in drafts])
                     for at, (place, wanted) in enumerate(part, start):
                         try:
                             outcomes.append((place, writing.remember_draft(wanted, known.ids.get(at))))
@@ -427,15 +426,15 @@ class Engine:
         with ExitStack() as stack:
             views: list[View] = []
 
-            def news(reached: int, root: bytes | None) -> Told:
+            def news(reached: int, root: bytes | None) -> Updates:
                 stack.close()  # the moment before is not wanted any more
                 view = stack.enter_context(self.store.read())
                 views[:] = [view]
                 head = view.head(branch)
                 if reached and view.root_at(branch, reached) != root:
                     texts = ((each, Record.load(stored.payload).text) for each, stored in view.versions(branch))
-                    return Told(head.seq, head.root.hash, True, texts)
-                return Told(head.seq, head.root.hash, False, _texts(view, branch, view.changed(branch, reached)))
+                    return Updates(head.seq, head.root.hash, True, texts)
+                return Updates(head.seq, head.root.hash, False, _texts(view, branch, view.changed(branch, reached)))
 
             with self.store.read():
                 pass  # a store that is closed or forked says so before the index is touched: its file, its locks
@@ -450,7 +449,7 @@ class Engine:
             written = {each.id: each for each in staged if isinstance(each, Record)}
             for each in staged:
                 records.pop(each if isinstance(each, str) else each.id, None)
-            told = Told(1, b"", False, [(each.id, each.text) for each in written.values()])
+            told = Updates(1, b"", False, [(each.id, each.text) for each in written.values()])
             records |= {each: written[each] for each in own.search(branch, operation.query, lambda seq, root: told)}
             own.close()
         where = operation.where
@@ -482,7 +481,7 @@ class Engine:
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
 
-    def held(self, branch: Branch, scope: Scope) -> tuple[str, list[Record]]:
+    def export_records(self, branch: Branch, scope: Scope) -> tuple[str, list[Record]]:
         """The live records by rising id, and the root of just these; "" within a scope."""
         self.now()
         with self.store.read() as view:
@@ -538,10 +537,9 @@ class Engine:
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """Copy the store to a file. Raises: UnsupportedError where it is none."""
-        make: Callable[..., Backup] | None = getattr(self.store, "back_up", None)
-        if make is None:
+        if not isinstance(self.store, CopiedStore):
             raise UnsupportedError("a backup", f"the store {self.store.path} is not a file: export its records")
-        return make(path, verify=verify, force=force)
+        return self.store.back_up(path, verify=verify, force=force)
 
     def close(self) -> None:
         """End the listeners, wait for the calls under way, close the store. In a fork: nothing, it is the parent's."""
@@ -601,5 +599,5 @@ def _most_important(operation: Find | Count) -> int | None:
 def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
     """The texts of records by id, None for those that are not held."""
     for record_id in ids:
-        held = view.get(branch, record_id)
-        yield record_id, Record.load(held.payload).text if held else None
+        stored = view.get(branch, record_id)
+        yield record_id, Record.load(stored.payload).text if stored else None

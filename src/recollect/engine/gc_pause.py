@@ -15,7 +15,7 @@ from contextlib import AbstractContextManager
 
 from recollect.stores.interruptible import Steps, ended, watched
 
-_turn = threading.Lock()
+_lock = threading.Lock()
 _under_way: dict[object, Steps] = {}
 _was_on = False
 
@@ -25,7 +25,7 @@ def uncollected() -> AbstractContextManager[None]:
     global _was_on
     mark = object()
     block, steps = watched(_resting(mark))
-    with _turn:
+    with _lock:
         # In this order, an interruption leaves at most a rest that the next block ends.
         if not _under_way:
             _was_on = gc.isenabled()
@@ -41,7 +41,7 @@ def _resting(mark: object) -> Generator[None, None, None]:
     try:
         yield
     finally:
-        with _turn:
+        with _lock:
             if _was_on and all(ended(steps) for each, steps in _under_way.items() if each is not mark):
                 gc.enable()
             _under_way.pop(mark, None)
@@ -49,8 +49,8 @@ def _resting(mark: object) -> Generator[None, None, None]:
 
 def _after_fork() -> None:
     """In a child nobody else is at work, whose end would switch the collector on again."""
-    global _turn
-    _turn = threading.Lock()
+    global _lock
+    _lock = threading.Lock()
     if _under_way and _was_on:
         gc.enable()
     _under_way.clear()

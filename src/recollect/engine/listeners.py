@@ -112,31 +112,31 @@ class Feed:
 
     def __init__(self) -> None:
         self._subscriptions: list[Subscription] = []
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
 
     def add(self, callback: Callable[[Commit], object], read: Read, since: int) -> Subscription:
         """Deliver the commits after `since`, which `read(since, limit)` gives, to a callback."""
         subscription = Subscription(callback, read, since, self)
-        with self._turn:
+        with self._lock:
             self._subscriptions.append(subscription)
         subscription.wake()  # for what was committed before it was in the list
         return subscription
 
     def discard(self, subscription: Subscription) -> None:
-        with self._turn:
+        with self._lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
 
     def wake(self) -> None:
         """The log may have grown."""
-        with self._turn:
+        with self._lock:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
             subscription.wake()
 
     def close(self) -> None:
         """End every listener, after delivering what is committed."""
-        with self._turn:
+        with self._lock:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
             subscription.close()

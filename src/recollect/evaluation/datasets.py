@@ -28,7 +28,7 @@ _MEMDAILY_TIME = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question of a namespace.
 
     evidence  ids of the records that answer it; none for a question that cannot be answered
@@ -52,7 +52,7 @@ class DataSet:
 
     name: str
     fill: Callable[[Memory], object]
-    asked: Sequence[Asked]
+    asked: Sequence[Question]
     groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
 
@@ -82,14 +82,14 @@ def locomo(path: Path) -> DataSet:
     )
 
 
-def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[Asked]:
+def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[Question]:
     for sample in samples:
         conversation = sample.get("conversation", {})
         speakers = tuple(str(conversation[key]) for key in ("speaker_a", "speaker_b") if key in conversation)
         for question in sample.get("qa", ()):
             found = [_DIALOGUE_ID.findall(str(each)) for each in question.get("evidence", ())]
             evidence = dict.fromkeys(f"D{int(one)}:{int(two)}" for each in found for one, two in each)
-            yield Asked(
+            yield Question(
                 str(sample["sample_id"]),
                 str(question["question"]),
                 str(question["category"]),
@@ -114,13 +114,13 @@ def beam(path: Path) -> DataSet:
                 for question in each:
                     numbers = _numbers(question.get("source_chat_ids", ()))
                     evidence = tuple(str(number) for number in dict.fromkeys(numbers))
-                    asked.append(Asked(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
+                    asked.append(Question(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
     return DataSet("beam", lambda memory: import_path(memory, IMPORTERS["beam"], path), asked)
 
 
 def memdaily(*paths: Path) -> DataSet:
     """Files of MemDaily: short message lists, in Chinese, each with its questions. Categories are the files' names."""
-    asked: list[Asked] = []
+    asked: list[Question] = []
     told: list[tuple[str, list[dict[str, Any]]]] = []
     for path in paths:
         with _reading(path):
@@ -128,7 +128,7 @@ def memdaily(*paths: Path) -> DataSet:
                 name = f"{path.stem}-{task['tid']}"
                 told.append((name, [_message(name, place, each) for place, each in enumerate(task["message_list"])]))
                 asked += [
-                    Asked(
+                    Question(
                         name,
                         str(each["question"]),
                         path.stem,

@@ -17,7 +17,7 @@ import numpy as np
 
 from recollect._version import __version__
 from recollect.errors import InvalidArgumentError
-from recollect.evaluation.datasets import Asked, DataSet
+from recollect.evaluation.datasets import DataSet, Question
 from recollect.evaluation.metrics import DEPTH, means, measured, paired_difference
 from recollect.evaluation.retrievers import PEERS, Recollect, Retriever
 from recollect.evaluation.typos import mistyped
@@ -35,7 +35,7 @@ class Answer:
     millis  how long the call took
     """
 
-    asked: Asked
+    asked: Question
     question: str
     ranking: tuple[str, ...]
     confidence: float
@@ -153,14 +153,14 @@ def evaluate(
     return Evaluation(data, answers, len(data.asked) - len(asked), config)
 
 
-def answerable(data: DataSet, memory: Memory) -> Iterable[Asked]:
+def answerable(data: DataSet, memory: Memory) -> Iterable[Question]:
     """The questions, each with the evidence that is held; those without any are left out. By namespace."""
     order = {name: place for place, name in enumerate(dict.fromkeys(each.namespace for each in data.asked))}
     for each in sorted(data.asked, key=lambda each: order[each.namespace]):
         here = memory.namespace(each.namespace)
         evidence = tuple(record_id for record_id in each.evidence if here.exists(record_id))
         if evidence:
-            yield Asked(each.namespace, each.text, each.category, evidence, each.speakers)
+            yield Question(each.namespace, each.text, each.category, evidence, each.speakers)
 
 
 def _session(record: Record) -> str | None:

@@ -201,7 +201,7 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
     The file should be UTF-8 with newlines as they are (`open(path, "w", encoding="utf-8", newline="\\\\n")`). The
     header's root is that of these records; a memory narrowed to a scope has none.
     """
-    root, records = memory.held()
+    root, records = memory.export_records()
     about = {"format": FORMAT, "namespace": memory.name, "root": root or None, "records": len(records)}
     for value in ({_HEADER: about}, *({**record.to_json(), "hash": record.hash} for record in records)):
         file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")

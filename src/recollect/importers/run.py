@@ -169,7 +169,7 @@ class _Run:
         with suppress(ScopeError, InvalidArgumentError):  # what is damaged, or a scope, has no root to compare
             memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
             memory.root  # noqa: B018 - a scope has none
-            kept = memory.held()[0] == promise.root
+            kept = memory.export_records()[0] == promise.root
             self._roots[memory.name] = self._roots.get(memory.name, True) and kept
 
     def report(self) -> ImportReport:

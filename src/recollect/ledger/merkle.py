@@ -81,7 +81,7 @@ class Leaf(NamedTuple):
 
 class Child(NamedTuple):
     hash: bytes
-    place: int
+    page: int
 
 
 Slot = Leaf | Child | None
@@ -92,14 +92,14 @@ class Root(NamedTuple):
     """The root of a trie: its hash, and where its first page is (0: there is none, nothing is held)."""
 
     hash: bytes = EMPTY
-    place: int = 0
+    page: int = 0
 
 
 class Pages(Protocol):
     """Where pages are kept. They are never changed or removed while a root needs them."""
 
-    def node(self, place: int) -> bytes:
-        """The page that `add_node` put at `place`."""
+    def node(self, page: int) -> bytes:
+        """The page that `add_node` put at `page`."""
         ...
 
     def add_node(self, body: bytes) -> int:
@@ -150,7 +150,7 @@ def _kept(item: Slot) -> bytes:
     """What a slot keeps of an item."""
     if item is None:
         return b""
-    return item.hash + item.place.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash
+    return item.hash + item.page.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash
 
 
 def _maps(used: int, children: int) -> bytes:
@@ -200,7 +200,7 @@ class Trie:
         if not changes:
             return self.root
         if self._top is None:
-            self._top = _LoadedPage(pages.node(self.root.place) if self.root.place else _NO_ITEMS)
+            self._top = _LoadedPage(pages.node(self.root.page) if self.root.page else _NO_ITEMS)
         leaves = []
         for record_id, version in changes.items():
             path = path_of(record_id)
@@ -338,21 +338,21 @@ def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
 
 def _walk(child: Root | Child, node: Callable[[int], bytes], held: dict[bytes, bytes], way: str) -> str:
     """Read a page and those below it into `held`; what is wrong with them. `way`: the slots that led here, in hex."""
-    if not child.place:
+    if not child.page:
         return "" if child.hash == EMPTY else "the Merkle trie has lost its first page"
     if len(way) > _MAX_PAGES:
         return "the Merkle trie has a loop"
     try:
-        page = decode_page(node(child.place))
+        page = decode_page(node(child.page))
     except (ValueError, LookupError):
-        return f"page {child.place} of the Merkle trie is missing or cannot be read"
+        return f"page {child.page} of the Merkle trie is missing or cannot be read"
     if page_hash(page)[0] != child.hash:
-        return f"page {child.place} of the Merkle trie does not have the hash that its parent names"
+        return f"page {child.page} of the Merkle trie does not have the hash that its parent names"
     for slot, item in enumerate(page):
         if isinstance(item, Leaf):
             # The hashes do not say it: a lone leaf has the same one in either of two slots.
             if not item.path.hex().startswith(f"{way}{slot:x}"):
-                return f"page {child.place} of the Merkle trie has a leaf where another belongs"
+                return f"page {child.page} of the Merkle trie has a leaf where another belongs"
             held[item.path] = item.hash
         elif item is not None:
             problem = _walk(item, node, held, f"{way}{slot:x}")

@@ -135,8 +135,8 @@ class AsyncMemory:
     async def namespaces(self) -> list[str]:
         return await self._run(self._memory.namespaces)
 
-    async def held(self) -> tuple[str, list[Record]]:
-        return await self._run(self._memory.held)
+    async def export_records(self) -> tuple[str, list[Record]]:
+        return await self._run(self._memory.export_records)
 
     async def root(self) -> str:
         return await self._run(lambda: self._memory.root)
@@ -195,23 +195,23 @@ class AsyncMemory:
         """As `Memory.batch`: `async with memory.batch() as batch: await batch.remember(...)`."""
         pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")  # one, to keep the calls in turn
         loop = asyncio.get_running_loop()
-        held = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
+        manager = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
         try:
-            entering = loop.run_in_executor(pool, held.__enter__)
+            entering = loop.run_in_executor(pool, manager.__enter__)
             try:
                 batch = await asyncio.shield(entering)
             except asyncio.CancelledError as error:
                 # Whoever waits for the lock in the thread will get it: it must then be given back.
-                entering.add_done_callback(partial(_left_again, held, error))
+                entering.add_done_callback(partial(_left_again, manager, error))
                 raise
             try:
                 yield AsyncBatch(batch, pool)
             except BaseException as error:
-                leaving = loop.run_in_executor(pool, held.__exit__, type(error), error, error.__traceback__)
+                leaving = loop.run_in_executor(pool, manager.__exit__, type(error), error, error.__traceback__)
                 if not await asyncio.shield(leaving):
                     raise
             else:
-                await asyncio.shield(loop.run_in_executor(pool, held.__exit__, None, None, None))
+                await asyncio.shield(loop.run_in_executor(pool, manager.__exit__, None, None, None))
         finally:
             pool.shutdown(wait=False)
 
@@ -239,12 +239,12 @@ class AsyncMemory:
             await self.close()
 
 
-def _left_again(held: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]) -> None:
+def _left_again(manager: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]) -> None:
     """End a batch that was entered after nobody wanted it any more."""
     if entered.cancelled() or entered.exception() is not None:
         return
     with suppress(BaseException):
-        held.__exit__(type(error), error, None)
+        manager.__exit__(type(error), error, None)
 
 
 class AsyncBatch:

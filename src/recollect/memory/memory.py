@@ -405,12 +405,12 @@ class Memory(Calls):
         swept: int = self.execute(Sweep(limit=limit))
         return swept
 
-    def held(self) -> tuple[str, list[Record]]:
+    def export_records(self) -> tuple[str, list[Record]]:
         """Every record by rising id, and the root of just these ("" within a scope), of one moment.
 
         It is `root`, unless records are due that the next commit sweeps out. Cost: reads everything.
         """
-        return self._engine.held(self._branch, self._scope)
+        return self._engine.export_records(self._branch, self._scope)
 
     def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
         """Copy the whole store, all namespaces, as it is at one moment; writers go on meanwhile.

@@ -371,13 +371,8 @@ class Record:
         for name in changes:
             if name != "unknown":
                 check_field(name, "update()")
-        record = object.__new__(type(self))
-        for fill, value in zip(_FILL, _values(self), strict=True):
-            fill(record, value)
-        object.__setattr__(record, "unknown", self.unknown)
-        object.__setattr__(record, "_bytes", None)
-        for name, value in changes.items():
-            object.__setattr__(record, name, value)
+        values = dict(zip(FIELD_NAMES, _values(self), strict=True))
+        record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, **changes})
         record._check(_in_order(changes))  # the other fields were checked when this record was made
         return record
 
@@ -420,7 +415,6 @@ class Record:
 
 FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
 _values = attrgetter(*FIELD_NAMES)
-_FILL = [vars(Record)[name].__set__ for name in FIELD_NAMES]
 #: The default of each field, which needs no check. (Of those that have none, MISSING, which no value is.)
 _USUAL = {f.name: f.default for f in fields(Record)}
 _NO_METADATA = FrozenDict()

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Stored
@@ -32,7 +32,7 @@ class Tally(NamedTuple):
     newest: int | None
 
 
-class Held(NamedTuple):
+class BranchSummary(NamedTuple):
     """What a line was found to hold: the number of its newest commit, its root, and how many records."""
 
     seq: int
@@ -53,7 +53,7 @@ class Backup:
     path: str
     bytes: int
     verified: bool
-    branches: dict[Branch, Held]
+    branches: dict[Branch, BranchSummary]
     kept: str | None = None
 
     def to_json(self) -> dict[str, Any]:
@@ -151,7 +151,7 @@ class View(Protocol):
         """The root hash after a commit, without what it did; None where the line has no such commit. Cost: O(log n)."""
         ...
 
-    def node(self, place: int) -> bytes:
+    def node(self, page: int) -> bytes:
         """A page of the Merkle trie (`ledger.merkle.Pages`)."""
         ...
 
@@ -165,6 +165,10 @@ class Transaction(View, Protocol):
 
     Of the versions that were put, only those that a commit names are kept.
     """
+
+    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
+        """Those of some ids that are not `known`: one query for a bulk write."""
+        ...
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         """Make this version the live one of its id."""
@@ -184,14 +188,6 @@ class Transaction(View, Protocol):
 
     def set_setting(self, name: str, value: str | None) -> None:
         """Keep a setting; None takes it away."""
-        ...
-
-
-class ForeseeingTransaction(Transaction, Protocol):
-    """A transaction that can be asked about many ids at once. The engine asks for it where it is there."""
-
-    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
-        """Those of some ids that are not `known`."""
         ...
 
 
@@ -231,8 +227,9 @@ class Store(Protocol):
         ...
 
 
+@runtime_checkable
 class SharingStore(Store, Protocol):
-    """A store whose transactions can share one durable commit. The engine asks for it where it is there."""
+    """A store whose transactions can share one durable commit (group commit). Optional."""
 
     def write_shared(self) -> AbstractContextManager[Transaction]:
         """Like `write`, for what is short and waits for nobody.
@@ -244,8 +241,9 @@ class SharingStore(Store, Protocol):
         ...
 
 
+@runtime_checkable
 class CopiedStore(Store, Protocol):
-    """A store that can be copied into a file. The engine asks for it where it is there."""
+    """A store that can be copied into a file while writers continue. Optional."""
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """Copy all of it, of one moment, while writers go on; what is at `path` stays until the copy is durable.
@@ -264,17 +262,17 @@ def in_order(records: Iterable[Record], order: str) -> list[Record]:
     def micros(record: Record) -> int:
         return -(2**63) if record.time is None else microseconds(record.time)
 
-    def place(record: Record) -> int:
+    def page(record: Record) -> int:
         return -1 if record.position is None else record.position
 
     out = sorted(records, key=lambda record: record.id.encode("utf-8"))
     keys: dict[str, Any] = {
-        "newest": lambda record: (-micros(record), -place(record)),
-        "oldest": lambda record: (micros(record), place(record)),
+        "newest": lambda record: (-micros(record), -page(record)),
+        "oldest": lambda record: (micros(record), page(record)),
         "importance": lambda record: (-1.0 if record.importance is None else record.importance) * -1,
         "position": lambda record: (
             (record.conversation or "").encode("utf-8"),
-            place(record),
+            page(record),
             micros(record),
         ),
         "id": lambda record: 0,

@@ -22,7 +22,7 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Tally, check_seq, expired, in_order, tally_of
-from recollect.stores.write_queue import Turn, Turns
+from recollect.stores.write_queue import Ticket, WriteQueue
 
 
 @dataclass
@@ -73,8 +73,8 @@ class MemoryStore:
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key
         self._timeout_s = timeout_s
-        self._writers = Turns()
-        self._viewers = Turns()  # while nobody views it, it may change
+        self._writers = WriteQueue()
+        self._viewers = WriteQueue()  # while nobody views it, it may change
         self._unplaced: _MemoryTransaction | None = None  # a commit that is to be put in place
         self._ledgers: dict[Branch, _Ledger] = {}
         self._nodes: list[bytes] = [b""]  # place 0 means "no page"
@@ -83,23 +83,23 @@ class MemoryStore:
         self._closed = False
 
     def read(self) -> AbstractContextManager[_MemoryView]:
-        turn = Turn(shares=False)
-        return turn.around(self._viewing(turn))
+        ticket = Ticket(shares=False)
+        return ticket.around(self._viewing(ticket))
 
-    def _viewing(self, turn: Turn) -> Generator[_MemoryView, None, None]:
-        with self._held(self._viewers, turn):
+    def _viewing(self, ticket: Ticket) -> Generator[_MemoryView, None, None]:
+        with self._holding(self._viewers, ticket):
             if self._unplaced is not None:  # whoever put it in place was interrupted
                 self._place(self._unplaced)
             yield _MemoryView(self._ledgers, self._nodes, self._settings)
 
     def write(self) -> AbstractContextManager[_MemoryTransaction]:
-        turn = Turn(shares=False)
-        return turn.around(self._writing(turn))
+        ticket = Ticket(shares=False)
+        return ticket.around(self._writing(ticket))
 
-    def _writing(self, turn: Turn) -> Generator[_MemoryTransaction, None, None]:
+    def _writing(self, ticket: Ticket) -> Generator[_MemoryTransaction, None, None]:
         if self._writers.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        with self._held(self._writers, turn):
+        with self._holding(self._writers, ticket):
             with self.read():
                 pass  # what an interruption left unplaced is in place now
             transaction = _MemoryTransaction(self._ledgers, self._nodes, self._settings)
@@ -109,24 +109,24 @@ class MemoryStore:
 
     def _place(self, transaction: _MemoryTransaction) -> None:
         self._unplaced = transaction  # from here on it is committed
-        transaction.put_in_place()
+        transaction.apply()
         self._unplaced = None
 
     @contextmanager
-    def _held(self, turns: Turns, turn: Turn) -> Iterator[None]:
+    def _holding(self, turns: WriteQueue, ticket: Ticket) -> Iterator[None]:
         """While it is the thread's turn; it may take one again."""
         if turns.mine():
             yield
             return
         try:
-            if not turns.take(turn, self._timeout_s):
+            if not turns.take(ticket, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s")
             if self._closed:
                 raise ClosedError("the memory")
             yield
         finally:
-            if turn.held:
-                turns.release(turn)
+            if ticket.held:
+                turns.release(ticket)
 
     def facts(self) -> dict[str, Any]:
         return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: gone when closed"}
@@ -290,6 +290,9 @@ class _MemoryTransaction(_MemoryView):
     def known(self, branch: Branch, record_id: str) -> bool:
         return self._staged.get(branch, {}).get(record_id) is not None or super().known(branch, record_id)
 
+    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
+        return {record_id for record_id in record_ids if not self.known(branch, record_id)}
+
     def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
         staged = self._staged.get(branch, {})
         yield from (held for record_id, held in self._ledger(branch).live.items() if record_id not in staged)
@@ -301,16 +304,16 @@ class _MemoryTransaction(_MemoryView):
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         staged, ledger = self._staged.get(branch, {}), self._ledger(branch)
-        in_place = ledger.turns.get(conversation, {})
+        by_position = ledger.turns.get(conversation, {})
         positions = [
             each[1].position
             for each in self._staged_turns(branch, conversation)
             if each[1].position is not None and within.matches(each[1])
         ]
         # From the last place down, to the first that holds a turn that is not staged otherwise.
-        last = max(in_place, default=None)
-        if last is not None and not self._any(ledger, in_place[last] - staged.keys(), within):
-            places = (place for place, ids in in_place.items() if self._any(ledger, ids - staged.keys(), within))
+        last = max(by_position, default=None)
+        if last is not None and not self._any(ledger, by_position[last] - staged.keys(), within):
+            places = (place for place, ids in by_position.items() if self._any(ledger, ids - staged.keys(), within))
             last = max(places, default=None)
         return max(positions if last is None else [*positions, last], default=None)
 
@@ -359,7 +362,7 @@ class _MemoryTransaction(_MemoryView):
         check_seq(commit, self.head(Branch(commit.namespace, commit.branch)))
         self._commits.append(commit)
 
-    def put_in_place(self) -> None:
+    def apply(self) -> None:
         """Let everyone see what was staged. Done half and then whole, it is done once."""
         self._nodes[self._placed_before :] = self._pages
         for name, value in self._set.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from recollect.errors import StoreError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import check, root_of
-from recollect.stores.base import Held, Store, View
+from recollect.stores.base import BranchSummary, Store, View
 
 
 def disagreements(store: Store) -> list[str]:
@@ -29,13 +29,13 @@ def disagreements(store: Store) -> list[str]:
     return problems
 
 
-def held(store: Store) -> dict[Branch, Held]:
+def held(store: Store) -> dict[Branch, BranchSummary]:
     """What every line holds: its root computed from the definition, of the records that are there."""
     out = {}
     with store.read() as view:
         for branch in view.branches():
             versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
-            out[branch] = Held(view.head(branch).seq, root_of(versions).hex(), len(versions))
+            out[branch] = BranchSummary(view.head(branch).seq, root_of(versions).hex(), len(versions))
     return out
 
 

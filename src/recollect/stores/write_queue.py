@@ -44,7 +44,7 @@ class Shared:
         self._error: RecollectError | None = None
         self._waking: threading.Event | None = None  # made when the first member has to wait
 
-    def hand_on(self) -> None:
+    def hand_over(self) -> None:
         """There will be somebody to wake."""
         self._waking = self._waking or threading.Event()
 
@@ -68,7 +68,7 @@ class Shared:
             raise copy.copy(self._error) from self._error
 
 
-class Turn:
+class Ticket:
     """A thread's turn: asked for, then held, then given up.
 
     shares     whether it may write in another's transaction, and leave its own to others
@@ -79,7 +79,7 @@ class Turn:
     successor  who holds the turn after it and is yet to be woken
     """
 
-    __slots__ = ("_given", "inside", "of", "shared", "shares", "steps", "successor", "thread")
+    __slots__ = ("_granted", "inside", "queue", "shared", "shares", "steps", "successor", "thread")
 
     def __init__(self, *, shares: bool) -> None:
         self.shares = shares
@@ -87,15 +87,15 @@ class Turn:
         self.steps: Steps | None = None
         self.inside = False
         self.shared: Shared | None = None
-        self.of: Turns | None = None
-        self.successor: Turn | None = None
-        self._given = threading.Lock()
-        self._given.acquire()
+        self.queue: WriteQueue | None = None
+        self.successor: Ticket | None = None
+        self._granted = threading.Lock()
+        self._granted.acquire()
 
     @property
     def held(self) -> bool:
         """Whether it is its turn."""
-        return self.of is not None and self.of.holder is self
+        return self.queue is not None and self.queue.holder is self
 
     @property
     def abandoned(self) -> bool:
@@ -109,17 +109,17 @@ class Turn:
 
     def wait(self, timeout_s: float) -> None:
         """Until it is woken, or the time is over."""
-        self._given.acquire(timeout=timeout_s)
+        self._granted.acquire(timeout=timeout_s)
 
     def wake_successor(self) -> None:
         """Wake who holds the turn now. To be called until it has returned: doing it twice does no harm."""
         if self.successor is not None:
             with suppress(RuntimeError):  # woken already, before an interruption
-                self.successor._given.release()
+                self.successor._granted.release()
             self.successor = None
 
 
-class Turns:
+class WriteQueue:
     """The turns of a store. One is held at a time.
 
     give_up  a method of the store's that gives up a turn in place of its thread, where more than `release` is needed
@@ -127,40 +127,40 @@ class Turns:
             still held, after it the next one's. Who asks stands in the queue until it is itself at work again.
     """
 
-    def __init__(self, give_up: Callable[[Turn], object] | None = None) -> None:
+    def __init__(self, give_up: Callable[[Ticket], object] | None = None) -> None:
         self._guard = threading.Lock()
         self._mending = threading.Lock()
         # Weak: a store that nobody has any more is to go at once, with its file.
         self._give_up = None if give_up is None else weakref.WeakMethod(give_up)
-        self.holder: Turn | None = None
-        self._asking: deque[Turn] = deque()
+        self.holder: Ticket | None = None
+        self._waiters: deque[Ticket] = deque()
 
     @property
     def waiting(self) -> int:
         """How many have asked and wait."""
-        return len(self._asking)
+        return len(self._waiters)
 
-    def take(self, turn: Turn, timeout_s: float = -1) -> bool:
+    def take(self, ticket: Ticket, timeout_s: float = -1) -> bool:
         """Wait until the turn is held (-1: as long as it takes); whether it is. Where this raises, `held` tells."""
-        turn.of = self
+        ticket.queue = self
         until = time.monotonic() + timeout_s if timeout_s >= 0 else float("inf")
         try:
             with self._guard:
                 if self.holder is None:
-                    self.holder = turn
+                    self.holder = ticket
                     return True
-                self._asking.append(turn)
-            while not turn.held:
+                self._waiters.append(ticket)
+            while not ticket.held:
                 self.look()
                 left = until - time.monotonic()
-                if turn.held or left <= 0:
+                if ticket.held or left <= 0:
                     break
-                turn.wait(min(left, LOOK_AGAIN_S))
+                ticket.wait(min(left, LOOK_AGAIN_S))
         finally:
             with self._guard:
-                if turn in self._asking:
-                    self._asking.remove(turn)
-        return turn.held
+                if ticket in self._waiters:
+                    self._waiters.remove(ticket)
+        return ticket.held
 
     def mine(self) -> bool:
         """Whether it is the calling thread's turn."""
@@ -176,34 +176,34 @@ class Turns:
                 if self.holder is holder and give_up is not None:
                     give_up(holder)
 
-    def hand_on(self, turn: Turn) -> bool:
+    def hand_over(self, ticket: Ticket) -> bool:
         """Give the turn up to the next who asks, with its open transaction; False where it stays: nobody shares."""
         with self._guard:
-            shared = turn.shared
+            shared = ticket.shared
             assert shared is not None
-            successor = self._next(turn)
-            if not (turn.shares and successor is not None and successor.shares and shared.members < MOST):
+            successor = self._next(ticket)
+            if not (ticket.shares and successor is not None and successor.shares and shared.members < MOST):
                 return False
-            shared.hand_on()
-            self._pass(turn, shared)
-        turn.wake_successor()
+            shared.hand_over()
+            self._pass(ticket, shared)
+        ticket.wake_successor()
         return True
 
-    def release(self, turn: Turn) -> None:
+    def release(self, ticket: Ticket) -> None:
         """Give the turn up. No transaction is open."""
         with self._guard:
-            self._pass(turn, None)
-        turn.wake_successor()
+            self._pass(ticket, None)
+        ticket.wake_successor()
 
-    def _next(self, turn: Turn) -> Turn | None:
+    def _next(self, ticket: Ticket) -> Ticket | None:
         """Who asks next. One that was interrupted before it could leave the queue asks no more."""
-        while self._asking and (self._asking[0] is turn or self._asking[0].abandoned):
-            self._asking.popleft()
-        return self._asking[0] if self._asking else None
+        while self._waiters and (self._waiters[0] is ticket or self._waiters[0].abandoned):
+            self._waiters.popleft()
+        return self._waiters[0] if self._waiters else None
 
-    def _pass(self, turn: Turn, shared: Shared | None) -> None:
-        successor = self._next(turn)
+    def _pass(self, ticket: Ticket, shared: Shared | None) -> None:
+        successor = self._next(ticket)
         if successor is not None:
             successor.shared = shared
-        turn.successor = successor
+        ticket.successor = successor
         self.holder = successor

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from recollect.errors import StoreFullError
-from recollect.stores.base import Store, Transaction, View
+from recollect.stores.base import SharingStore, Store, Transaction, View
 
 STEPS = ("put", "drop", "add_node", "append")
 
@@ -37,7 +37,8 @@ class SteppedStore:
         return self._stepped(self.inner.write)
 
     def write_shared(self) -> AbstractContextManager[Transaction]:
-        return self._stepped(getattr(self.inner, "write_shared", self.inner.write))
+        inner = self.inner
+        return self._stepped(inner.write_shared if isinstance(inner, SharingStore) else inner.write)
 
     @contextmanager
     def _stepped(self, write: Callable[[], AbstractContextManager[Transaction]]) -> Iterator[Transaction]:

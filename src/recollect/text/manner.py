@@ -20,13 +20,13 @@ from recollect.text.words import letters, terms
 
 #: The tags of what governs other questions, and what they multiply a text's weight by.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"
-MARKS = {INSTRUCTION: Fraction(16, 10), PREFERENCE: Fraction(13, 10)}
+STANDING_TAGS = {INSTRUCTION: Fraction(16, 10), PREFERENCE: Fraction(13, 10)}
 #: What an asking text loses of its weight, at most, and what the other manners multiply it by.
 ASKING = Fraction(4, 10)
 ASSISTANT = Fraction(6, 10)
 OWN = Fraction(115, 100)
 #: The roles whose texts no person wrote.
-TOLD_BY_MACHINES = ("assistant", "system", "tool", "developer")
+MACHINE_ROLES = ("assistant", "system", "tool", "developer")
 #: Longer texts are documents that were pasted: what they instruct is not the author's standing wish.
 _LONGEST = 2000
 
@@ -85,19 +85,19 @@ def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
         asking_share(text) or None,
         assistant,
         first_person and occurs(_FIRST_PERSON, text),
-        tuple(mark for mark in MARKS if mark in tags) if tags and not assistant else (),
+        tuple(tag for tag in STANDING_TAGS if tag in tags) if tags and not assistant else (),
     )
 
 
 @lru_cache(maxsize=4096)
-def _weight(asking: Fraction | None, assistant: bool, own: bool, marks: tuple[str, ...]) -> Fraction:
+def _weight(asking: Fraction | None, assistant: bool, own: bool, standing_tags: tuple[str, ...]) -> Fraction:
     out = 1 - ASKING * (asking or 0)
     if assistant:
         return out * ASSISTANT
     if own:
         out *= OWN
-    for mark in marks:
-        out *= MARKS[mark]
+    for tag in standing_tags:
+        out *= STANDING_TAGS[tag]
     return out
 
 
@@ -117,7 +117,7 @@ def asking_share(text: str) -> Fraction:
     return Fraction(asking, whole) if asking else _NOT_ASKING
 
 
-def marks(text: str) -> tuple[str, ...]:
+def standing_tags(text: str) -> tuple[str, ...]:
     """The marks that a text earns by what it says.
 
     >>> marks("Always answer in French."), marks("I don't eat meat."), marks("Always here to help!")
@@ -136,7 +136,7 @@ def marks(text: str) -> tuple[str, ...]:
     # On blank runs the rules would try every place against every other.
     text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text))
     found = ((INSTRUCTION, instructs, _INSTRUCTION), (PREFERENCE, prefers, _PREFERENCE))
-    return tuple(mark for mark, may, rule in found if may and rule.search(text))
+    return tuple(tag for tag, may, rule in found if may and rule.search(text))
 
 
 #: Parts of `_INSTRUCTION` whose first words alone are common.

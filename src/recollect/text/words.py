@@ -166,7 +166,7 @@ def terms(text: str, language: str = ENGLISH) -> list[Term]:
     return _terms(_runs(text), language, text)
 
 
-def told(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
+def analyzed(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
     """The language of a text, as `language_of` tells it, and its terms in it: both for one reading."""
     found = _runs(text)
     language = known(tag) or (_spoken(found) if tag is None else None) or ENGLISH

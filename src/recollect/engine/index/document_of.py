@@ -9,15 +9,15 @@ from functools import lru_cache
 import Stemmer
 
 from recollect.embedding.base import text_digest
-from recollect.engine.index.filter_terms import marks_of
+from recollect.engine.index.filter_terms import filter_terms_of
 from recollect.indexes.documents.columns import NEVER, NO_IMPORTANCE, NO_TIME, Document, civil_of
 from recollect.indexes.fixed_point import ONE
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.text.answers import offered
 from recollect.text.languages import CODES
-from recollect.text.manner import MARKS, TOLD_BY_MACHINES, weight
-from recollect.text.words import ends_with_question, terms, told
+from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
+from recollect.text.words import analyzed, ends_with_question, terms
 
 #: Changes whenever a record may give another document, or documents another segment: those that were kept by other
 #: rules are made anew. tests/test_indexing.py notices where it was forgotten.
@@ -71,7 +71,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
     """
     text, role, tags = record.text, record.role, record.tags
     caption = record.metadata.get("caption")
-    language, words = told(text, record.language)
+    language, words = analyzed(text, record.language)
     if isinstance(caption, str):
         words.extend(terms(caption, language))
     payload = record.to_bytes()
@@ -86,11 +86,11 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         expires=NEVER if record.expires is None else microseconds(record.expires),
         speaker=record.speaker or ("\0" + role if role else ""),
         names=_names(record.speaker) if record.speaker else (),
-        weight=_fixed(weight(text, assistant=role in TOLD_BY_MACHINES, tags=tags)),
+        weight=_fixed(weight(text, assistant=role in MACHINE_ROLES, tags=tags)),
         civil=0 if record.time is None else civil_of(record.time.date()),
         offers=offered(text),
         language=_NUMBER[language],
-        standing=sum(1 << bit for bit, mark in enumerate(MARKS) if mark in tags) if tags else 0,
+        standing=sum(1 << bit for bit, term in enumerate(STANDING_TAGS) if term in tags) if tags else 0,
         text=digest_of(record) if digests else b"",
         fields=(
             record.kind,
@@ -102,6 +102,6 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
             record.source,
         ),
         importance=NO_IMPORTANCE if record.importance is None else record.importance,
-        marks=marks_of(record),
+        filter_terms=filter_terms_of(record),
         payload=payload if len(payload) <= _MOST_BYTES else b"",
     )

@@ -19,27 +19,27 @@ _VALUES = 4093
 _LONGEST = 64
 
 
-def of_tag(tag: str) -> str:
+def tag_term(tag: str) -> str:
     """The mark of the records that carry a tag."""
-    return _mark("t", tag)
+    return _term("t", tag)
 
 
-def of_session(session: str) -> str:
+def session_term(session: str) -> str:
     """The mark of the records of a session, in whatever conversation."""
-    return _mark("s", session)
+    return _term("s", session)
 
 
-def of_key(key: str) -> str:
+def key_term(key: str) -> str:
     """The mark of the records whose metadata has a key."""
-    return _mark("k", key)
+    return _term("k", key)
 
 
-def of_value(key: str, value: object) -> str | None:
+def value_term(key: str, value: object) -> str | None:
     """The mark of all records that have a value under a key, and of a few others; None of a list or an object.
 
     What is equal to Python has the same mark.
 
-    >>> of_value("n", 1) == of_value("n", 1.0) == of_value("n", True)
+    >>> value_term("n", 1) == value_term("n", 1.0) == value_term("n", True)
     True
     """
     if isinstance(value, str):
@@ -52,23 +52,23 @@ def of_value(key: str, value: object) -> str | None:
         number = int(value)
     else:
         return None
-    return _mark("v", f"{number % _VALUES:03x}{key}")
+    return _term("v", f"{number % _VALUES:03x}{key}")
 
 
-def _mark(kind: str, text: str) -> str:
+def _term(kind: str, text: str) -> str:
     """A mark; of a long text by its digest, with another letter, so that the index need not hold it twice."""
     if len(text) <= _LONGEST:
         return f"\0{kind}{text}"
     return f"\0{kind.upper()}{blake2b(text.encode('utf-8'), digest_size=16).hexdigest()}"
 
 
-def marks_of(record: Record) -> tuple[str, ...]:
+def filter_terms_of(record: Record) -> tuple[str, ...]:
     """The marks of a record, each once and in their order: not in that of keys, which a record does not keep."""
-    marks = [of_tag(tag) for tag in record.tags]
+    terms = [tag_term(tag) for tag in record.tags]
     if record.session is not None:
-        marks.append(of_session(record.session))
+        terms.append(session_term(record.session))
     for key, value in record.metadata.items():
-        marks.append(of_key(key))
-        if (mark := of_value(key, value)) is not None:
-            marks.append(mark)
-    return tuple(sorted(set(marks)))
+        terms.append(key_term(key))
+        if (term := value_term(key, value)) is not None:
+            terms.append(term)
+    return tuple(sorted(set(terms)))

@@ -57,18 +57,18 @@ class _Kept:
     view: WordView | None = None
     merging: bool = False
     counted: int = 0  # of its bytes, in the keeper's sum
-    counted_at_hand: int = 0  # of those, what the records at hand take
-    turn: threading.RLock = field(default_factory=threading.RLock)
+    counted_cached: int = 0  # of those, what the records at hand take
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
-    def at_hand_bytes(self) -> int:
+    def cached_bytes(self) -> int:
         return cache_of(self.index.documents.rows).nbytes
 
     @property
     def nbytes(self) -> int:
         segment = self.index.segment
         held = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
-        return _BRANCH_BYTES + held + self.counted_at_hand
+        return _BRANCH_BYTES + held + self.counted_cached
 
 
 class IndexKeeper:
@@ -89,7 +89,7 @@ class IndexKeeper:
         self._held_bytes = 0
         self._recent = Recent(_RECENT_BYTES)
         self._refused: dict[Branch, Made] = {}  # files of indexes that could not be used
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         self._closed = False
@@ -107,7 +107,7 @@ class IndexKeeper:
         """
         return self._viewed(view, branch)[1]
 
-    def at_hand(self, view: View, branch: Branch, *, in_file: bool) -> WordView | None:
+    def loaded(self, view: View, branch: Branch, *, in_file: bool) -> WordView | None:
         """The index at a moment of the store, where it is there already or but a few records behind; else None.
 
         in_file  whether one that only a file has is read, too
@@ -122,7 +122,7 @@ class IndexKeeper:
                 kept = self._of_file(view, branch, head)
             if kept is None:
                 return None
-            with kept.turn:
+            with kept.lock:
                 return self._viewed(view, branch)[1] if _is_near(view, branch, head, kept.seq, kept.root) else None
         except MemoryError as error:
             _log.warning("the index of %r is not asked, which changes no answer: %s", branch.namespace, error)
@@ -140,7 +140,7 @@ class IndexKeeper:
             self._refused[branch] = made  # damaged: it is not read again at each call
             return None
         kept = self._of(branch)
-        with kept.turn:
+        with kept.lock:
             if not kept.seq:  # nobody was faster
                 kept.index, kept.view = WordIndex(found[0]), None
                 kept.seq, kept.root = found[1].seq, found[1].root_hash
@@ -152,7 +152,7 @@ class IndexKeeper:
             self.drop(branch)
             return (nothing := _Kept()), nothing.index.view()
         kept = self._of(branch)
-        with kept.turn:
+        with kept.lock:
             if head.seq < kept.seq:
                 return kept, None
             if head.seq == kept.seq and kept.view is not None and head.root.hash == kept.root:
@@ -171,13 +171,13 @@ class IndexKeeper:
         return kept, words
 
     def _of(self, branch: Branch) -> _Kept:
-        with self._turn:
+        with self._lock:
             kept = self._kept.pop(branch, None) or _Kept()
             self._kept[branch] = kept
             return kept
 
     def _let_go(self, branch: Branch, kept: _Kept) -> None:
-        with self._turn:
+        with self._lock:
             if self._kept.get(branch) is kept:
                 del self._kept[branch]
                 self._held_bytes -= kept.counted
@@ -248,7 +248,7 @@ class IndexKeeper:
 
     def _give(self, branch: Branch, kept: _Kept) -> None:
         """Let the worker merge an index and keep it in a file."""
-        with self._turn:
+        with self._lock:
             if kept.merging or self._closed:
                 return
             kept.merging = True
@@ -279,7 +279,7 @@ class IndexKeeper:
             kept.merging = False
 
     def _merge_now(self, branch: Branch, kept: _Kept) -> None:
-        with kept.turn:
+        with kept.lock:
             index, seq, root = kept.index, kept.seq, kept.root
             words = index.view()
         segment = index.segment
@@ -301,36 +301,36 @@ class IndexKeeper:
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _LAG:
                 break
-        with kept.turn:
+        with kept.lock:
             if kept.index is index:  # though a reader may be some commits ahead: the next one catches up again
                 kept.index, kept.seq, kept.root, kept.view = successor, seq, root, None
 
     def close(self) -> None:
         """Let the worker end what it is doing."""
-        with self._turn:
+        with self._lock:
             self._closed = True
             worker = self._worker
         if worker is not None:
             self._tasks.put(None)
             worker.join()
         self._recent.clear()
-        with self._turn:
+        with self._lock:
             self._kept.clear()
             self._held_bytes = 0
 
     # What is held
 
-    def count_at_hand(self, branch: Branch) -> None:
+    def recount(self, branch: Branch) -> None:
         """Count what came to hand of a line's records. To be called after a recall."""
         kept = self._kept.get(branch)
-        if kept is not None and kept.at_hand_bytes > kept.counted_at_hand + _UNCOUNTED_BYTES:
+        if kept is not None and kept.cached_bytes > kept.counted_cached + _UNCOUNTED_BYTES:
             self._count(branch, kept)
 
     def _count(self, branch: Branch, kept: _Kept) -> None:
         """Count what an index takes now, and let go of others until all are within the budget."""
-        kept.counted_at_hand = kept.at_hand_bytes
+        kept.counted_cached = kept.cached_bytes
         nbytes = kept.nbytes
-        with self._turn:
+        with self._lock:
             if self._kept.get(branch) is not kept:
                 return
             self._held_bytes += nbytes - kept.counted
@@ -341,17 +341,15 @@ class IndexKeeper:
 
     def drop(self, branch: Branch) -> None:
         """Let the index of a line be made anew."""
-        with self._turn:
+        with self._lock:
             kept = self._kept.pop(branch, None)
             self._held_bytes -= 0 if kept is None else kept.counted
 
     def fork(self, view: View, branch: Branch) -> WordIndex:
         """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
         while True:
-            kept, _ = self._viewed(
-                view, branch
-            )  # this very one: another thread may let the line's index go meanwhile
-            with kept.turn:
+            kept, _ = self._viewed(view, branch)  # this very one: another thread may let the line's index go meanwhile
+            with kept.lock:
                 if kept.seq == view.head(branch).seq:  # else a merged one has taken its place, some commits behind
                     return kept.index.fork()
 

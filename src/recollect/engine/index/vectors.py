@@ -76,7 +76,7 @@ class _Held:
     index: DenseIndex
     life: int  # of the file that they are from
     seen: int = 0  # the number of the newest vector that it has
-    turn: threading.Lock = field(default_factory=threading.Lock)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class VectorKeeper:
@@ -86,7 +86,7 @@ class VectorKeeper:
         self.embedder = embedder
         self.store = store
         self._floors = floors_of(embedder)
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._held: dict[tuple[Branch, Model], _Held] = {}
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: Why texts have no vector, as the latest run found: (namespace, digest) -> reason.
@@ -112,7 +112,7 @@ class VectorKeeper:
             return Asking(None, note=f"the dense signal is silent: {error}")
         if not known:
             return Asking(None, note=f"the dense signal is silent: {self.embedder.name} {_NO_VECTOR}")
-        with self._turn:
+        with self._lock:
             kept = self._questions.get(question)
         if kept is None:
             try:
@@ -126,7 +126,7 @@ class VectorKeeper:
             kept = Model(self.embedder.name, len(vector)), vector
             if isinstance(self.embedder, Supplied):  # which may be given another one
                 return Asking(self, *kept)
-            with self._turn:
+            with self._lock:
                 self._questions[question] = kept
                 while len(self._questions) > _QUESTIONS:
                     del self._questions[next(iter(self._questions))]
@@ -134,12 +134,12 @@ class VectorKeeper:
 
     def score(self, model: Model, asked: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
         """The dense signal of each document of a table, and what to tell of it."""
-        with self._turn:
+        with self._lock:
             held = self._held.get((branch, model))
             if held is None or held.index.rows is not table.rows or held.life != self.store.life:
                 held = _Held(DenseIndex(table.rows, model.dimension), self.store.life)
                 self._held[branch, model] = held
-        with held.turn:
+        with held.lock:
             try:
                 for number, vectors in self.store.newer(model, branch.namespace, held.seen):
                     held.index.add(vectors)
@@ -218,7 +218,7 @@ class VectorKeeper:
         """Store what a batch gave, and remember why the others have nothing."""
         if vectors:
             self.store.put(model, namespace, vectors)
-        with self._turn:
+        with self._lock:
             for digest in vectors:
                 self._failed.pop((namespace, digest), None)
             self._failed.update({(namespace, digest): reason for digest, reason in failed.items()})
@@ -235,7 +235,7 @@ class VectorKeeper:
         held = self.store.held(model, branch.namespace) if model else set()
         total = done = 0
         failed = []
-        with self._turn:
+        with self._lock:
             reasons = dict(self._failed)
         for record in view.select(branch, scope.filter, order="id", now=now):
             digest = digest_of(record)

@@ -40,7 +40,7 @@ class Recent:
 
     def __init__(self, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._branches: OrderedDict[Branch, dict[int, _Step]] = OrderedDict()  # by seq
         self._nbytes = 0
 
@@ -48,7 +48,7 @@ class Recent:
         """Keep what a commit did, which is durable, and the root before it."""
         branch = Branch(commit.namespace, commit.branch)
         step = _Step(before, commit.root.hash, written, _COMMIT_BYTES + sum(map(_bytes_of, written.values())))
-        with self._turn:
+        with self._lock:
             steps = self._branches.setdefault(branch, {})
             self._branches.move_to_end(branch)
             self._nbytes -= steps[commit.seq].nbytes if commit.seq in steps else 0  # of a history that was given up
@@ -61,7 +61,7 @@ class Recent:
     def since(self, branch: Branch, seq: int, root: bytes, head: Head) -> Written | None:
         """What the commits did that lead from a seq and its root to a head; None where not all of them are here."""
         out: dict[str, Record | None] = {}
-        with self._turn:
+        with self._lock:
             steps = self._branches.get(branch, {})
             if head.seq not in steps:
                 return None
@@ -75,7 +75,7 @@ class Recent:
 
     def drop(self, branch: Branch, upto: int) -> None:
         """Let the commits of a line go that an index has now."""
-        with self._turn:
+        with self._lock:
             steps = self._branches.get(branch, {})
             for seq in list(filter(lambda seq: seq <= upto, steps)):
                 self._nbytes -= steps.pop(seq).nbytes
@@ -84,7 +84,7 @@ class Recent:
 
     def clear(self) -> None:
         """Let all go."""
-        with self._turn:
+        with self._lock:
             self._branches.clear()
             self._nbytes = 0
 

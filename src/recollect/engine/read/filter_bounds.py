@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.engine.index.filter_terms import of_key, of_session, of_tag, of_value
+from recollect.engine.index.filter_terms import key_term, session_term, tag_term, value_term
 from recollect.engine.scope import Scope
 from recollect.filters.tree import (
     AllOf,
@@ -57,7 +57,7 @@ _MOST_TIES = 10_000
 #: What stores find by an index of their own, and mostly few have.
 _FEW_HAVE = ("id", "user", "conversation", "entity")
 #: Of what the index says nothing.
-NOT_TOLD = Bounds(None, None)
+UNBOUNDED = Bounds(None, None)
 
 
 def bounds(where: Filter, view: WordView) -> Bounds:
@@ -75,22 +75,22 @@ def bounds(where: Filter, view: WordView) -> Bounds:
         case Not():
             return _negated(bounds(where.part, view))
         case Meta() if where.test != "has":
-            mark = of_value(where.key, where.value) if where.test == "equals" else None
-            return Bounds(view.having([mark or of_key(where.key)]), None)
-    told = _told(where, view)
-    return NOT_TOLD if told is None else _exactly(told)
+            term = value_term(where.key, where.value) if where.test == "equals" else None
+            return Bounds(view.having([term or key_term(where.key)]), None)
+    limits = _exact_flags(where, view)
+    return UNBOUNDED if limits is None else _exactly(limits)
 
 
-def marked(where: Filter) -> bool:
+def uses_filter_terms(where: Filter) -> bool:
     """Whether a filter asks for what stores have no column for, but the index has marks; and not for some ids."""
     match where:
         case AllOf():
             named = any(isinstance(part, Is) and part.name == "id" for part in where.parts)
-            return not named and any(map(marked, where.parts))
+            return not named and any(map(uses_filter_terms, where.parts))
         case AnyOf():
-            return any(map(marked, where.parts))
+            return any(map(uses_filter_terms, where.parts))
         case Not():
-            return marked(where.part)
+            return uses_filter_terms(where.part)
     return isinstance(where, (Tag, Meta))
 
 
@@ -101,20 +101,20 @@ def selective(where: Filter) -> bool:
     return isinstance(where, Is) and where.name in _FEW_HAVE
 
 
-def foremost(told: Bounds, view: WordView, wanted: int) -> Bounds:
+def foremost(limits: Bounds, view: WordView, wanted: int) -> Bounds:
     """Of what a filter admits, if the index tells just that, the most important, as many as are wanted: by importance,
     then by id. Cost: O(documents), and O(n log n) of those that tie with the last.
     """
-    if told.upper is None or not told.exact:
-        return told
-    numbers = np.flatnonzero(_live(told.upper, view))
+    if limits.upper is None or not limits.exact:
+        return limits
+    numbers = np.flatnonzero(_live(limits.upper, view))
     if len(numbers) <= wanted:
-        return told
+        return limits
     importance = view.table.importance[numbers]
     least = np.partition(importance, -wanted)[-wanted]
     above, ties = numbers[importance > least], numbers[importance == least].tolist()
     if len(ties) > _MOST_TIES:
-        return told
+        return limits
     ties.sort(key=lambda number: view.table.id(number).encode("utf-8"))
     out: Flags = np.zeros(view.table.count, dtype=np.bool_)
     out[above] = True
@@ -122,19 +122,19 @@ def foremost(told: Bounds, view: WordView, wanted: int) -> Bounds:
     return _exactly(out)
 
 
-def counted(told: Bounds, view: WordView) -> int | None:
+def counted(limits: Bounds, view: WordView) -> int | None:
     """How many live documents a filter matches; None where the index does not tell all of it. Cost: O(documents)."""
-    return int(np.count_nonzero(_live(told.upper, view))) if told.exact and told.upper is not None else None
+    return int(np.count_nonzero(_live(limits.upper, view))) if limits.exact and limits.upper is not None else None
 
 
-def picked(where: Filter, told: Bounds, view: WordView) -> Filter:
+def picked(where: Filter, limits: Bounds, view: WordView) -> Filter:
     """A filter that matches the same live records and names them, for stores to find; the same where they are many.
 
     Cost: O(documents) bytes.
     """
-    if told.upper is None:
+    if limits.upper is None:
         return where
-    numbers = np.flatnonzero(_live(told.upper, view))
+    numbers = np.flatnonzero(_live(limits.upper, view))
     if not len(numbers):
         return Nothing()
     if len(numbers) > MOST_NAMED:
@@ -162,18 +162,18 @@ def _joined(where: AllOf | AnyOf, view: WordView) -> Bounds:
     """The bounds of several conditions: one after the other, as there may be thousands."""
     upper = lower = _Joined(np.logical_and if isinstance(where, AllOf) else np.logical_or)
     for part in where.parts:
-        told = bounds(part, view)
-        if lower is upper and not told.exact:  # the same until now
+        limits = bounds(part, view)
+        if lower is upper and not limits.exact:  # the same until now
             lower = upper.copy()
         if lower is not upper:
-            lower.add(told.lower)
-        upper.add(told.upper)
+            lower.add(limits.lower)
+        upper.add(limits.upper)
     if lower is upper:
         return _exactly(upper.flags)
     # One condition that is told bounds a conjunction from above, and a disjunction from below.
     if isinstance(where, AllOf):
-        return Bounds(upper.flags, lower.flags if lower.all_told else None)
-    return Bounds(upper.flags if upper.all_told else None, lower.flags)
+        return Bounds(upper.flags, lower.flags if lower.all_known else None)
+    return Bounds(upper.flags if upper.all_known else None, lower.flags)
 
 
 class _Joined:
@@ -181,31 +181,31 @@ class _Joined:
 
     def __init__(self, join: Any) -> None:
         self.flags: Flags | None = None
-        self.all_told = True
+        self.all_known = True
         self._join = join
 
     def copy(self) -> _Joined:
         copy = _Joined(self._join)
-        copy.flags, copy.all_told = None if self.flags is None else self.flags.copy(), self.all_told
+        copy.flags, copy.all_known = None if self.flags is None else self.flags.copy(), self.all_known
         return copy
 
     def add(self, flags: Flags | None) -> None:
         if flags is None:
-            self.all_told = False
+            self.all_known = False
         elif self.flags is None:
             self.flags = flags.copy()  # what it was taken from may be both bounds of a part
         else:
             self._join(self.flags, flags, out=self.flags)
 
 
-def _told(where: Filter, view: WordView) -> Flags | None:
+def _exact_flags(where: Filter, view: WordView) -> Flags | None:
     """The documents that a condition admits, neither more nor less; None where the index cannot tell."""
     table = view.table
     match where:
         case Is("id"):
             return table.mask(where.values)
         case Is("session"):
-            return view.having(map(of_session, where.values))
+            return view.having(map(session_term, where.values))
         case Is("speaker") if not any(value.startswith("\0") for value in where.values):
             # (What begins so is the role of those whom nobody names.)
             numbers = [table.speakers.number.get(value, NONE) for value in where.values]
@@ -213,9 +213,9 @@ def _told(where: Filter, view: WordView) -> Flags | None:
         case Is() if where.name in FIELDS:
             return table.having(where.name, where.values)
         case Tag():
-            return view.having([of_tag(where.tag)])
+            return view.having([tag_term(where.tag)])
         case Meta():
-            return view.having([of_key(where.key)])
+            return view.having([key_term(where.key)])
         case ImportanceAtLeast():
             out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # those with none are below
             return out

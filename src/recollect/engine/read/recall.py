@@ -7,13 +7,12 @@ every document an integer share; the score is their sum. A filter decides which 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import compress
 
 import numpy as np
 
 from recollect.engine.index.vectors import Asking
-from recollect.engine.read.filter_bounds import NOT_TOLD, bounds, of_scope
+from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
 from recollect.engine.scope import Scope
@@ -29,7 +28,7 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import Recall
 from recollect.records.record import Record
-from recollect.records.unchecked import unchecked
+from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import View
 
 _WHOLE = 1 << SHARE_BITS
@@ -41,7 +40,7 @@ STANDING = 10
 _CONFIDENCE = ("4.42", "2.50")
 #: Twenty hits with their words are some hundred objects: made without a call of ours for each.
 _hit, _why = unchecked(Hit), unchecked(Why)
-_word: Callable[[tuple[str, str, float, float, tuple[str, ...]]], Word] = partial(tuple.__new__, Word)
+_word = unchecked_tuple(Word)
 
 
 def recall(
@@ -79,7 +78,7 @@ def recall(
     )
     # (The scope's own filter turns nobody away here.)
     filtered = not isinstance(operation.where, Everything)
-    told = bounds(operation.where, words) if filtered else NOT_TOLD
+    told = bounds(operation.where, words) if filtered else UNBOUNDED
     # Where the index does not tell all of the filter, that may turn away any of the best, so all are wanted.
     best = operation.k if told.exact or not filtered else None
     scores = score(question, words, dense, best, told.upper)
@@ -106,7 +105,7 @@ def recall(
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
         None if asking is None or scope.fixed else asking.reached(view, branch),
-        scores.asked.kernels.name,
+        scores.query.kernels.name,
     )
     head = view.head(branch)
     if scope.fixed:  # seq and root tell of others, too
@@ -146,7 +145,7 @@ def _standing(
         place_of = dict(zip(places.tolist(), reached.tolist(), strict=True))
 
     def best(wanted: int) -> tuple[Ints, Ints]:
-        places = scores.asked.kernels.best(totals, marked, table, wanted)
+        places = scores.query.kernels.best(totals, marked, table, wanted)
         return places, totals[places]
 
     chosen: list[tuple[int | None, Record]] = []
@@ -160,7 +159,7 @@ def _standing(
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
-    found = scores.told([place for place, _ in chosen if place is not None], _word, _WHOLE)
+    found = scores.explained([place for place, _ in chosen if place is not None], _word, _WHOLE)
     confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
     nothing = confidence(0)
     out = []

@@ -56,7 +56,7 @@ class Records:
                 if record is None or record.id != self._table.id(number):  # somebody has written to the index file
                     record = self._listed(number)
                 found[number] = record
-                came.append((number, record, held_bytes(record)))
+                came.append((number, record, memory_bytes(record)))
             cache.keep(came)
         return [found[number] for number in numbers]
 
@@ -88,7 +88,7 @@ def _record(payload: bytes) -> Record | None:
         return None
 
 
-def held_bytes(record: Record) -> int:
+def memory_bytes(record: Record) -> int:
     """What a record takes in memory, at the most: counted in a moment, for those that stay at hand."""
     texts = _texts(record)
     fields = len(texts) - texts.count(None)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
-from recollect.engine.read.filter_bounds import bounds, marked, picked
+from recollect.engine.read.filter_bounds import bounds, picked, uses_filter_terms
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
@@ -141,7 +141,7 @@ class Writing:
         if isinstance(operation, Recall):
             self._services.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
-            operation = operation.asked_at(self._now)
+            operation = operation.with_reference(self._now)
         words = self._words() if isinstance(operation, Recall) else None
         asking = IN_BATCH if self._services.has_vectors else None
         return self._services.read(
@@ -153,10 +153,10 @@ class Writing:
 
     def _told(self, where: Filter) -> Filter:
         """A filter that the same live records match, named by the index where that is of use and at hand."""
-        if self.writer.touched or not marked(where):  # what this transaction wrote is in no index yet
+        if self.writer.touched or not uses_filter_terms(where):  # what this transaction wrote is in no index yet
             return where
         with self._services.store.read() as committed:  # nobody else can commit meanwhile
-            words = self._services.keeper.at_hand(committed, self._branch, in_file=False)
+            words = self._services.keeper.loaded(committed, self._branch, in_file=False)
         if words is None:
             return where
         index_view = words.at(self._reads_at)
@@ -169,13 +169,13 @@ class Writing:
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Hold drafts that were given together, so that a conversation told again is known as such."""
         self.writer.look_up(drafts)
-        told = self.writer.told_again(drafts).ids
+        told = self.writer.find_replay(drafts).ids
         return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
         drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
         self.writer.look_up([wanted for _, wanted in drafts])
-        told = self.writer.told_again([wanted for _, wanted in drafts]).ids
+        told = self.writer.find_replay([wanted for _, wanted in drafts]).ids
         results: list[Outcome] = []
         for at, (place, wanted) in enumerate(drafts):
             try:

@@ -16,7 +16,7 @@ from recollect.errors import InvalidRecordError
 from recollect.operations import Remember
 from recollect.records.identity import derived_id, identified
 from recollect.records.record import FIELD_NAMES, Record, checked
-from recollect.text.manner import MARKS, TOLD_BY_MACHINES, marks
+from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
 #: Kinds whose names begin so are the engine's own.
 INTERNAL = "_"
@@ -113,11 +113,11 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
 def _marked(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
     """The tags with the marks of a standing instruction or preference, where a person states one."""
     # What has a source is a document: what it instructs is not the wish of whoever told of it.
-    if not isinstance(content, str) or fields.get("role") in TOLD_BY_MACHINES or fields.get("source") is not None:
+    if not isinstance(content, str) or fields.get("role") in MACHINE_ROLES or fields.get("source") is not None:
         return tags
-    found = marks(content)
+    found = standing_tags(content)
     # What is no list of tags is the record's to refuse.
-    return (*tags, *(mark for mark in found if mark not in tags)) if found and _is_list(tags) else tags
+    return (*tags, *(tag for tag in found if tag not in tags)) if found and _is_list(tags) else tags
 
 
 def _is_list(value: object) -> bool:
@@ -128,7 +128,7 @@ def remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
     """A record whose text has changed, with the marks of the new text in place of those of the old."""
     if tags_given or held.content == record.content:
         return record
-    kept = [tag for tag in record.tags if tag not in MARKS]
+    kept = [tag for tag in record.tags if tag not in STANDING_TAGS]
     fields = {"role": record.role, "source": record.source}
     return record.changed(tags=_marked(record.content, fields, kept))
 

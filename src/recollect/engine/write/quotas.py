@@ -1,8 +1,8 @@
 """Quotas: how much a namespace may hold, and what goes where it would hold more.
 
 A quota is kept in the store and every writer is held to it, inside the transaction that writes. What is held is counted
-once, and then kept up to date by what is written, as the trie is: `Fills` has it of one commit, and catches up from the
-log where others wrote meanwhile. A `Room` is that with what a transaction has written so far.
+once, and then kept up to date by what is written, as the trie is: `UsageTotalsCache` has it of one commit, and catches
+up from the log where others wrote meanwhile. A `Room` is that with what a transaction has written so far.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class _Group:
         self.ranked: list[tuple[tuple[Any, ...], str]] = []
 
 
-class Fill:
+class UsageTotals:
     """What a namespace holds, as it counts, at one commit.
 
     when_full, per  of the quota
@@ -175,24 +175,24 @@ class Fill:
         return (ranked[place][1] for place in range(start, len(ranked)))
 
 
-class Fills:
+class UsageTotalsCache:
     """The fills of a store's lines, each of one commit. Used by whoever's turn it is to write."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
-        self._kept: dict[Branch, tuple[Head, Fill]] = {}
+        self._kept: dict[Branch, tuple[Head, UsageTotals]] = {}
 
-    def at(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> Fill:
+    def at(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> UsageTotals:
         """The fill at the newest commit. Cost: at first, reads all that is held, and the log.
 
         clean  whether the transaction has changed nothing since that commit: else what is read may yet be undone, so
                nobody else goes on from it
         """
         head = transaction.head(branch)
-        then, fill = self._kept.pop(branch, (Head(), Fill(quota.when_full, quota.per)))
+        then, fill = self._kept.pop(branch, (Head(), UsageTotals(quota.when_full, quota.per)))
         goes_on = then == head or (0 < then.seq < head.seq and transaction.root_at(branch, then.seq) == then.root.hash)
         if (fill.when_full, fill.per) != (quota.when_full, quota.per) or not goes_on:
-            then, fill = Head(), Fill(quota.when_full, quota.per)
+            then, fill = Head(), UsageTotals(quota.when_full, quota.per)
         if then != head:
             # Written is used: the log knows when that was, for whoever has not seen it, or was not there.
             written = transaction.last_touched(branch, then.seq)
@@ -221,7 +221,7 @@ class Fills:
         """Let what a line holds be counted anew, unless it is kept again."""
         self._kept.pop(branch, None)
 
-    def keep(self, branch: Branch, head: Head, fill: Fill) -> None:
+    def keep(self, branch: Branch, head: Head, fill: UsageTotals) -> None:
         """Keep a fill for whoever follows this commit."""
         self._kept.pop(branch, None)
         self._kept[branch] = (head, fill)
@@ -250,7 +250,7 @@ class Room:
         self,
         branch: Branch,
         quota: Quota,
-        fill: Fill,
+        fill: UsageTotals,
         micros: int,
         due: Callable[[], list[str]],
         *,
@@ -335,7 +335,7 @@ class Room:
                 self._more[each.group] = _More(more.records + sign, more.nbytes + sign * each.nbytes)
         self._changed[record_id] = entry
 
-    def committed(self, micros: int) -> Fill:
+    def committed(self, micros: int) -> UsageTotals:
         """The fill after the commit, which has this time: the one by which whoever counts anew goes, too."""
         for record_id, entry in self._changed.items():
             if entry is not None and entry.rank is not None:

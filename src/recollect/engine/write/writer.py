@@ -18,7 +18,7 @@ from recollect.engine.scope import MARK, Scope
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, remarked
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.naming import Naming
-from recollect.engine.write.quotas import Fills, Room, quota_of
+from recollect.engine.write.quotas import Room, UsageTotalsCache, quota_of
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,
@@ -49,7 +49,7 @@ _LOOKED_AT = 3
 LAST_POSITION = 2**63 - 1
 
 
-class ToldAgain(NamedTuple):
+class Replay(NamedTuple):
     """Which of some drafts are turns of a conversation that is told again, as of a commit.
 
     ids            place among the drafts -> id of the turn, or `FORGOTTEN`
@@ -76,7 +76,7 @@ class Writer:
         scope: Scope,
         intake: Intake,
         tries: TrieKeeper,
-        fills: Fills,
+        fills: UsageTotalsCache,
     ) -> None:
         self._tx = transaction
         self._branch = branch
@@ -100,11 +100,9 @@ class Writer:
         self._never_known: set[str] = set()  # ids that nobody had held before what is pending
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
-        """Ask at once for the ids that drafts will ask for one by one, where the store can tell."""
-        never_known = getattr(self._tx, "never_known", None)
-        if never_known is not None:
-            ids = [stored for wanted in drafts for stored in self._naming.asked_for(wanted)]
-            self._never_known = never_known(self._branch, ids)
+        """Look up the ids of many drafts in one query, so that each draft need not query the store for its own."""
+        ids = [stored for wanted in drafts for stored in self._naming.asked_for(wanted)]
+        self._never_known = self._tx.never_known(self._branch, ids)
 
     @property
     def _naming(self) -> Naming:
@@ -259,7 +257,7 @@ class Writer:
         return RecordExistsError(shown.id, shown.hash)
 
     def again(self, wanted: Draft, record_id: str) -> Outcome:
-        """The same turn again, as `told_again` found out."""
+        """The same turn again, as `find_replay` found out."""
         if record_id == FORGOTTEN:
             return Outcome(None, "unchanged")
         held = self.live(record_id)
@@ -517,7 +515,7 @@ class Writer:
             self._fills.keep(self._branch, head, self._room.committed(commit.micros))
         return commit
 
-    def outdated(self, known: ToldAgain) -> bool:
+    def outdated(self, known: Replay) -> bool:
         """Whether others have changed turns of the conversations since it was found out which are told again."""
         if self._tx.head(self._branch).seq == known.seq:
             return False
@@ -527,7 +525,7 @@ class Writer:
         records = (Record.load(stored.payload) for stored in self._tx.several(self._branch, changed).values())
         return any(record.conversation in known.conversations for record in records)
 
-    def told_again(self, drafts: Sequence[Draft]) -> ToldAgain:
+    def find_replay(self, drafts: Sequence[Draft]) -> Replay:
         """Which drafts are turns of a conversation told again from its start.
 
         Turns without ids and places are a conversation told again where they begin with the turns that are held, or
@@ -546,7 +544,7 @@ class Writer:
             matched = sum(each != FORGOTTEN for each in found.values())
             if matched and (matched == len(held) or (len(found) == len(places) and len(places) > 1)):
                 out.update(found)
-        return ToldAgain(out, self._tx.head(self._branch).seq, frozenset(told), frozenset(out.values()))
+        return Replay(out, self._tx.head(self._branch).seq, frozenset(told), frozenset(out.values()))
 
     def _aligned(self, held: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
         """As many turns from the start as are held, in their order, or were forgotten."""

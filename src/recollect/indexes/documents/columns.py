@@ -19,7 +19,7 @@ from recollect.text.words import Term
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
-Place = tuple[int, int, str]
+SortKey = tuple[int, int, str]
 Session = tuple[str, str]
 NEVER = 2**63 - 1
 #: The micros of what has no time: earlier than any.
@@ -56,7 +56,7 @@ class Document(NamedTuple):
     id: str
     terms: list[Term]
     session: Session | None
-    place: Place
+    place: SortKey
     asks: bool
     micros: int
     expires: int
@@ -70,7 +70,7 @@ class Document(NamedTuple):
     text: bytes = b""
     fields: tuple[str | None, ...] = (None,) * len(FIELDS)
     importance: float = NO_IMPORTANCE
-    marks: tuple[str, ...] = ()
+    filter_terms: tuple[str, ...] = ()
     payload: bytes = b""
 
 
@@ -83,12 +83,12 @@ def civil_of(day: date) -> int:
     return day.year << 9 | day.month << 5 | day.day
 
 
-def numbered_anew(kept: Ints, count: int) -> Ints:
+def renumbered(kept: Ints, count: int) -> Ints:
     """What becomes of each of `count` numbers where only `kept`, which rise, are left and get new numbers without gaps.
 
     NONE becomes of the others; the last place of all is where NONE itself leads, to NONE.
 
-    >>> numbered_anew(np.array([0, 2]), 3).tolist()
+    >>> renumbered(np.array([0, 2]), 3).tolist()
     [0, -1, 1, -1]
     """
     out = np.full(count + 1, NONE, dtype=np.int64)

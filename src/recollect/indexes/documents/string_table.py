@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, numbered_anew
+from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, renumbered
 
 Keys = NDArray[np.uint64]
 #: So many pieces are taken at once: what says which bytes are theirs stays in the processor's cache.
@@ -107,7 +107,7 @@ class Strings:
 
     def taken(self, kept: Ints, more: Strings) -> Strings:
         """Those of some rising numbers, and then all of `more`, none of which is among them. Cost: some copies."""
-        order = numbered_anew(kept, len(self))[self.order].astype(np.int32)
+        order = renumbered(kept, len(self))[self.order].astype(np.int32)
         stays = order != NONE
         keys = np.concatenate([self.keys[stays], more.keys])
         order = np.concatenate([order[stays], more.order + np.int32(len(kept))])

@@ -28,8 +28,8 @@ from recollect.indexes.documents.columns import (
     Flags,
     Ints,
     Numbers,
-    Place,
     Session,
+    SortKey,
     values_of,
 )
 from recollect.indexes.documents.row_data import Counts, First, Rows, Speakers, Values
@@ -255,7 +255,7 @@ class Documents:
         self._session_count = 0
         # Session -> its last live document, and (where it was needed) all of its turns in order.
         self._last: dict[int, int] = {}
-        self._turns: dict[int, list[tuple[Place, int]]] = {}
+        self._turns: dict[int, list[tuple[SortKey, int]]] = {}
         self._governing: list[int] = []
         self._due: list[tuple[int, int]] = []  # a heap of (expires, document); the dead are dropped when they come up
         self._tokens = self._heaviest = 0
@@ -341,14 +341,14 @@ class Documents:
         self._session_numbers[session] = number
         return number
 
-    def _place(self, number: int) -> Place:
+    def _sort_key(self, number: int) -> SortKey:
         columns = self._columns
         return int(columns["position"][number]), int(columns["micros"][number]), self.rows.id(number)
 
-    def _link(self, number: int, session: int, place: Place) -> None:
+    def _link(self, number: int, session: int, place: SortKey) -> None:
         last = self._last.get(session, NONE)
         before, after = self._columns["before"], self._columns["after"]
-        if last == NONE or self._place(last) < place:
+        if last == NONE or self._sort_key(last) < place:
             if last != NONE:
                 # In place: a view that does not know the new number takes the link for the end of the session.
                 after[last], before[number] = number, last
@@ -367,13 +367,13 @@ class Documents:
         right = turns[at + 1][1]
         before[right], after[number] = number, right
 
-    def _turns_of(self, session: int, last: int) -> list[tuple[Place, int]]:
+    def _turns_of(self, session: int, last: int) -> list[tuple[SortKey, int]]:
         """The turns of a session in order: gathered once, when one is put between others."""
         turns = self._turns.get(session)
         if turns is None:
             turns = self._turns[session] = []
             while last != NONE:
-                turns.append((self._place(last), last))
+                turns.append((self._sort_key(last), last))
                 last = int(self._columns["before"][last])
             turns.reverse()
         return turns
@@ -399,7 +399,7 @@ class Documents:
         self._session_lengths.add(session, -length)
         if session in self._turns:
             turns = self._turns[session]
-            del turns[bisect_left(turns, (self._place(number), number))]
+            del turns[bisect_left(turns, (self._sort_key(number), number))]
         left, right = int(columns["before"][number]), int(columns["after"][number])
         if left != NONE:
             columns["after"][left] = right

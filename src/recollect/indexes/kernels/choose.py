@@ -31,7 +31,7 @@ class Choice(Generic[K]):
 
     def __init__(self, by_numpy: Callable[[], K], by_numba: Callable[[], K]) -> None:
         self._by_numpy, self._by_numba = by_numpy, by_numba
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._done = 0
         self._loading: threading.Thread | None = None
         self._compiled: K | None = None
@@ -49,7 +49,7 @@ class Choice(Generic[K]):
         elif wanted != "numpy":
             self._done += occurrences + _QUESTION
             if self._done > _REPAID and self._loading is None:
-                with self._turn:
+                with self._lock:
                     if self._loading is None:
                         # No daemon: a compiler must not be cut off when the process ends.
                         loading = threading.Thread(target=self._load, name="recollect-kernels")

@@ -25,7 +25,7 @@ from recollect.indexes.parameters import (
     SESSION_TOP,
     TOP,
 )
-from recollect.indexes.words.postings import MOST_COUNT, PLACE_BITS, Postings, live, run_lengths
+from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings, live, run_lengths
 
 _STEPS = len(FROM_BEFORE) + len(FROM_AFTER)
 
@@ -148,8 +148,8 @@ def _counted(postings: Postings, table: Table) -> Iterator[tuple[Ints, Ints]]:
 
 def _counts_of(occurrences: Ints, numbers: Ints) -> Ints:
     """How often these documents, which are live, have a term; 0 for NONE."""
-    begins = occurrences.searchsorted(numbers << PLACE_BITS)
-    ends = occurrences.searchsorted(numbers + 1 << PLACE_BITS)
+    begins = occurrences.searchsorted(numbers << POSITION_BITS)
+    ends = occurrences.searchsorted(numbers + 1 << POSITION_BITS)
     return np.where(numbers == NONE, 0, np.minimum(ends - begins, MOST_COUNT))
 
 
@@ -233,7 +233,7 @@ def _near(one: Ints, other: Ints) -> Ints:
     if not len(one) or not len(other):
         return np.zeros(0, dtype=np.int64)
     near = _among(one + 1, other) | _among(one + 2, other)
-    return np.unique(one[near] >> PLACE_BITS)
+    return np.unique(one[near] >> POSITION_BITS)
 
 
 def _among(wanted: Ints, held: Ints) -> Flags:

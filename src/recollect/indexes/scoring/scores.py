@@ -52,7 +52,7 @@ class Match(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Asked:
+class WeightedQuery:
     """A question's terms, weighed in a view: what the kernels need.
 
     mass   of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction
@@ -82,7 +82,9 @@ class Asked:
         return self.kernels.reach_best(self.postings, self.view.table, self.weights, about, wanted, among)
 
 
-def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True) -> Asked:
+def weighed(
+    view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True
+) -> WeightedQuery:
     """Weigh terms in a view.
 
     sequence  the terms in their order, as they were asked
@@ -110,7 +112,7 @@ def weighed(view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] 
         if first != second:
             rarity = idf[place[first]] + idf[place[second]]
             pairs.append((place[first], place[second], (rarity * PAIR_SHARE // 100 << SHARE_BITS) // whole))
-    return Asked(
+    return WeightedQuery(
         view,
         tuple(terms),
         postings,
@@ -136,7 +138,7 @@ class Scores:
     about    what the question is about beside its words, which makes the factors
     """
 
-    asked: Asked
+    query: WeightedQuery
     reached: Reached
     dates: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
@@ -150,19 +152,19 @@ class Scores:
     @property
     def mass(self) -> int:
         """Of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
-        return self.asked.mass
+        return self.query.mass
 
     @cached_property
     def totals(self) -> Ints:
         """The scores of all, with SHARE_BITS of fraction. Ranking does without, where there are no vectors."""
-        totals = self.asked.kernels.weigh(self.reached, self.dates, self.asked.view.table, self.about)
+        totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
         return totals + self.dense if len(self.dense) else totals
 
     def totals_at(self, places: Ints) -> Ints:
         """The scores of the documents at these places."""
         some = Reached(self.numbers[places], self.reached.shares.take(places, axis=1), len(places))
         dates = self.dates[places] if len(self.dates) else NOTHING
-        totals = self.asked.kernels.weigh(some, dates, self.asked.view.table, self.about)
+        totals = self.query.kernels.weigh(some, dates, self.query.view.table, self.about)
         return totals + self.dense[places] if len(self.dense) else totals
 
     def ranked(self, first: int) -> Iterator[tuple[int, int]]:
@@ -170,7 +172,7 @@ class Scores:
 
         first  how many are probably asked for
         """
-        kernels, table = self.asked.kernels, self.asked.view.table
+        kernels, table = self.query.kernels, self.query.view.table
 
         def best(wanted: int) -> tuple[Ints, Ints]:
             if not len(self.dense):
@@ -180,20 +182,17 @@ class Scores:
 
         return ranked(best, self.numbers, table, first)
 
-    def explained(self, places: Sequence[int]) -> list[tuple[list[int], list[Match]]]:
-        """The documents at these places, each with its shares and the words of the question that it has.
-
-        Shares are in the order of `kernels.types.SHARES` and add up to the total, exactly; words by falling share.
-        """
-        return [([int(share) for share in shares], matches) for _, shares, matches in self.told(places, Match._make, 1)]
-
-    def told(
+    def explained(
         self, places: Sequence[int], make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M], whole: int
     ) -> Iterator[tuple[int, list[float], list[M]]]:
-        """The same for whoever tells it on: the total, shares as parts of `whole`, and what is made of each word.
+        """Explain the documents at these positions: each with its total, its shares and the query words that it has.
 
-        make    makes something of the fields of a `Match`, whose share and own are parts of `whole`; of whole numbers
-                where that is 1
+        Shares are in the order of `kernels.types.SHARES` and add up to the total exactly; words by falling share.
+
+        Args:
+            places: positions in `numbers`.
+            make: builds the value for each word from the fields of a `Match`.
+            whole: the divisor of all shares, `own` included; with 1 they stay integers.
         """
         for begin in range(0, len(places), _AT_A_TIME):  # what explains a hit takes some bytes for each term and turn
             at = np.array(places[begin : begin + _AT_A_TIME], dtype=np.int64)
@@ -203,7 +202,7 @@ class Scores:
 
     def _shares(self, places: Ints) -> tuple[Ints, Ints]:
         """The shares of the documents at these places, a column each, and the factors in them."""
-        factors = factor_of(self.numbers[places], self.asked.view.table, self.about)
+        factors = factor_of(self.numbers[places], self.query.view.table, self.about)
         shares = np.zeros((len(SHARES), len(places)), dtype=np.int64)
         shares[: len(RAW)] = self.reached.shares[:, places]
         if len(self.dates):
@@ -221,12 +220,12 @@ class Scores:
         make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M],
         whole: int,
     ) -> list[list[M]]:
-        asked = self.asked
+        query = self.query
         out: list[list[M]] = [[] for _ in range(len(numbers))]
-        if not asked.mass:
+        if not query.mass:
             return out
-        found = asked.kernels.matched(asked.postings, asked.view.table, asked.weights, numbers, factors)
-        words = [(each.word, each.like, each.term) for each in asked.terms]
+        found = query.kernels.matched(query.postings, query.view.table, query.weights, numbers, factors)
+        words = [(each.word, each.like, each.term) for each in query.terms]
         rank = np.empty(len(words), dtype=np.int64)
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
         # All of them in one order: by document, then by falling share, then as words do.
@@ -244,4 +243,4 @@ class Scores:
 
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:
         turns = found.around[at][found.lends[at, term]].tolist()
-        return tuple(map(self.asked.view.table.id, turns))
+        return tuple(map(self.query.view.table.id, turns))

@@ -21,7 +21,7 @@ from recollect.indexes.kernels.types import About
 from recollect.indexes.parameters import DATE_SHARE
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
-from recollect.indexes.words.index import QueryTerm, WordView, asked_terms
+from recollect.indexes.words.index import QueryTerm, WordView, query_terms
 from recollect.indexes.words.surface_forms import LEAST_LETTERS, comparable
 from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
@@ -71,7 +71,7 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
     if not known(tag):
         wanted = [(_known_stem(term, word, view), word) for term, word in wanted]
     wanted = [each for each in wanted if each[1] not in misspelt] or wanted
-    asked = tuple(asked_terms(view, wanted))
+    asked = tuple(query_terms(view, wanted))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in wanted if term in kept)
     return Question(asked, sequence, dates, speaker, asks_for(text))

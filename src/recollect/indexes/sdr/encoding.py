@@ -146,12 +146,12 @@ def shared(question: str, texts: Iterable[str], encoder: Encoder = WHOLE) -> lis
     >>> shared("pool", ["Database connection pool exhausted", "Error 500"])
     [[' po', 'poo', 'ool', 'ol '], []]
     """
-    asked = grams(question)
+    query = grams(question)
     kept = set(encoded(question, encoder))
     out = []
     for text in texts:
         theirs, active = set(grams(text)), set(encoded(text, encoder)) & kept
-        out.append([gram for gram in asked if gram in theirs and bit_of(gram) in active])
+        out.append([gram for gram in query if gram in theirs and bit_of(gram) in active])
     return out
 
 

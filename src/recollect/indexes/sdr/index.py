@@ -33,7 +33,7 @@ from recollect.indexes.fixed_point import SHARE_BITS, log_ratio
 from recollect.indexes.sdr.choose import serving
 from recollect.indexes.sdr.encoding import BITS, Sdrs, encoded_all
 from recollect.indexes.sdr.rows import Growing, based, joined, rows_of
-from recollect.indexes.sdr.types import FACTOR_BITS, Asked, Found, SdrKernels
+from recollect.indexes.sdr.types import FACTOR_BITS, Found, Query, SdrKernels
 
 #: Weights have so many bits of fraction: those of 4096 bits among less than 2^31 rows add up to less than 2^31.
 _WEIGHT_BITS = 14
@@ -127,38 +127,38 @@ class SdrIndex:
 
     def overlapping(self, bits: Iterable[int], wanted: int) -> list[SdrHit]:
         """The best `wanted` rows by overlap, best first: see above."""
-        asked = _bits(bits)
-        if not len(asked):
+        query = _bits(bits)
+        if not len(query):
             return []
         weights = np.zeros(BITS, dtype=np.int32)
-        weights[asked] = self._weighed(asked)
+        weights[query] = self._weighed(query)
         inverse = -((-1 << SHARE_BITS + _INVERSE_BITS) // int(weights.sum()))  # rounded up: the same bits give 1
-        factors = _FACTORS[BITS - len(asked) : 2 * BITS + 1 - len(asked)]
-        return self._hits(Asked(asked, weights, 0, inverse, _INVERSE_BITS, factors, 0, 1), wanted, 1)
+        factors = _FACTORS[BITS - len(query) : 2 * BITS + 1 - len(query)]
+        return self._hits(Query(query, weights, 0, inverse, _INVERSE_BITS, factors, 0, 1), wanted, 1)
 
     def nearest(self, bits: Iterable[int], wanted: int) -> list[SdrHit]:
         """The best `wanted` rows by Hamming distance, best first."""
-        asked = _bits(bits)
+        query = _bits(bits)
         weights = np.zeros(BITS, dtype=np.int32)
-        weights[asked] = 2
+        weights[query] = 2
         # 4096 - (|q| + |s| - 2 |q and s|)
-        add = BITS - len(asked)
-        return self._hits(Asked(asked, weights, 1, 1, 0, _NO_FACTORS, add, 0), wanted, _ONE_BIT)
+        add = BITS - len(query)
+        return self._hits(Query(query, weights, 1, 1, 0, _NO_FACTORS, add, 0), wanted, _ONE_BIT)
 
-    def _hits(self, asked: Asked, wanted: int, unit: int) -> list[SdrHit]:
-        kernels = self._kernels or serving(int(self._having[asked.bits].sum()))
-        found: Found = kernels.best(self._base, self._tail.rows(), asked, wanted)
+    def _hits(self, query: Query, wanted: int, unit: int) -> list[SdrHit]:
+        kernels = self._kernels or serving(int(self._having[query.bits].sum()))
+        found: Found = kernels.best(self._base, self._tail.rows(), query, wanted)
         order = np.lexsort((found.numbers, -found.values))
         rows = zip(*(column[order].tolist() for column in found), strict=True)
         return [SdrHit(number, value * unit, hamming) for number, value, hamming in rows]
 
-    def _weighed(self, asked: Ints) -> NDArray[np.int32]:
+    def _weighed(self, query: Ints) -> NDArray[np.int32]:
         """The weights of bits, which are kept until the rows change."""
         weights = self._weights
-        for bit in asked[weights[asked] == 0].tolist():
+        for bit in query[weights[query] == 0].tolist():
             rarity = log_ratio(2 * len(self) + 2, 2 * int(self._having[bit]) + 1)
             weights[bit] = max(rarity >> LOG_BITS - _WEIGHT_BITS, 1)
-        return weights[asked]
+        return weights[query]
 
     def _count(self, bits: NDArray[np.uint16], step: int) -> None:
         self._having += step * np.bincount(bits, minlength=BITS)

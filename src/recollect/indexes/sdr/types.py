@@ -58,7 +58,7 @@ class Base(NamedTuple):
     flags: NDArray[np.int8]
 
 
-class Asked(NamedTuple):
+class Query(NamedTuple):
     """A question's bits, and how what shares them is valued: see above.
 
     weights  of each of the 4096 bits, above 0 for those of the question; they add up to less than 2^31
@@ -89,6 +89,6 @@ class SdrKernels(Protocol):
 
     name: str
 
-    def best(self, base: Base, tail: Rows, asked: Asked, wanted: int) -> Found:
+    def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
         """The `wanted` live rows of the greatest value, of equal values those of the lowest numbers."""
         ...

@@ -19,7 +19,7 @@ from recollect.indexes.documents.columns import Ints
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.sdr.encoding import BITS, Sdrs
 from recollect.indexes.sdr.rows import based, rows_of
-from recollect.indexes.sdr.types import FACTOR_BITS, Asked, Base, Found, Rows
+from recollect.indexes.sdr.types import FACTOR_BITS, Base, Found, Query, Rows
 
 #: Rows that are looked at together: enough for the processor to compare many at once, few enough to be passed by often.
 _BLOCK = 64
@@ -125,7 +125,7 @@ def _best(
     tail_bits: Any,
     tail_offsets: Any,
     tail_alive: Any,
-    asked: Any,
+    query: Any,
     weights: Any,
     penalty: int,
     inverse: int,
@@ -142,9 +142,9 @@ def _best(
     by = np.int32(-penalty)
     for place in range(count):
         sums[place] = by * np.int32(sizes[place])
-    rows = common[asked]
-    _gather_common(flags, rows[rows >= 0], weights[asked[rows >= 0]], sums)
-    _gather(postings, starts, asked[rows < 0], weights, sums)
+    rows = common[query]
+    _gather_common(flags, rows[rows >= 0], weights[query[rows >= 0]], sums)
+    _gather(postings, starts, query[rows < 0], weights, sums)
     best_places = np.empty(wanted, np.int64)
     size = 0
     bar = -((add - least << shift) // inverse)  # no lesser sum has the least value: no factor is above 1
@@ -176,7 +176,7 @@ def _best(
             row = bits[offsets[place] : offsets[place + 1]]
         else:
             row = tail_bits[tail_offsets[place - count] : tail_offsets[place - count + 1]]
-        differ = len(asked) + len(row)
+        differ = len(query) + len(row)
         for bit in row:
             if weights[bit]:
                 differ -= 2
@@ -191,7 +191,7 @@ class NumbaSdr:
         # One column of sums is kept for the next question. Taking from and giving to a deque is thread-safe.
         self._free: deque[NDArray[np.int32]] = deque(maxlen=1)
 
-    def best(self, base: Base, tail: Rows, asked: Asked, wanted: int) -> Found:
+    def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
         count = len(base.sizes)
         try:
             sums = self._free.pop()
@@ -203,7 +203,7 @@ class NumbaSdr:
         numbers, values, hamming = (np.empty(room, dtype=np.int64) for _ in range(3))
         size = 0
         if room:
-            size = _best(*base.rows, *base[1:], *tail, *asked, sums[:count], numbers, values, hamming)
+            size = _best(*base.rows, *base[1:], *tail, *query, sums[:count], numbers, values, hamming)
         self._free.append(sums)
         out: tuple[Ints, Ints, Ints] = numbers[:size], values[:size], hamming[:size]
         return Found(*out)
@@ -216,5 +216,5 @@ def loaded() -> NumbaSdr:
     weights = np.zeros(BITS, dtype=np.int32)
     weights[1] = 1
     factors = np.full(BITS + 1, 1 << FACTOR_BITS, dtype=np.int64)
-    kernels.best(based(rows), rows, Asked(np.array([1]), weights, 0, 1, 0, factors, 0, 1), 1)
+    kernels.best(based(rows), rows, Query(np.array([1]), weights, 0, 1, 0, factors, 0, 1), 1)
     return kernels

@@ -17,7 +17,7 @@ from recollect.indexes.documents.columns import NONE, Document, Flags, Ints
 from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.fixed_point import ONE, log_ratio
 from recollect.indexes.words.fuzzy import Similar, Vocabulary
-from recollect.indexes.words.postings import LAST_PLACE, PLACE_BITS, Postings, lengths_of, live, run_lengths
+from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, lengths_of, live
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form
 from recollect.text.words import stem
@@ -55,7 +55,7 @@ class _Tail:
     def append(self, number: int, position: int) -> None:
         if self.count == len(self.column):
             self.column = np.concatenate([self.column, np.zeros_like(self.column)])
-        self.column[self.count] = number << PLACE_BITS | min(position, LAST_PLACE)
+        self.column[self.count] = number << POSITION_BITS | min(position, LAST_POSITION)
         self.count += 1
 
     def all(self) -> Ints:
@@ -66,8 +66,8 @@ class _Tail:
     def until(self, number: int) -> Ints:
         """The occurrences in documents before a number."""
         held = self.all()
-        if len(held) and held[-1] >> PLACE_BITS >= number:
-            held = held[: held.searchsorted(number << PLACE_BITS)]
+        if len(held) and held[-1] >> POSITION_BITS >= number:
+            held = held[: held.searchsorted(number << POSITION_BITS)]
         return held
 
 
@@ -91,10 +91,6 @@ class WordView:
     def at(self, now: int) -> WordView:
         """The view without the records that are due at `now`."""
         return self._of(self.table.at(now))
-
-    def only(self, record_ids: Iterable[str]) -> WordView:
-        """The view of some records, as if there were no others. Cost: O(documents)."""
-        return self._of(self.table.only(self.table.mask(record_ids)))
 
     def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> WordView:
         """The view of some documents, by a name under which it is kept for the next who asks (`Table.narrowed`)."""
@@ -133,17 +129,13 @@ class WordView:
         alive = self.table.alive
         for part in self._parts(term):
             for at in range(0, len(part), 64):  # the first are mostly live
-                if alive[part[at : at + 64] >> PLACE_BITS].any():
+                if alive[part[at : at + 64] >> POSITION_BITS].any():
                     return True
         return False
 
     def occurrences(self, term: str) -> Ints:
         """Where a term stands in live documents: number << 16 | position, rising. Cost: O(occurrences)."""
         return live(np.concatenate(self._parts(term)), self.table)
-
-    def postings(self, term: str) -> tuple[Ints, Ints]:
-        """Live documents (rising) and counts of a term. Cost: O(occurrences)."""
-        return run_lengths(self.occurrences(term))
 
     def gathered(self, terms: Sequence[str]) -> tuple[Postings, list[tuple[int, int]] | None]:
         """The postings of terms, for the kernels; and how many documents have each and how often, where it is known.
@@ -183,7 +175,7 @@ class WordView:
         out: Flags = np.zeros(self.table.count, dtype=np.bool_)
         for term in terms:
             for part in self._parts(term):
-                out[part >> PLACE_BITS] = True
+                out[part >> POSITION_BITS] = True
         return out
 
     def tail_occurrences(self) -> tuple[list[str], Ints, Ints]:
@@ -261,10 +253,10 @@ class WordIndex:
         for document in added:
             number = self.documents.add(document)
             self.tail_bytes += _DOCUMENT_BYTES + len(document.payload) + _TERM_BYTES * len(document.terms)
-            self.tail_bytes += _TERM_BYTES * len(document.marks)
+            self.tail_bytes += _TERM_BYTES * len(document.filter_terms)
             for position, (term, _) in enumerate(document.terms):
                 self._tail(term, number).append(number, position)
-            for mark in document.marks:
+            for mark in document.filter_terms:
                 self._tail(mark, number).append(number, 0)
             for word, term in {word: term for term, word in document.terms if comparable(word)}.items():
                 self._tail(form(word, term), number).append(number, 0)
@@ -287,7 +279,7 @@ class WordIndex:
         return WordView(self.documents.view(), self.segment, self._tails, self._vocabulary, self._borrowed)
 
 
-def asked_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
+def query_terms(view: WordView, wanted: Sequence[tuple[str, str]]) -> list[QueryTerm]:
     """The terms of a question: (term, word) pairs counted, and for each unknown word those that resemble it.
 
     The unknown word stays, with its full weight: what the memory does not know lowers every score. The names of

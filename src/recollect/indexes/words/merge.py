@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, numbered_anew
+from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, renumbered
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.index import WordView
-from recollect.indexes.words.postings import PLACE_BITS
+from recollect.indexes.words.postings import POSITION_BITS
 from recollect.indexes.words.segment import Builder, Gathered, Segment, digests, in_order, made
 from recollect.indexes.words.surface_forms import Forms
 
@@ -25,7 +25,7 @@ def merged(view: WordView) -> Segment:
     table, rows = view.table, view.table.rows
     first = Builder().segment() if view.segment is None else view.segment
     kept = np.flatnonzero(table.alive[: table.count])
-    number = numbered_anew(kept, table.count)
+    number = renumbered(kept, table.count)
     columns: dict[str, NDArray[Any]] = {name: getattr(table, name)[kept] for name in COLUMNS}
     for name in ("before", "after"):
         links = columns[name]
@@ -61,7 +61,7 @@ def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> In
     for name in names:
         used[columns[name]] = True
     kept = np.flatnonzero(used[:count])
-    number = numbered_anew(kept, count).astype(np.int32)
+    number = renumbered(kept, count).astype(np.int32)
     for name in names:
         columns[name] = number[columns[name]]
     return kept
@@ -98,7 +98,7 @@ def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
     terms = first.terms.taken(kept, tail_terms.taken(new, Strings.of(())))
     # Where each comes to stand in the order of keys: of those that were known, the new ones, and all in the tail.
     ranks = terms.ranks()
-    rank = np.append(ranks[: len(kept)], NONE)[numbered_anew(kept, len(used))]
+    rank = np.append(ranks[: len(kept)], NONE)[renumbered(kept, len(used))]
     new_rank = ranks[len(kept) :]
     tail_rank = rank[known]
     tail_rank[new] = new_rank
@@ -118,8 +118,8 @@ def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
 
 def _living(sizes: Ints, occurrences: Ints, number: Ints) -> tuple[Ints, Ints]:
     """How many occurrences of each term are in live documents; and those, by the documents' new numbers."""
-    owners = np.minimum(occurrences >> PLACE_BITS, len(number) - 1)  # those that came after the view are not in it
-    packed = number[owners] << PLACE_BITS | occurrences & (1 << PLACE_BITS) - 1
+    owners = np.minimum(occurrences >> POSITION_BITS, len(number) - 1)  # those that came after the view are not in it
+    packed = number[owners] << POSITION_BITS | occurrences & (1 << POSITION_BITS) - 1
     dead = np.flatnonzero(packed < 0)  # of NONE
     ends = np.cumsum(sizes)
     return np.diff(ends - dead.searchsorted(ends), prepend=0), np.delete(packed, dead)

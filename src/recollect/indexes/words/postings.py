@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 
-PLACE_BITS = 16
+POSITION_BITS = 16
 #: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
-LAST_PLACE = (1 << PLACE_BITS) - 3
+LAST_POSITION = (1 << POSITION_BITS) - 3
 #: A document of so many tokens or more is looked up for its length.
 LONGEST = (1 << 15) - 1
 #: Above a length: the term occurs once more in this document, or may. So one look tells the many that have it once.
@@ -26,7 +26,7 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
 
     Terms are not told apart: MORE may stand at the last occurrence of a term, too.
     """
-    numbers = occurrences >> PLACE_BITS
+    numbers = occurrences >> POSITION_BITS
     out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
     out[np.flatnonzero(numbers[1:] == numbers[:-1])] |= MORE
     return out
@@ -50,13 +50,13 @@ class Postings(NamedTuple):
 
 def live(occurrences: Ints, table: Table) -> Ints:
     """The occurrences in live documents."""
-    out: Ints = occurrences[table.alive[occurrences >> PLACE_BITS]]
+    out: Ints = occurrences[table.alive[occurrences >> POSITION_BITS]]
     return out
 
 
 def run_lengths(occurrences: Ints) -> tuple[Ints, Ints]:
     """The documents (rising) and how often each has the term."""
-    numbers = occurrences >> PLACE_BITS
+    numbers = occurrences >> POSITION_BITS
     starts = np.flatnonzero(np.diff(numbers, prepend=NONE))
     counts = np.diff(starts, append=len(numbers))
     return numbers[starts], np.minimum(counts, MOST_COUNT)

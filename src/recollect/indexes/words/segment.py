@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document, Ints, Session, values_of
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
-from recollect.indexes.words.postings import LAST_PLACE, MOST_COUNT, PLACE_BITS, lengths_of
+from recollect.indexes.words.postings import LAST_POSITION, MOST_COUNT, POSITION_BITS, lengths_of
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
 from recollect.text.languages import CODES
 from recollect.text.words import Term
@@ -178,7 +178,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         "after": (NONE, count),
         "length": (0, 1 << 31),
         "language": (0, len(CODES)),
-        "occurrences": (0, count << PLACE_BITS),
+        "occurrences": (0, count << POSITION_BITS),
         "forms": (0, terms),
         "grams.forms": (0, len(arrays["forms"])),
         "ids.order": (0, count),
@@ -258,7 +258,7 @@ def made(gathered: Gathered) -> Segment:
     """The segment of what was gathered. Cost: some passes over the occurrences."""
     packed, sizes, texts = gathered.occurrences, gathered.sizes, gathered.texts
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    first = firsts(packed >> PLACE_BITS)
+    first = firsts(packed >> POSITION_BITS)
     first[offsets[:-1][sizes > 0]] = True
     runs = np.flatnonzero(first)  # one for each document of a term
     excess = np.maximum(np.diff(runs, append=len(packed)) - MOST_COUNT, 0)
@@ -345,7 +345,7 @@ class Builder:
         self._rows.append(values_of(document, session, speaker, fields))
         if len(self._rows) == _ROWS:
             self._unroll()
-        for mark in document.marks:
+        for mark in document.filter_terms:
             self._marked.append(len(self._ids) - 1)
             self._marks.append(self._number(mark))
         known = self._known
@@ -389,11 +389,13 @@ class Builder:
         places = np.arange(len(said), dtype=np.int64) - np.repeat(starts, lengths)
         owners = np.repeat(number, lengths)
         formed_in, formed = self._forms(owners, said)
-        marked_in, marks = number[np.array(self._marked, dtype=np.int64)], np.array(self._marks, dtype=np.int64)
+        marked_in, filter_terms = number[np.array(self._marked, dtype=np.int64)], np.array(self._marks, dtype=np.int64)
         names = list(self._terms)
         terms = Strings.of(names)
-        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[said], formed, marks])]
-        places = np.concatenate([np.minimum(places, LAST_PLACE), np.zeros(len(formed) + len(marks), dtype=np.int64)])
+        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[said], formed, filter_terms])]
+        places = np.concatenate(
+            [np.minimum(places, LAST_POSITION), np.zeros(len(formed) + len(filter_terms), dtype=np.int64)]
+        )
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
         return made(
@@ -408,7 +410,7 @@ class Builder:
                 terms.by_key(),
                 Forms.of([names[number] for number in terms.order.tolist()]),
                 np.bincount(of_term, minlength=len(names)),
-                in_order(of_term, np.concatenate([owners, formed_in, marked_in]) << PLACE_BITS | places),
+                in_order(of_term, np.concatenate([owners, formed_in, marked_in]) << POSITION_BITS | places),
             )
         )
 

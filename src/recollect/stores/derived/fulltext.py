@@ -135,7 +135,7 @@ def fts_query(query: str) -> str:
     return " ".join(out)
 
 
-class Told(NamedTuple):
+class Updates(NamedTuple):
     """What is newer than what the index reflects: (id, text, or None where it is not held any more) of each change.
 
     anew  the index reflects another history (the store was put back from a copy): these are all texts
@@ -143,12 +143,12 @@ class Told(NamedTuple):
 
     seq: int
     root: bytes
-    anew: bool
+    complete: bool
     changed: Iterable[tuple[str, str | None]]
 
 
 #: From the seq and root that the index reflects (0 and None: nothing) to what is newer.
-News = Callable[[int, bytes | None], Told]
+UpdatesSince = Callable[[int, bytes | None], Updates]
 
 
 class FullText:
@@ -161,7 +161,7 @@ class FullText:
     def __init__(self, folder: str | None, uuid: str) -> None:
         self._path = None if folder is None else os.path.join(folder, "text.db")
         self._uuid = uuid
-        self._turn = threading.Lock()  # to catch up; in memory, for whatever is done
+        self._lock = threading.Lock()  # to catch up; in memory, for whatever is done
         self._pool = threading.Lock()  # for what follows
         self._idle: list[apsw.Connection] = []
         self._file: tuple[int, int] | None = None  # that the connections are to
@@ -255,7 +255,7 @@ class FullText:
 
     def close(self) -> None:
         """Close the connections. Searching is an error from then on."""
-        with self._turn, self._pool:
+        with self._lock, self._pool:
             self._closed = True
             self._drop()
             if self._own is not None:
@@ -264,7 +264,7 @@ class FullText:
 
     # Searching
 
-    def search(self, branch: Branch, query: str, news: News) -> list[str]:
+    def search(self, branch: Branch, query: str, news: UpdatesSince) -> list[str]:
         """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreBusyError,
         NoMemoryError, StoreFullError, StoreIOError, ClosedError.
 
@@ -285,8 +285,8 @@ class FullText:
         _log.warning("there can be no full-text index at %s; it is kept in memory", self._path)
         return self._found_in_memory(branch, query, wanted, news)
 
-    def _found_in_memory(self, branch: Branch, query: str, wanted: str, news: News) -> list[str]:
-        with self._turn:
+    def _found_in_memory(self, branch: Branch, query: str, wanted: str, news: UpdatesSince) -> list[str]:
+        with self._lock:
             try:
                 return self._found_after_news(self._in_memory(), branch, wanted, news)
             except (*SQLITE_ERRORS, UnusableError, MemoryError) as error:
@@ -308,8 +308,8 @@ class FullText:
                 raise told from error
         return str(error)
 
-    def _search(self, branch: Branch, wanted: str, news: News) -> list[str]:
-        told: Told | None = None
+    def _search(self, branch: Branch, wanted: str, news: UpdatesSince) -> list[str]:
+        told: Updates | None = None
         for _ in range(_ROUNDS):
             with self._lent() as connection:
                 connection.execute("BEGIN")
@@ -318,12 +318,14 @@ class FullText:
                     told = news(*(reached or (0, None)))
                 if _agree(reached, told):
                     return self._found(connection, branch, wanted)
-            with self._turn, self._lent() as connection, derived.writing(connection):
+            with self._lock, self._lent() as connection, derived.writing(connection):
                 told = self._catch_up(connection, branch, news)
-        with self._turn, self._lent() as connection:
+        with self._lock, self._lent() as connection:
             return self._found_after_news(connection, branch, wanted, news)
 
-    def _found_after_news(self, connection: apsw.Connection, branch: Branch, wanted: str, news: News) -> list[str]:
+    def _found_after_news(
+        self, connection: apsw.Connection, branch: Branch, wanted: str, news: UpdatesSince
+    ) -> list[str]:
         """What is found while nobody else can write to the index."""
         with derived.writing(connection):
             self._catch_up(connection, branch, news)
@@ -341,11 +343,11 @@ class FullText:
             raise UnusableError("what it reflects is not a commit")
         return seq, root
 
-    def _catch_up(self, connection: apsw.Connection, branch: Branch, news: News) -> Told:
+    def _catch_up(self, connection: apsw.Connection, branch: Branch, news: UpdatesSince) -> Updates:
         """Bring the index to the newest moment, in a transaction; which that is."""
         reached = self._reached(connection, branch)
         told = news(*(reached or (0, None)))
-        if told.anew:
+        if told.complete:
             self._forget(connection, branch)
         for record_id, text in told.changed:
             self._apply_one(connection, branch, record_id, text)
@@ -387,6 +389,6 @@ class FullText:
         connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", branch)
 
 
-def _agree(reached: tuple[int, bytes] | None, told: Told) -> bool:
+def _agree(reached: tuple[int, bytes] | None, told: Updates) -> bool:
     """Whether the index stands at the moment that was told of."""
-    return (told.seq == 0 and not told.anew) if reached is None else reached == (told.seq, told.root)
+    return (told.seq == 0 and not told.complete) if reached is None else reached == (told.seq, told.root)

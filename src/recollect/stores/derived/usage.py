@@ -46,7 +46,7 @@ class Uses:
     def __init__(self, folder: str | None, uuid: str) -> None:
         self._path = None if folder is None else os.path.join(folder, "usage.db")
         self._uuid = uuid
-        self._turn = threading.Lock()
+        self._lock = threading.Lock()
         self._new: dict[Branch, dict[str, int]] = {}  # since they were last asked for
         self._unwritten: dict[tuple[Branch, str], int] = {}
         self._held: dict[Branch, dict[str, int]] = {}  # where there is no file
@@ -55,7 +55,7 @@ class Uses:
 
     def note(self, branch: Branch, record_ids: Iterable[str], micros: int) -> None:
         """Records were used. Those that come later in the list count as used a little later."""
-        with self._turn:
+        with self._lock:
             for used, record_id in enumerate(record_ids, micros):
                 self._new.setdefault(branch, {})[record_id] = used
                 self._unwritten[branch, record_id] = used
@@ -65,7 +65,7 @@ class Uses:
 
     def new(self, branch: Branch) -> dict[str, int]:
         """The uses since this was last asked; all that are written, where somebody has written some since."""
-        with self._turn:
+        with self._lock:
             own = self._new.pop(branch, {})
             if self._path is None or self._looked.get(branch, ()) == _state(self._path):
                 return own
@@ -77,7 +77,7 @@ class Uses:
     def of(self, branch: Branch) -> dict[str, int]:
         """All uses that are known, those of other processes as far as they have written them."""
         self.write()
-        with self._turn:
+        with self._lock:
             return dict(self._held.get(branch, {})) if self._path is None else self._read(branch)
 
     def _read(self, branch: Branch) -> dict[str, int]:
@@ -102,7 +102,7 @@ class Uses:
     def keep_only(self, branch: Branch, held: Container[str]) -> None:
         """Forget the uses of records that are not held any more."""
         gone = [record_id for record_id in self.of(branch) if record_id not in held]
-        with self._turn:
+        with self._lock:
             for record_id in gone:
                 self._held.get(branch, {}).pop(record_id, None)
             if gone and self._path is not None:
@@ -114,7 +114,7 @@ class Uses:
 
     def write(self) -> None:
         """Write what was noted."""
-        with self._turn:
+        with self._lock:
             if not self._unwritten:
                 return
             unwritten, self._unwritten = self._unwritten, {}

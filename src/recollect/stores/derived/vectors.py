@@ -77,7 +77,7 @@ class VectorStore:
         self._folder = folder
         self._uuid = uuid
         self._read_only = read_only
-        self._turn = threading.RLock()
+        self._lock = threading.RLock()
         self._connection: apsw.Connection | None = None
         self._file: tuple[int, int] | None = None  # device and number of the file that it is of
         self._closed = False
@@ -199,7 +199,7 @@ class VectorStore:
         return erased
 
     def close(self) -> None:
-        with self._turn:
+        with self._lock:
             self._closed = True
             self._disconnect()
 
@@ -217,7 +217,7 @@ class VectorStore:
 
         Where nothing may be written it is passed over, as if there were none.
         """
-        with self._turn:
+        with self._lock:
             if self._closed:
                 raise ClosedError("the memory")
             try:

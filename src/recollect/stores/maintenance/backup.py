@@ -25,7 +25,7 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.copying import BESIDE, OR_FORCE, check_beside, copy, remove_part, same_file, verified
-from recollect.stores.sqlite.header import has_log, header_of, part_beside, put_in_place, sync_folder
+from recollect.stores.sqlite.header import has_wal, header_of, part_beside, replace_durably, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite.store import SqliteStore
@@ -75,7 +75,7 @@ def restore(
 
 def _what_is_there(target: str, key: bytes) -> str:
     """What would be lost at a place, in words; "" where nothing would. Raises: NotAStoreError for a foreign file."""
-    if has_log(target) and (not os.path.exists(target) or not os.path.getsize(target)):
+    if has_wal(target) and (not os.path.exists(target) or not os.path.getsize(target)):
         return "is the place of a store whose log is there"
     if not os.path.lexists(target):
         return ""
@@ -117,7 +117,7 @@ def _exchanged(part: str, target: str) -> str | None:
     with _locked(target):
         kept = None
         there = os.path.lexists(target)
-        if has_log(target) or (there and os.path.getsize(target)):
+        if has_wal(target) or (there and os.path.getsize(target)):
             kept = _free_name(target)
             if there:
                 os.link(target, kept)
@@ -131,7 +131,7 @@ def _exchanged(part: str, target: str) -> str | None:
                         os.rename(target + suffix, kept + suffix)
                         moved.append(suffix)
             sync_folder(target)
-            put_in_place(part, target)
+            replace_durably(part, target)
         except BaseException:
             if kept is not None and (not there or same_file(target, kept)):  # it stays the store, and needs its log
                 for suffix in moved:

@@ -29,7 +29,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Held
+from recollect.stores.base import BranchSummary
 from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.copying import back_up, copy, verified
 from recollect.stores.sqlite.errors import translated
@@ -243,7 +243,7 @@ def _alone(path: str) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def _check(path: str, key: bytes, held: dict[Branch, Held], where: str) -> None:
+def _check(path: str, key: bytes, held: dict[Branch, BranchSummary], where: str) -> None:
     """Raises: DamagedStoreError where the store is not whole, or does not hold what it held."""
     try:
         now = verified(path, SqliteStore, key)

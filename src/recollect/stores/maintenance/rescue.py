@@ -23,7 +23,7 @@ from recollect.records.record import Record, utc_now
 from recollect.stores.base import Transaction
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.errors import translated
-from recollect.stores.sqlite.header import has_log, part_beside, put_in_place
+from recollect.stores.sqlite.header import has_wal, part_beside, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite.view import usual_parents
@@ -72,7 +72,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     source, target = file_path("old", old), file_path("new", new)
     if os.path.lexists(target):
         raise InvalidArgumentError("new", target, "is there already: give another path")
-    if not os.path.exists(source) and not has_log(source):
+    if not os.path.exists(source) and not has_wal(source):
         raise StoreMissingError(source)
     if os.path.exists(source) and not os.path.isfile(source):
         raise NotAStoreError(source, "it is not a regular file")
@@ -93,7 +93,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         finally:
             store.close()
         _in_one_file(part)
-        put_in_place(part, target)
+        replace_durably(part, target)
     finally:
         for suffix in ("", "-wal", "-shm"):
             with suppress(OSError):
@@ -137,8 +137,8 @@ class _Kept:
     def __init__(self) -> None:
         self._bodies: list[bytes] = []
 
-    def node(self, place: int) -> bytes:
-        return self._bodies[place - 1]
+    def node(self, page: int) -> bytes:
+        return self._bodies[page - 1]
 
     def add_node(self, body: bytes) -> int:
         self._bodies.append(body)

@@ -16,7 +16,7 @@ from contextlib import suppress
 import apsw
 
 from recollect.stores.sqlite.checksums import connect
-from recollect.stores.write_queue import Turn, Turns
+from recollect.stores.write_queue import Ticket, WriteQueue
 
 _log = logging.getLogger("recollect")
 #: The log is carried over when it has so many pages, and again whenever it has grown by so many.
@@ -35,9 +35,9 @@ class Checkpointer:
     turns   of its writers
     """
 
-    def __init__(self, path: str, turns: Turns) -> None:
+    def __init__(self, path: str, queue: WriteQueue) -> None:
         self._path = path
-        self._turns = turns
+        self._queue = queue
         self._pages = 0
         self._next = PAGES
         self._thread: threading.Thread | None = None
@@ -78,20 +78,20 @@ class Checkpointer:
         return True
 
     def _run(self) -> None:
-        turn = Turn(shares=False)
+        ticket = Ticket(shares=False)
         try:
             if self._connection is None:
                 self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
                 self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # now it knows of the log
             with self._beside:
                 self._connection.wal_checkpoint()
-            self._turns.take(turn)
+            self._queue.take(ticket)
             self._connection.wal_checkpoint()
         except apsw.Error as error:
             _log.debug("a checkpoint is left to the next one: %s", error)
         finally:
-            if turn.held:
-                self._turns.release(turn)
+            if ticket.held:
+                self._queue.release(ticket)
 
     def close(self) -> None:
         """Begin no more, and wait for the one under way. Must not be called by whoever holds the turn."""

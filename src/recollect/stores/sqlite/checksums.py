@@ -24,7 +24,7 @@ _SYSTEMS = ("unix", "win32")
 _NOWHERE = ""
 #: The file system on which the checksums lie; `_NOWHERE` where there are none to load, None before they are loaded.
 _lie_on: str | None = None
-_turn = threading.Lock()
+_lock = threading.Lock()
 
 
 def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
@@ -44,7 +44,7 @@ def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPE
 
 def available() -> bool:
     """Whether checksums can be kept and compared here."""
-    with _turn:
+    with _lock:
         default = apsw.vfs_names()[0]
         # Never of their own accord upon a file system of somebody's own, which may be taken away again while they
         # still lie on it.
@@ -58,7 +58,7 @@ def put_on_default() -> None:
 
     No file may be open through them.
     """
-    with _turn:
+    with _lock:
         if _lie_on:
             apsw.unregister_vfs(_VFS)
         _load()

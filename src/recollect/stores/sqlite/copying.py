@@ -17,11 +17,11 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup, Held, Store
+from recollect.stores.base import Backup, BranchSummary, Store
 from recollect.stores.root_check import disagreements, held
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.errors import translated
-from recollect.stores.sqlite.header import header_of, part_beside, put_in_place
+from recollect.stores.sqlite.header import header_of, part_beside, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 
 BESIDE = ("-wal", "-shm")
@@ -59,7 +59,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
         for suffix in BESIDE:  # of a file that is replaced by force: they would be taken for the backup's
             with suppress(FileNotFoundError):
                 os.unlink(target + suffix)
-        put_in_place(part, target)
+        replace_durably(part, target)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     finally:
@@ -148,7 +148,7 @@ def copy(store: Copied, part: str) -> None:
                 target.close()
 
 
-def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Branch, Held]:
+def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Branch, BranchSummary]:
     """What a store holds that is whole. Raises: DamagedStoreError naming what is not; other StoreErrors.
 
     kind    the class that opens it

@@ -49,18 +49,18 @@ def stands_still(path: str) -> bool:
         read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:
         return False
-    return read_only and not os.path.exists(log_of(path))
+    return read_only and not os.path.exists(wal_path(path))
 
 
-def log_of(path: str) -> str:
+def wal_path(path: str) -> str:
     """Where SQLite has the log of a file: beside the file itself, where the path is a link to it."""
     return os.path.realpath(path) + "-wal"
 
 
-def has_log(path: str) -> bool:
+def has_wal(path: str) -> bool:
     """Whether a log with something in it lies beside a place."""
     try:
-        return os.path.getsize(log_of(path)) > 0
+        return os.path.getsize(wal_path(path)) > 0
     except OSError:
         return False
 
@@ -72,10 +72,10 @@ def admit(path: str, create: bool) -> bool:
     """
     if os.path.isdir(path):
         raise NotAStoreError(path, "it is a folder")
-    logged = has_log(path)  # before the file is looked at: one that is being made has its first page before its log
+    logged = has_wal(path)  # before the file is looked at: one that is being made has its first page before its log
     if not os.path.exists(path):
         if logged:
-            raise DamagedStoreError(path, f"the file is missing, but its log is there: {log_of(path)}")
+            raise DamagedStoreError(path, f"the file is missing, but its log is there: {wal_path(path)}")
         if not os.path.isdir(os.path.dirname(path)):
             raise StoreMissingError(path, f"the folder {os.path.dirname(path)} does not exist")
         if not create:
@@ -87,7 +87,7 @@ def admit(path: str, create: bool) -> bool:
     with _file_errors(path), Path(path).open("rb") as file:
         beginning = file.read(_HEADER_BYTES)
     if not beginning and logged:
-        raise DamagedStoreError(path, f"the file is empty, but its log is there: {log_of(path)}")
+        raise DamagedStoreError(path, f"the file is empty, but its log is there: {wal_path(path)}")
     if not beginning:
         if not create:
             raise NotAStoreError(path, "it is empty")
@@ -131,12 +131,12 @@ def check_size(path: str, header: bytes, pages: int) -> None:
         if size >= pages * page_bytes and before <= pages:
             return
         try:
-            wal = Path(log_of(path)).read_bytes()
+            wal = Path(wal_path(path)).read_bytes()
         except FileNotFoundError:
             wal = b""
         size = os.path.getsize(path)  # again: what is not in the WAL any more has been carried over
     first = 1 if before > pages else size // page_bytes + 1
-    lacking = set(range(first, pages + 1)) - Pages(header, wal).in_log - {_LOCK_BYTE // page_bytes + 1}
+    lacking = set(range(first, pages + 1)) - Pages(header, wal).in_wal - {_LOCK_BYTE // page_bytes + 1}
     if lacking:
         detail = f"{pages} pages of {page_bytes} bytes" if first > 1 else f"fewer pages than the {before} it says"
         raise DamagedStoreError(
@@ -149,7 +149,7 @@ def part_beside(path: str) -> str:
     return f"{path}.{secrets.token_hex(8)}.part"
 
 
-def put_in_place(part: str, path: str) -> None:
+def replace_durably(part: str, path: str) -> None:
     """Let a file that was written beside a place be there, durably: all of it or, after a power cut, the one before.
 
     Raises: StoreIOError.

@@ -19,7 +19,7 @@ from recollect.errors import DamagedStoreError, StoreReplacedError
 _Identity = tuple[int, int]
 
 
-class Place:
+class FileIdentity:
     """The place of an open store.
 
     writer  a connection to it that keeps its log where it is
@@ -27,9 +27,9 @@ class Place:
 
     def __init__(self, path: str, writer: apsw.Connection) -> None:
         self._path = path
-        self._log_path = writer.filename_wal  # beside the file itself, where the path is a link to it
+        self._wal_path = writer.filename_wal  # beside the file itself, where the path is a link to it
         self._file = _identity(path)
-        self._log = _identity(self._log_path)
+        self._wal = _identity(self._wal_path)
         self._size = 0  # as it was last seen: a store does not shrink while it is open
         self._lost = ""
 
@@ -53,22 +53,22 @@ class Place:
         """The file, and the log to which commits go. Raises: StoreReplacedError, DamagedStoreError."""
         try:
             self.check_file()
-            if _identity(self._log_path) != self._log:
+            if _identity(self._wal_path) != self._wal:
                 self._lose("its log is not there")
         except StoreReplacedError as error:
             raise (StoreReplacedError(self._path, f"{error.args[1]}; {detail}") if detail else error) from None
 
     def _carry(self, connection: apsw.Connection) -> None:
         """Carry the log into our file, wherever it is: a file that has taken its place must not find it."""
-        log = _identity(self._log_path)
+        log = _identity(self._wal_path)
         with suppress(apsw.Error, OSError):
             if _identity(self._path) == self._file and (
-                log not in (None, self._log) or not os.stat(self._path).st_size
+                log not in (None, self._wal) or not os.stat(self._path).st_size
             ):
                 return  # it is still there, but has another log, or was emptied: what that means is not for us to say
             pages, carried = connection.wal_checkpoint()
-            if pages == carried and log == self._log:
-                os.unlink(self._log_path)
+            if pages == carried and log == self._wal:
+                os.unlink(self._wal_path)
 
     def _lose(self, why: str) -> None:
         # For good: else whoever puts another file there and takes it away again would go unnoticed.

@@ -85,7 +85,7 @@ class Examination:
         """What cannot be read, by page and by name."""
         with suppress(OSError):
             salvage = Salvage(self._path, self._key)
-            yield from _first(salvage.hurt_pages())
+            yield from _first(salvage.corrupt_pages())
             for _, saved in salvage.branches():
                 yield from _first(map(str, saved.lost))
 
@@ -145,7 +145,8 @@ class Examination:
             "SELECT branch, seq, parents, time, actor, reason, root, page FROM commits ORDER BY branch, seq"
         ):
             while change is not None and change[:2] < (branch, seq):
-                yield f"{self._branch(change[0])}: a change of {change[3]!r} is of commit {change[1]}, which is not there"
+                where = self._branch(change[0])
+                yield f"{where}: a change of {change[3]!r} is of commit {change[1]}, which is not there"
                 change = next(changes, None)
             at = f"{self._branch(branch)}: commit {seq}"
             before = last if last is not None and last[0] == branch else (branch, 0, -(2**63))
@@ -269,15 +270,15 @@ class Examination:
                 continue
             hashes[place] = page_hash(page)[0]
             for item in page:
-                if isinstance(item, Child) and hashes.get(item.place) != item.hash:
+                if isinstance(item, Child) and hashes.get(item.page) != item.hash:
                     children.append((place, item))
                 elif isinstance(item, Leaf):
                     named = leaves.get(item.hash)
                     if named is None or path_of(named) != item.path:
                         yield f"page {place} of the Merkle trie has a leaf that no commit made"
         for place, item in children:
-            if hashes.get(item.place) != item.hash:
-                yield f"page {place} of the Merkle trie names page {item.place}, which has another hash"
+            if hashes.get(item.page) != item.hash:
+                yield f"page {place} of the Merkle trie names page {item.page}, which has another hash"
         for at, root, page_number in self._roots:
             if hashes.get(page_number) != root:
                 yield f"{at} names page {page_number} of the Merkle trie, which does not have its root"

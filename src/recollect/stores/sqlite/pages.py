@@ -52,7 +52,7 @@ class Pages:
         self.count = max(self.count, *self._newer) if self._newer else self.count
 
     @property
-    def in_log(self) -> frozenset[int]:
+    def in_wal(self) -> frozenset[int]:
         """The numbers of the pages that a whole commit of the log has."""
         return frozenset(self._newer)
 

@@ -15,7 +15,7 @@ from recollect.errors import CodecError
 from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Stored
 from recollect.ledger.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_hash, page_hash, path_of, version_hash
 from recollect.records.record import Record
-from recollect.stores.sqlite.header import log_of
+from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
 from recollect.stores.sqlite.view import usual_parents, written_parents
 
@@ -303,7 +303,7 @@ class Salvage:
                 case _:
                     return
 
-    def hurt_pages(self) -> Iterator[str]:
+    def corrupt_pages(self) -> Iterator[str]:
         """The pages that are not what was written, and what of which table stands in them, in words."""
         owners: dict[int, str] = {}
         for name, root in self.trees().items():
@@ -339,7 +339,7 @@ class _Leaves:
         while ahead:
             way, child = ahead.pop()
             try:
-                page = decode_page(nodes[child.place])
+                page = decode_page(nodes[child.page])
             except (KeyError, ValueError):
                 self._broken.add(way)
                 continue
@@ -375,7 +375,7 @@ class _Leaves:
 
 def _read(path: str) -> Pages:
     """The pages of a file and its log; of a log alone, where the file is lost."""
-    log = Path(log_of(path))
+    log = Path(wal_path(path))
     logged = log.read_bytes() if log.exists() else b""
     data = b"" if logged and not Path(path).exists() else Path(path).read_bytes()
     return Pages(data, logged)

@@ -44,14 +44,14 @@ from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours, translated
-from recollect.stores.sqlite.header import admit, check_size, has_log, header_of, must_not_write, stands_still
-from recollect.stores.sqlite.identity import Place
+from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, must_not_write, stands_still
+from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.integrity import problems_in
 from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.structure import few_steps, strange, structure
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
-from recollect.stores.write_queue import LOOK_AGAIN_S, Shared, Turn, Turns
+from recollect.stores.write_queue import LOOK_AGAIN_S, Shared, Ticket, WriteQueue
 
 #: So many readers' connections are kept for the next.
 _IDLE = 8
@@ -97,8 +97,8 @@ class SqliteStore:
         self._durability = durability
         self._pid = os.getpid()
         self._closed = False
-        self._turns = Turns(self._abandoned)  # one writer of this process at a time
-        self._checkpointer = Checkpointer(self.path, self._turns)
+        self._queue = WriteQueue(self._abandoned)  # one writer of this process at a time
+        self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
         self._reading: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
@@ -107,10 +107,10 @@ class SqliteStore:
         self._writer = self._connect(writing=not self._write_refused)
         try:
             self._begin_life(new)
-            self._place = Place(self.path, self._writer)
+            self._identity = FileIdentity(self.path, self._writer)
         except BaseException:
             with suppress(apsw.Error):
-                if not new and has_log(self.path):
+                if not new and has_wal(self.path):
                     # The last connection would carry the WAL into a file that was refused, and delete it.
                     self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._writer.close()
@@ -239,7 +239,7 @@ class SqliteStore:
 
     def _reader(self) -> AbstractContextManager[apsw.Connection]:
         self._check_usable()  # before any lock: in a fork it may be held by a thread that is not there
-        self._place.check_file()
+        self._identity.check_file()
         mark = object()
         lent, steps = watched(self._lent(mark))
         with self._readers_done:
@@ -288,8 +288,8 @@ class SqliteStore:
                     _run_by(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
-        turn = Turn(shares=False)
-        return turn.around(self._writing(turn))
+        ticket = Ticket(shares=False)
+        return ticket.around(self._writing(ticket))
 
     def write_shared(self) -> AbstractContextManager[SqliteTransaction]:
         """Like `write`, for what is short and waits for nobody: threads that do it at once share one durable commit.
@@ -297,108 +297,108 @@ class SqliteStore:
         Each has a part of its own in the transaction, which ends well or is undone by itself. None returns before all
         of it is durable; where that fails, each raises, and nothing of any of them is held.
         """
-        turn = Turn(shares=True)
-        return turn.around(self._writing(turn))
+        ticket = Ticket(shares=True)
+        return ticket.around(self._writing(ticket))
 
-    def _writing(self, turn: Turn) -> Generator[SqliteTransaction, None, None]:
+    def _writing(self, ticket: Ticket) -> Generator[SqliteTransaction, None, None]:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
-        if self._turns.mine():
+        if self._queue.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
         refused: Exception | None = None
         try:
-            if not self._turns.take(turn, self._timeout_s):
+            if not self._queue.take(ticket, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
-            self._entered(turn)
+            self._entered(ticket)
             transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted)
             yield transaction
             transaction.finish()
-            self._left(turn)
+            self._left(ticket)
         except BaseException as error:
-            self._undo(turn, error)
+            self._undo(ticket, error)
             # What it saw of others, and was refused for, is not true before it is durable.
-            if not isinstance(error, Exception) or turn.shared is None or not turn.shared.members:
+            if not isinstance(error, Exception) or ticket.shared is None or not ticket.shared.members:
                 raise
             refused = error
         finally:
-            self._give_up(turn)
-        assert turn.shared is not None
-        turn.shared.result(self._turns.look)
+            self._give_up(ticket)
+        assert ticket.shared is not None
+        ticket.shared.result(self._queue.look)
         if refused is not None:
             raise refused
 
-    def _entered(self, turn: Turn) -> None:
+    def _entered(self, ticket: Ticket) -> None:
         """Begin a transaction, or a part of the one that was handed on."""
         # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
-        if turn.shared is None:
-            turn.shared = Shared()
-            self._place.check()
+        if ticket.shared is None:
+            ticket.shared = Shared()
+            self._identity.check()
             self._run("BEGIN IMMEDIATE")
         else:
-            turn.inside = True
+            ticket.inside = True
             self._run("SAVEPOINT part")
 
-    def _left(self, turn: Turn) -> None:
+    def _left(self, ticket: Ticket) -> None:
         """The turn's own part is done; now it depends on the commit."""
-        assert turn.shared is not None
-        if turn.inside:
+        assert ticket.shared is not None
+        if ticket.inside:
             self._run("RELEASE part")
-            turn.inside = False
-        turn.shared.members += 1
+            ticket.inside = False
+        ticket.shared.members += 1
 
     def _run(self, sql: str) -> None:
         _run_by(self._writer, sql, self.path)
 
-    def _undo(self, turn: Turn, error: BaseException) -> None:
+    def _undo(self, ticket: Ticket, error: BaseException) -> None:
         """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""
-        if not turn.held or turn.shared is None:
+        if not ticket.held or ticket.shared is None:
             return
         if self._writer.in_transaction:  # some errors (a full disk) have made SQLite roll back by itself
-            if turn.inside:
+            if ticket.inside:
                 try:
                     self._writer.execute("ROLLBACK TO part; RELEASE part")
                     return
                 except apsw.SQLError:  # there is no such part: it was interrupted before it had begun
-                    if turn.shared.members:
+                    if ticket.shared.members:
                         return
                 except apsw.Error:
                     pass
-            elif turn.shared.members:
+            elif ticket.shared.members:
                 return  # it had not begun its own part, or was done with it
             with suppress(apsw.Error):
                 self._writer.execute("ROLLBACK")
         lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit was lost to {error!r}")
-        turn.shared.end(lost)
+        ticket.shared.end(lost)
 
-    def _give_up(self, turn: Turn) -> None:
+    def _give_up(self, ticket: Ticket) -> None:
         """Pass the turn on, whatever interrupts that: others wait for it."""
         try:
-            while turn.held or turn.successor is not None:
-                if turn.held:
-                    self._pass_on(turn)
-                turn.wake_successor()
+            while ticket.held or ticket.successor is not None:
+                if ticket.held:
+                    self._pass_on(ticket)
+                ticket.wake_successor()
         except BaseException:
-            self._give_up(turn)  # goes on where it was interrupted
+            self._give_up(ticket)  # goes on where it was interrupted
             raise
 
-    def _abandoned(self, turn: Turn) -> None:
+    def _abandoned(self, ticket: Ticket) -> None:
         """Give up a turn whose thread was interrupted before it could."""
-        self._undo(turn, StoreIOError(self.path, "the thread that wrote was interrupted"))
-        self._give_up(turn)
+        self._undo(ticket, StoreIOError(self.path, "the thread that wrote was interrupted"))
+        self._give_up(ticket)
 
-    def _pass_on(self, turn: Turn) -> None:
+    def _pass_on(self, ticket: Ticket) -> None:
         """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""
-        shared = turn.shared
+        shared = ticket.shared
         if shared is not None and not shared.over:
             if self._writer.in_transaction:
-                if self._turns.hand_on(turn):
+                if self._queue.hand_over(ticket):
                     return
                 self._commit(shared)
             else:  # what ended it was interrupted before it could tell
                 shared.end(CommitInDoubtError(self.path, "interrupted at the commit"))
-        self._turns.release(turn)
+        self._queue.release(ticket)
 
     def _commit(self, shared: Shared) -> None:
         error: RecollectError | None = None
@@ -411,7 +411,7 @@ class SqliteStore:
             error.__cause__ = raised
         else:
             try:
-                self._place.check("what was written last is in the file that was open")
+                self._identity.check("what was written last is in the file that was open")
             except StoreReplacedError as gone:
                 error = gone
         finally:
@@ -483,7 +483,7 @@ class SqliteStore:
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
-        if self._turns.mine():
+        if self._queue.mine():
             raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
         with self._readers_done:
             if self._closed:
@@ -492,13 +492,13 @@ class SqliteStore:
             while not self._nobody_reads():
                 self._readers_done.wait(LOOK_AGAIN_S)
         self._checkpointer.close()
-        turn = Turn(shares=False)
+        ticket = Ticket(shares=False)
         try:
-            self._turns.take(turn)
-            self._place.leave((*self._idle, self._writer))
+            self._queue.take(ticket)
+            self._identity.leave((*self._idle, self._writer))
         finally:
-            if turn.held:
-                self._turns.release(turn)
+            if ticket.held:
+                self._queue.release(ticket)
 
 
 def _run_by(connection: apsw.Connection, sql: str, path: str) -> None:

@@ -58,7 +58,7 @@ class SqliteTransaction(SqliteView):
         self._nodes: dict[int, bytes] = {}
         self._commits: list[tuple[Any, ...]] = []
         self._changes: list[tuple[Any, ...]] = []
-        self._next_place = 0
+        self._next_page = 0
         # What is known of this transaction, staged or not:
         self._holds: dict[_Key, bool] = {}  # ids that it put or dropped
         self._absent: set[_Key] = set()  # ids that were asked for and are not live
@@ -231,9 +231,9 @@ class SqliteTransaction(SqliteView):
         self._last.clear()
 
     def add_node(self, body: bytes) -> int:
-        place = self._next_place or (self._value("SELECT max(place) FROM nodes", ()) or 0) + 1
+        place = self._next_page or (self._value("SELECT max(place) FROM nodes", ()) or 0) + 1
         self._nodes[place] = body
-        self._next_place = place + 1
+        self._next_page = place + 1
         self._grow(len(body))
         return place
 

@@ -16,7 +16,7 @@ from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotien
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
 from recollect.indexes.kernels.types import RAW
 from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
-from recollect.indexes.words.postings import LONGEST, MOST_COUNT, PLACE_BITS
+from recollect.indexes.words.postings import LONGEST, MOST_COUNT, POSITION_BITS
 
 _RAW = len(RAW)
 #: So many documents are settled at a time.
@@ -91,7 +91,7 @@ def _next(spans: Any, base: Any, tail: Any, cursors: Any, first: Any) -> Any:
             at = cursors[1, term, part]
             cursors[0, term, part] = at
             if at < spans[term, 2 * part + 1]:
-                first = min(first, (base if part == 0 else tail)[at] >> PLACE_BITS)
+                first = min(first, (base if part == 0 else tail)[at] >> POSITION_BITS)
     return first
 
 
@@ -124,9 +124,9 @@ def _gather(
     known  what it gives to a document that has it once, by the document's length where that is less than `below`
     Returns: where it stopped, and how many documents are touched now.
     """
-    limit = begin + BLOCK << PLACE_BITS
+    limit = begin + BLOCK << POSITION_BITS
     while at < end and column[np.uintp(at)] < limit:
-        number = column[np.uintp(at)] >> PLACE_BITS
+        number = column[np.uintp(at)] >> POSITION_BITS
         size = np.int64(lengths[np.uintp(at)])
         if size < below:  # it is there just once
             at += 1

@@ -30,7 +30,7 @@ from recollect.indexes.parameters import (
     SESSION_TOP,
     TOP,
 )
-from recollect.indexes.words.postings import MOST_COUNT, PLACE_BITS
+from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS
 
 _RAW = len(RAW)
 _TOP, _BELOW = TOP
@@ -56,9 +56,9 @@ def quotient(above: Any, below: Any, inverse: Any) -> Any:
 @compiled
 def past(column: Any, at: Any, end: Any) -> Any:
     """Where the occurrences of the document that stands at a place of a column end."""
-    number = column[np.uintp(at)] >> PLACE_BITS
+    number = column[np.uintp(at)] >> POSITION_BITS
     at += 1
-    while at < end and column[np.uintp(at)] >> PLACE_BITS == number:
+    while at < end and column[np.uintp(at)] >> POSITION_BITS == number:
         at += 1
     return at
 
@@ -91,7 +91,7 @@ def tally(base: Any, tail: Any, spans: Any, alive: Any, session: Any, stamps: An
             column = base if part == 0 else tail
             at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
             while at < end:
-                number = column[at] >> PLACE_BITS
+                number = column[at] >> POSITION_BITS
                 begin = at
                 at = past(column, at, end)
                 if not alive[number]:
@@ -151,7 +151,7 @@ def _gathered(
             column = base if part == 0 else tail
             at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
             while at < end:
-                number = column[at] >> PLACE_BITS
+                number = column[at] >> POSITION_BITS
                 begin = at
                 at = past(column, at, end)
                 if some_dead and not alive[number]:
@@ -300,7 +300,7 @@ def reach(
                 elif gap > 2:
                     one += 1
                 else:
-                    number = column[one] >> PLACE_BITS
+                    number = column[one] >> POSITION_BITS
                     one += 1
                     if number != given_to and (words[number] + trigram[number] + context[number] > 0):
                         given_to = number
@@ -347,8 +347,8 @@ def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
 @compiled
 def near(column: Any, one: Any, one_end: Any, other: Any, other_end: Any, number: Any) -> Any:
     """Whether a document has, in these parts of a column, the one term one or two places before the other."""
-    one = first_from(column, one, one_end, number << PLACE_BITS)
-    while one < one_end and column[one] >> PLACE_BITS == number:
+    one = first_from(column, one, one_end, number << POSITION_BITS)
+    while one < one_end and column[one] >> POSITION_BITS == number:
         other = first_from(column, other, other_end, column[one] + 1)
         if other == other_end:
             break
@@ -470,9 +470,9 @@ def reach_best(
 @compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """How often a document stands in a part of a column."""
-    low = first_from(column, begin, end, number << PLACE_BITS)
+    low = first_from(column, begin, end, number << POSITION_BITS)
     at = low
-    while at < end and column[at] >> PLACE_BITS == number:
+    while at < end and column[at] >> POSITION_BITS == number:
         at += 1
     return at - low
 
