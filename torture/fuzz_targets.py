@@ -21,6 +21,7 @@ from click.testing import CliRunner
 
 from recollect.cli.app import app
 from recollect.engine.index import keeper as indexing
+from recollect.evaluation import DATASET_IMPORTERS
 from recollect.filters import Filter, parse
 from recollect.filters import from_json as filter_from_json
 from recollect.importers import IMPORTERS, import_path, write_jsonl
@@ -183,7 +184,7 @@ def _importer(name: str, suffix: str) -> Callable[[bytes, Path], bool]:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
         with memory_on(MemoryStore()) as memory:
-            report = import_path(memory, IMPORTERS[name], path)
+            report = import_path(memory, {**DATASET_IMPORTERS, **IMPORTERS}[name], path)
             assert memory.check() == []
         return not report.damaged
 

@@ -12,6 +12,7 @@ import pytest
 
 import recollect
 from recollect import Memory, Record
+from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, import_path
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
@@ -48,7 +49,7 @@ def run(memory: Memory) -> Run:
     """Import a path into the memory by a format's name."""
 
     def run(name: str, path: Path, **options: Any) -> ImportReport:
-        return import_path(memory, IMPORTERS[name], path, **options)
+        return import_path(memory, {**DATASET_IMPORTERS, **IMPORTERS}[name], path, **options)
 
     return run
 

@@ -20,17 +20,19 @@ import recollect
 from recollect import Memory
 from recollect.cli.app import app
 from recollect.errors import ImportFormatError
+from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, import_path
 
-EVERY = pytest.mark.parametrize("form", list(IMPORTERS))
-STRICT = pytest.mark.parametrize("form", [name for name in IMPORTERS if name not in ("text", "markdown")])
+FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
+EVERY = pytest.mark.parametrize("form", list(FORMATS))
+STRICT = pytest.mark.parametrize("form", [name for name in FORMATS if name not in ("text", "markdown")])
 DEEP = 100_000
 
 
 def tried(memory: Memory, form: str, path: Path) -> ImportReport | None:
     """The report; None for a refusal, which must leave nothing behind."""
     try:
-        report = import_path(memory, IMPORTERS[form], path)
+        report = import_path(memory, FORMATS[form], path)
     except ImportFormatError as error:
         assert memory.namespaces() == []
         str(error).encode()  # it can be printed
@@ -112,10 +114,10 @@ def test_what_is_no_regular_file_is_refused_and_never_waited_for(
     path = tmp_path / "source"
     make(path)
     with pytest.raises(ImportFormatError, match=r"regular file|folder|holds no|neither it") as refused:
-        import_path(memory, IMPORTERS[form], path)
+        import_path(memory, FORMATS[form], path)
     assert "nothing of it was imported" in str(refused.value)
     with pytest.raises(ImportFormatError):
-        import_path(memory, IMPORTERS[form], Path("/dev/zero"))
+        import_path(memory, FORMATS[form], Path("/dev/zero"))
     assert memory.count() == 0
 
 
@@ -129,7 +131,7 @@ def test_what_is_no_regular_file_in_a_folder_is_reported_and_never_waited_for(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         make(tmp_path / name)
     with contextlib.suppress(ImportFormatError):
-        report = import_path(memory, IMPORTERS[form], tmp_path, follow_links=True)
+        report = import_path(memory, FORMATS[form], tmp_path, follow_links=True)
         assert report.damaged
     assert memory.count() == 0
 
@@ -147,7 +149,7 @@ def test_a_link_out_of_a_folder_is_followed_only_where_that_is_asked_for(
     place = source / name
     place.parent.mkdir(parents=True)
     place.symlink_to(os.path.relpath(secret, place.parent) if relative else secret)
-    importer = IMPORTERS[form.split()[0]]
+    importer = FORMATS[form.split()[0]]
     try:
         report = import_path(memory, importer, source)
         assert "link out of the folder" in report.damaged[0].reason
@@ -292,7 +294,7 @@ def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
         first = tried(memory, form, path)
         if first is not None:
             # Every item is told of: nothing goes missing in silence.
-            told = sum(1 for _ in IMPORTERS[form].read(path, UTC))
+            told = sum(1 for _ in FORMATS[form].read(path, UTC))
             assert first.created + first.unchanged + first.updated + len(first.damaged) == told
             again = tried(memory, form, path)
             assert again is not None

@@ -11,7 +11,8 @@ import pytest
 
 from recollect import Memory, Record
 from recollect.errors import ImportFormatError
-from recollect.importers import IMPORTERS, ImportReport, import_path
+from recollect.evaluation import DATASET_IMPORTERS
+from recollect.importers import ImportReport, import_path
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]
@@ -159,9 +160,9 @@ def test_a_folder_without_chats_is_refused(tmp_path: Path, run: Run) -> None:
 
 
 def test_all_ten_chats_are_imported(data_folder: Path, memory: Memory) -> None:
-    report = import_path(memory, IMPORTERS["beam"], data_folder / "beam" / "100K")
+    report = import_path(memory, DATASET_IMPORTERS["beam"], data_folder / "beam" / "100K")
     assert (report.created, report.damaged, len(report.namespaces)) == (2432, (), 10)
     records = [record for name in memory.namespaces() for record in memory.namespace(name).find()]
     assert not [record.id for record in records if record.role == "user" and "->->" in record.text]
     assert all(record.time and record.time.year == 2024 for record in records)
-    assert import_path(memory, IMPORTERS["beam"], data_folder / "beam" / "100K").created == 0
+    assert import_path(memory, DATASET_IMPORTERS["beam"], data_folder / "beam" / "100K").created == 0

@@ -12,7 +12,8 @@ import pytest
 
 from recollect import Memory, Record
 from recollect.errors import ImportFormatError
-from recollect.importers import IMPORTERS, ImportReport, import_path
+from recollect.evaluation import DATASET_IMPORTERS
+from recollect.importers import ImportReport, import_path
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]
@@ -195,8 +196,8 @@ def test_a_file_that_is_not_locomo_is_refused_whole(data: Any, write: Write, run
 
 def test_all_turns_of_the_five_development_conversations_are_imported(data_folder: Path, memory: Memory) -> None:
     path = data_folder / "locomo" / "locomo5-dev.json"
-    report = import_path(memory, IMPORTERS["locomo"], path)
+    report = import_path(memory, DATASET_IMPORTERS["locomo"], path)
     assert (report.created, report.damaged) == (2760, ())
     assert report.namespaces == {"conv-26": 419, "conv-30": 369, "conv-41": 663, "conv-42": 629, "conv-43": 680}
-    again = import_path(memory, IMPORTERS["locomo"], path)
+    again = import_path(memory, DATASET_IMPORTERS["locomo"], path)
     assert (again.created, again.unchanged, again.differing) == (0, 2760, 0)

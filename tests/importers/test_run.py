@@ -14,6 +14,7 @@ import pytest
 import recollect
 from recollect import Memory
 from recollect.errors import ImportFormatError, ScopeError, StoreFullError
+from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, Damage, Importer, ImportReport, Item, import_path
 
 Write = Callable[[str, Any], Path]
@@ -39,8 +40,9 @@ def item(text: Any, namespace: str | None = None, **fields: Any) -> Item:
 
 
 def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
-    assert list(IMPORTERS) == ["locomo", "beam", "openai", "anthropic", "text", "markdown", "jsonl"]
-    for name, importer in IMPORTERS.items():
+    assert list(DATASET_IMPORTERS) == ["locomo", "beam"]
+    assert list(IMPORTERS) == ["openai", "anthropic", "text", "markdown", "jsonl"]
+    for name, importer in {**DATASET_IMPORTERS, **IMPORTERS}.items():
         assert importer.name == name
         assert importer.summary
         assert "\n" not in importer.summary

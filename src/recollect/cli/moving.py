@@ -15,12 +15,15 @@ import click
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, zone_option
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
+from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
 from recollect.stores.sqlite.header import part_beside
 
+#: What `import` reads, by the name of the format.
+_FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
 #: So many damaged items are named; the rest are counted.
 _NAMED = 20
 #: What is said of a namespace's root, by whether it is the one that an export promises.
@@ -46,7 +49,7 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
 
 
 @app.command("import")
-@click.argument("format", type=click.Choice(tuple(IMPORTERS)))
+@click.argument("format", type=click.Choice(tuple(_FORMATS)))
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
 @zone_option
@@ -59,7 +62,7 @@ def import_(
     zone: tzinfo,
 ) -> None:
     """Remember the contents of files of a FORMAT. Run it again to add only what is new."""
-    importer = IMPORTERS[format]
+    importer = _FORMATS[format]
     reports = []
     refused = []
     first = next((path for path in paths if os.path.exists(path)), paths[0])

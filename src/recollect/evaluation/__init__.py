@@ -1,1 +1,16 @@
-"""Evaluation: how well recall finds the evidence of questions, on conversations whose evidence is known."""
+"""Evaluation of recall on public data sets: their importers, their questions, the metrics and the peers.
+
+What it plots and compares with needs the extra `recollect[eval]`; the importers need nothing more than the package.
+"""
+
+from __future__ import annotations
+
+from recollect.evaluation.beam import Beam
+from recollect.evaluation.locomo import LoCoMo
+from recollect.importers.base import Importer
+
+__all__ = ["DATASET_IMPORTERS"]
+
+_ALL: tuple[Importer, ...] = (LoCoMo(), Beam())
+#: Name -> importer.
+DATASET_IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in _ALL}

@@ -18,7 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import ImportFormatError
-from recollect.importers import IMPORTERS, import_path
+from recollect.evaluation.beam import Beam
+from recollect.evaluation.locomo import LoCoMo
+from recollect.importers import import_path
 from recollect.memory import Memory
 
 #: LoCoMo's categories; its paper reports the last, questions that have no answer, apart.
@@ -75,7 +77,7 @@ def locomo(path: Path) -> DataSet:
         asked = list(_locomo_questions(_list(path, _json(path))))
     return DataSet(
         "locomo",
-        lambda memory: import_path(memory, IMPORTERS["locomo"], path),
+        lambda memory: import_path(memory, LoCoMo(), path),
         asked,
         {"1-4": ("1", "2", "3", "4")},
         LOCOMO_CATEGORIES,
@@ -115,7 +117,7 @@ def beam(path: Path) -> DataSet:
                     numbers = _numbers(question.get("source_chat_ids", ()))
                     evidence = tuple(str(number) for number in dict.fromkeys(numbers))
                     asked.append(Question(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
-    return DataSet("beam", lambda memory: import_path(memory, IMPORTERS["beam"], path), asked)
+    return DataSet("beam", lambda memory: import_path(memory, Beam(), path), asked)
 
 
 def memdaily(*paths: Path) -> DataSet:

@@ -1,16 +1,14 @@
 """Importers: memories from files of other kinds, and from exports of this package.
 
 `IMPORTERS` has them by name; `run.import_path` runs one; `jsonl.write_jsonl` exports. To add a format, write a module
-with an `Importer` (see `base`) and name it here.
+with an `Importer` (see `base`) and name it here. Importers of public data sets are in `recollect.evaluation`.
 """
 
 from __future__ import annotations
 
 from recollect.importers.anthropic import Anthropic
 from recollect.importers.base import Damage, Importer, Item
-from recollect.importers.beam import Beam
 from recollect.importers.jsonl import JsonLines, write_jsonl
-from recollect.importers.locomo import LoCoMo
 from recollect.importers.markdown import Markdown
 from recollect.importers.openai import OpenAI
 from recollect.importers.run import ImportReport, import_path
@@ -18,6 +16,6 @@ from recollect.importers.text import Text
 
 __all__ = ["IMPORTERS", "Damage", "ImportReport", "Importer", "Item", "import_path", "write_jsonl"]
 
-_ALL: tuple[Importer, ...] = (LoCoMo(), Beam(), OpenAI(), Anthropic(), Text(), Markdown(), JsonLines())
+_ALL: tuple[Importer, ...] = (OpenAI(), Anthropic(), Text(), Markdown(), JsonLines())
 #: Name -> importer.
 IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in _ALL}
