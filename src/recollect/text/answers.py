@@ -59,8 +59,6 @@ _WANTS_TIME = re.compile(
 )
 _WANTS_NUMBER = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|amount|percentage)\b", re.IGNORECASE)
 _WANTS_NAME = re.compile(r"^\W*(?:who|where|which)\b|\b(?:names?|named|called|title)\b", re.IGNORECASE)
-#: Without one of these no question asks for any of them.
-_ASKING = frozenset("when what which how who where name names named called title".split())
 #: "What kind of X" asks for an X: "kind" says nothing about the subject.
 _FRAME = re.compile(r"\b(?:what|which)\s+((?:kind|type|sort)s?\s+of)\b", re.IGNORECASE)
 
@@ -71,9 +69,6 @@ def wanted(question: str) -> Kind:
     >>> wanted("When did Ana move?"), wanted("Tell me about the garden.")
     (<Kind.TIME: 1>, <Kind: 0>)
     """
-    present = letters(question)
-    if present is not None and _ASKING.isdisjoint(present):  # then it need not be read for it
-        return _KINDS[0]
     out = Kind(0)
     if _WANTS_TIME.search(question):
         out |= Kind.TIME
