@@ -120,8 +120,10 @@ def asking_share(text: str) -> Fraction:
 def standing_tags(text: str) -> tuple[str, ...]:
     """The marks that a text earns by what it says.
 
-    >>> marks("Always answer in French."), marks("I don't eat meat."), marks("Always here to help!")
-    (('standing:instruction',), ('standing:preference',), ())
+    >>> standing_tags("Always answer in French."), standing_tags("I don't eat meat.")
+    (('standing:instruction',), ('standing:preference',))
+    >>> standing_tags("Always here to help!")
+    ()
     """
     if len(text) > _LONGEST:
         return ()
