@@ -7,17 +7,24 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.examples import PROFILE, some
 
 # The same examples on every run of CI; the long form searches further and anew.
-settings.register_profile("ci", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# What `make test-all` runs: sweeps in full, too (`FULL`).
+settings.register_profile(
+    "ci",
+    max_examples=some(100),
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+# What `make test-all` runs (`tests.examples`).
 settings.register_profile("full", settings.get_profile("ci"))
 settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], stateful_step_count=80
 )
 # What the developer's shell names is no part of what is tested.
 os.environ.pop("LLM_EMBEDDING_MODEL", None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(scope="session")

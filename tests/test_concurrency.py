@@ -73,5 +73,5 @@ CONTROLS = {
 def test_the_harness_notices(tmp_path: Path, name: str) -> None:
     broken, found = CONTROLS[name]
     lines = [line[8:] if line.startswith("        ") else line for line in broken.splitlines()]
-    code = "import torture.concurrency as c\n" + "\n".join(lines) + PROBLEMS
+    code = "import torture.concurrency as c\nc.PROCESSES = c.THREADS = 4\n" + "\n".join(lines) + PROBLEMS
     assert found in fresh.run(code, tmp_path)

@@ -13,6 +13,7 @@ from unittest.mock import patch
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit import filter_trees as own
 
 import recollect
@@ -67,7 +68,7 @@ def holding(held: list[Record], forgotten: int, store: Store | None = None) -> r
 
 
 @pytest.mark.parametrize("kernels", KERNELS)
-@settings(max_examples=150)
+@settings(max_examples=some(150))
 @given(
     held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
     data=st.data(),
@@ -92,7 +93,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
 
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
-@settings(max_examples=60)
+@settings(max_examples=some(60))
 @given(
     held=st.lists(own.records(), min_size=4, max_size=12, unique_by=lambda record: record.id),
     data=st.data(),

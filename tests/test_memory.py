@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 import recollect
 from recollect import filters as f
@@ -169,7 +170,7 @@ class TestIds:
 
     @pytest.mark.promise("concurrent.import")
     @given(st.lists(st.booleans(), max_size=14), st.integers(2, 50))
-    @settings(max_examples=40)
+    @settings(max_examples=some(40))
     def test_a_conversation_that_two_store_at_once_is_stored_once(self, order: list[bool], size: int) -> None:
         """Whatever the order in which their commits come; the second list may be longer."""
         texts = [f"turn {number % 17}" for number in range(50)]

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 import recollect
 from recollect import filters as f
@@ -329,14 +330,14 @@ def compare(crowded: World, alone: World, scope: Scope, steps: list[Any]) -> Non
 @pytest.mark.promise("scope.alone")
 @pytest.mark.parametrize("fixed", SCOPES)
 @given(steps=steps)
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=some(150), suppress_health_check=[HealthCheck.too_slow])
 def test_a_scope_is_as_if_there_were_nothing_else(fixed: str, steps: list[Any]) -> None:
     compare(*worlds(fixed), Scope().narrowed(**SCOPES[fixed]), steps)
 
 
 @pytest.mark.promise("scope.alone")
 @given(steps=steps)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(25), suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 def test_a_scope_of_a_file_is_as_if_there_were_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, steps: list[Any]
 ) -> None:

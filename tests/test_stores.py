@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Store
@@ -48,7 +49,7 @@ class TestSqliteStore(StoreContract):
         st.lists(IDS, max_size=9),
         st.booleans(),
     )
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=some(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
     def test_many_ids_are_known_or_not_as_each_is_by_itself(
         self, store: SqliteStore, held: set[str], put: set[str], dropped: set[str], asked: list[str], commits: bool
     ) -> None:
@@ -91,6 +92,6 @@ def _reopened_sqlite(store: Store) -> Store:
 
 
 TestMemoryAgainstModel = memory_machine(MemoryStore).TestCase
-TestMemoryAgainstModel.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+TestMemoryAgainstModel.settings = settings(max_examples=some(120), stateful_step_count=30, deadline=None)
 TestSqliteAgainstModel = memory_machine(_fresh_sqlite, _reopened_sqlite).TestCase
-TestSqliteAgainstModel.settings = settings(max_examples=80, stateful_step_count=30, deadline=None)
+TestSqliteAgainstModel.settings = settings(max_examples=some(80), stateful_step_count=30, deadline=None)

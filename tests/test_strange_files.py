@@ -18,6 +18,7 @@ import apsw
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.examples import FULL
 
 import recollect
 from recollect.cli.app import app
@@ -212,7 +213,6 @@ def test_whatever_is_in_the_place_of_the_folder_the_answers_are_the_same(
 # Wrong rows, with the right checksums
 
 #: Whether each column gets every value; else a quarter of them, in turn, which is all of them over the columns.
-FULL = os.environ.get("HYPOTHESIS_PROFILE", "ci") != "ci"
 VALUES: list[Any] = [None, 7, -1, 2**63 - 1, 1.5, float("inf"), "text", "", "7", b"", b"\xff" * 3, b"\0" * 32]
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from tests.examples import some
 from tests.unit.test_sdr import LONG
 
 from recollect.indexes.fixed_point import SHARE_BITS
@@ -211,7 +212,7 @@ class Model(RuleBasedStateMachine):
 
 @pytest.mark.usefixtures("merging")
 def test_in_any_order_an_index_is_as_a_dict_that_is_read_through() -> None:
-    run_state_machine_as_test(Model, settings=settings(max_examples=40, stateful_step_count=25))
+    run_state_machine_as_test(Model, settings=settings(max_examples=some(40), stateful_step_count=25))
 
 
 class TestRanking:

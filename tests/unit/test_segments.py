@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from datetime import date
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import FULL, some
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
@@ -140,7 +142,7 @@ class TestSegments:
         assert len(table.speakers.known) == len({each.speaker for each in held if each.id not in gone} - {""})
 
     @given(own.collections(), own.histories, own.histories)
-    @settings(max_examples=40)
+    @settings(max_examples=some(40))
     def test_a_fork_of_an_index_with_a_segment_goes_its_own_way(
         self, first: list[Document], here: list[Step], there: list[Step]
     ) -> None:
@@ -336,6 +338,27 @@ def agreed_on_the_best_of(
         assert best[0] == best[1]
 
 
+MANY_WORDS = [f"w{at}" for at in range(150)]
+
+
+@cache
+def many_documents(turns: bool) -> WordIndex:
+    """More documents than a block has, in segment and tail, some of them dead, some standing."""
+    draw = Random(150)
+
+    def made(at: int) -> Document:
+        text = draw.choices(MANY_WORDS, [1 / (rank + 1) for rank in range(150)], k=draw.choice([1, 5, 30, 90]))
+        of_session: dict[str, Any] = {"session": f"s{at // 50}", "position": at} if turns and at % 9 else {}
+        plain = document(f"r{at:05}", " ".join(text), micros=at % 7, **of_session)
+        weight = draw.choice([ONE, ONE, ONE, ONE * 3 // 5, ONE * 23 // 20])
+        standing, offers = int(at % 97 == 0), draw.choice([0, 1, 2, 6])
+        return plain._replace(weight=weight * (1 + standing), standing=standing, offers=offers)
+
+    index = WordIndex(built([made(at) for at in range(3000)]))
+    index.apply((f"r{at:05}" for at in range(0, 3000, 11)), [made(at) for at in range(3000, 6000)])
+    return index
+
+
 class TestKernels:
     @given(own.collections(), own.histories, st.sampled_from(own.QUESTIONS), st.data())
     def test_compiled_and_not_they_give_the_same_bits(
@@ -357,31 +380,20 @@ class TestKernels:
     @pytest.mark.parametrize("turns", [False, True])
     @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40, 63, 64, 128, 150])
     def test_many_documents_are_settled_alike(self, terms: int, turns: bool) -> None:
-        """More documents than a block has, in segment and tail, some of them dead, some standing, terms that share
-        marks, and words that stand in for others."""
-        draw = Random(terms)
-        words = [f"w{at}" for at in range(150)]
-
-        def some(at: int) -> Document:
-            text = draw.choices(words, [1 / (rank + 1) for rank in range(150)], k=draw.choice([1, 5, 30, 90]))
-            of_session: dict[str, Any] = {"session": f"s{at // 50}", "position": at} if turns and at % 9 else {}
-            made = document(f"r{at:05}", " ".join(text), micros=at % 7, **of_session)
-            weight = draw.choice([ONE, ONE, ONE, ONE * 3 // 5, ONE * 23 // 20])
-            standing, offers = int(at % 97 == 0), draw.choice([0, 1, 2, 6])
-            return made._replace(weight=weight * (1 + standing), standing=standing, offers=offers)
-
-        index = WordIndex(built([some(at) for at in range(3000)]))
-        index.apply((f"r{at:05}" for at in range(0, 3000, 11)), [some(at) for at in range(3000, 6000)])
-        view = index.view()
-        asked = draw.sample(words, terms)
+        """Terms that share marks, and words that stand in for others."""
+        view = many_documents(turns).view()
+        asked = Random(terms).sample(MANY_WORDS, terms)
         wanted = [
             QueryTerm(form, form, ONE - 100 * at, "other" if at % 5 == 4 else "") for at, form in enumerate(asked)
         ]
         weighs = weighed(view, wanted, asked)
-        for forced in ([], [0, 3, 4096, 5999]):
-            for about in (About(NONE, ()), About(NONE, (1, 2))):
-                one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
-                assert alike(one, other)
+        plain, dated = About(NONE, ()), About(NONE, (1, 2))
+        cases: list[tuple[list[int], About]] = [([], plain), ([0, 3, 4096, 5999], dated)]
+        if FULL or terms < 100:  # NumPy takes seconds for each of so many terms
+            cases += [([], dated), ([0, 3, 4096, 5999], plain)]
+        for forced, about in cases:
+            one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
+            assert alike(one, other)
         compiled = dataclasses.replace(weighs, kernels=COMPILED)
         assert len(compiled.reach_best(About(NONE, ()), 10).numbers) < compiled.reach_best(About(NONE, ()), 10).passed
 

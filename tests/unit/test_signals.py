@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit.conversations import share_of, total_of
 
 from recollect.engine.index.document_of import document_of
@@ -66,7 +67,7 @@ def plain(text: str) -> list[str]:
 texts = st.lists(st.sampled_from("boat tea harbour key stove roof".split()), min_size=1, max_size=8).map(" ".join)
 
 
-@settings(max_examples=100)
+@settings(max_examples=some(100))
 @given(st.lists(st.tuples(texts, st.sampled_from(("s1", "s2", "s3"))), min_size=2, max_size=10), texts)
 def test_session_and_pair_shares_are_those_of_the_formulas(said: list[tuple[str, str]], question: str) -> None:
     said = sorted(said, key=lambda each: each[1])
@@ -218,7 +219,7 @@ def read_in_full(text: str) -> tuple[str, ...]:
     return tuple(tag for tag, rule in rules if rule.search(plain))
 
 
-@settings(max_examples=400)
+@settings(max_examples=some(400))
 @given(st.from_regex(manner._INSTRUCTION) | st.from_regex(manner._PREFERENCE))
 @example("I don't l\u0130ke it")
 @example("I\u017fn't it; remember that \u0131 won't drin\u212a it")

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from recollect.text import _unicode14, words
 from recollect.text import unicode as ours
@@ -251,7 +252,7 @@ class TestRunsOfMarks:
     @given(marked_texts, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
     @example("a" + "\u0301\u0316" * 15, "NFC")
     @example("ΐ" + "\u0344\u0316" * 12, "NFKD")
-    @settings(max_examples=500)
+    @settings(max_examples=some(500))
     @example("a" + "\u0316\u0301" * 100, "NFC")
     def test_every_text_is_normalised_as_python_does(self, text: str, form: Form) -> None:
         text = text.replace("\U000323b0", "")
@@ -259,7 +260,7 @@ class TestRunsOfMarks:
 
     @given(marked_texts, st.sampled_from(["NFC", "NFD", "NFKC", "NFKD"]))
     @example("a" + "\u0301\u0316" * 14 + "\u0301\u0344\u0316" * 20, "NFC")
-    @settings(max_examples=500)
+    @settings(max_examples=some(500))
     def test_doing_it_again_changes_nothing(self, text: str, form: Form) -> None:
         once = normalized(form, text.replace("\U000323b0", ""))
         assert normalized(form, once) == once
@@ -300,7 +301,7 @@ class TestLongTexts:
     """Long texts are worked on in pieces, which nobody can tell by what comes out."""
 
     @given(st.text(st.sampled_from(HARD + STANDING_TAGS + " '-1a"), max_size=60), st.integers(1, 7))
-    @settings(max_examples=300)
+    @settings(max_examples=some(300))
     def test_pieces_change_nothing(self, text: str, piece: int) -> None:
         whole = nfc(text), fold(text), folded(text), runs(text), words_in(text)
         with pytest.MonkeyPatch.context() as patch:

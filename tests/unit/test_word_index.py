@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of, of_words, reference_scores
 
@@ -227,7 +228,7 @@ class TestDerived:
             assert answers(view) == before
 
     @given(own.histories, own.histories, own.histories)
-    @settings(max_examples=60)
+    @settings(max_examples=some(60))
     def test_a_fork_and_its_original_go_their_own_ways(
         self,
         before: list[tuple[list[str], list[Document]]],

@@ -41,6 +41,10 @@ def stored(record: Record, key: bytes) -> Stored:
     return Stored(version_hash(record.id, payload, key), payload)
 
 
+#: Examples of a property: as many as the Hypothesis profile says that is loaded when this module is imported.
+_EXAMPLES = settings().max_examples
+
+
 def write(
     store: Store,
     puts: Iterable[Record] = (),
@@ -291,7 +295,7 @@ class StoreContract:
             assert view.payload(BRANCH, mine) is not None
             assert view.payload(OTHER, mine) is None
 
-    @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def test_select_gives_each_order_and_limit_as_defined(self, store: Store, data: st.DataObject) -> None:
         held = self._replaced(store, data)
@@ -301,7 +305,7 @@ class StoreContract:
         live = [record for record in held if not expired(record, NOW)]
         assert found == in_order(live, order)[:limit]
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=3 * _EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data(), where=filters())
     def test_every_filter_means_what_its_predicate_says(self, store: Store, data: st.DataObject, where: Filter) -> None:
         held = self._replaced(store, data)
