@@ -217,8 +217,8 @@ def test_a_command_that_only_reads_or_changes_never_makes_a_file(run: Run, tmp_p
 
 
 REFUSED = {
-    "k = 0": ("recall", "x", "-k", "0"),
-    "k = -1": ("recall", "x", "-k", "-1"),
+    "got 0": ("recall", "x", "-k", "0"),
+    "got -1": ("recall", "x", "-k", "-1"),
     "content": ("remember", "  "),
     "importance": ("remember", "x", "--importance", "nan"),
     "time": ("remember", "x", "--time", "yesterday"),
@@ -246,7 +246,6 @@ def test_bad_input_is_one_line_and_exit_code_1(run: Run, named: str) -> None:
     assert result.stderr.startswith("error: ")
     assert named in result.stderr
     assert result.stderr.count("\n") == 1
-    assert "nothing was changed" in result.stderr
     as_json = json.loads(run(*REFUSED[named], "--json", code=1).stderr)
     assert named in as_json["message"]
     assert told(run("stats", "--json"))["root"] == before
@@ -462,6 +461,6 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     assert "1 of 1 records; when full: least recent" in run("quota").stdout
     run("quota", "--when-full", "refuse", code=2)
     run("quota", "--records", "1")
-    assert "may hold 1 records" in run("remember", "three", code=1).output
+    assert "the quota of namespace 'default' is 1 records" in run("remember", "three", code=1).output
     assert "no quota" in run("quota", "--none").stdout
     run("remember", "three")

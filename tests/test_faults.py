@@ -104,7 +104,7 @@ def test_a_commit_that_can_neither_be_synced_nor_taken_back_is_said_to_be_in_dou
     with recorded(path.parent) as recorder, recollect.open(path) as memory:
         memory.remember("a lighthouse", id="a")
         fault = failing(recorder, "sync", errno.EIO, persists=True)
-        with pytest.raises(CommitInDoubtError, match="it may or may not be held"):
+        with pytest.raises(CommitInDoubtError, match="it may or may not be stored"):
             memory.remember("a harbour", id="b")
         assert [record.id for record in memory.find()] == ["a"]
         fault.over = True
@@ -135,7 +135,7 @@ def test_a_full_disk_refuses_the_write_and_takes_the_next_once_there_is_room(pat
         memory.remember("a lighthouse", id="a")
         fault = failing(recorder, "write", errno.ENOSPC, persists=True)
         for _ in range(3):
-            with pytest.raises(StoreFullError, match="nothing was changed: make room"):
+            with pytest.raises(StoreFullError, match="nothing was changed: free some space"):
                 memory.remember("a harbour", id="b")
         assert [hit.record.id for hit in memory.recall("lighthouse")] == ["a"]
         assert crashed(path) == ["a"]

@@ -50,7 +50,7 @@ def test_a_write_beyond_the_quota_is_refused_inside_its_transaction_and_changes_
     memory.remember("one", id="1")
     memory.remember("two", id="2")
     before = memory.root
-    with pytest.raises(QuotaError, match="may hold 2 records and would hold 3; nothing was changed"):
+    with pytest.raises(QuotaError, match="is 2 records, and this write would make it 3; nothing was changed"):
         memory.remember("three", id="3")
     with pytest.raises(QuotaError), memory.batch() as batch:
         batch.update("1", content="changed")
@@ -124,7 +124,7 @@ def test_what_is_due_goes_before_anything_live_and_what_is_pinned_never(memory: 
     memory.update("old", pinned=True)
     memory.update("new", pinned=True)
     before = memory.root
-    with pytest.raises(QuotaError, match="nothing that may be evicted makes room enough"):
+    with pytest.raises(QuotaError, match="evicting every record that may be evicted does not make enough room"):
         memory.remember("more", id="more")
     assert memory.root == before
 
@@ -412,7 +412,7 @@ def test_a_quota_for_each_user_is_shared_with_nobody(memory: Memory) -> None:
     assert [ana.count(), bob.count()] == [2, 1]
     assert memory.stats()["quota"]["per"] == "user"
     memory.set_quota(records=2, per="user")
-    with pytest.raises(QuotaError, match="user 'ana' in namespace 'default' may hold 2 records and would hold 3"):
+    with pytest.raises(QuotaError, match="the quota of user 'ana' in namespace 'default' is 2 records, and this write would make it 3"):
         ana.remember("too many")  # all that it is about is hers
     with pytest.raises(QuotaError) as caught:
         ana.scoped(conversation="c").remember("too many")

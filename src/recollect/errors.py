@@ -1,8 +1,8 @@
 """Every error that Recollect raises on purpose.
 
-All have one base class, so `except RecollectError` catches them. Each has a stable `code` for programs, and its fields
-in `args`, so it survives pickling and JSON. The message says what happened, what state things are in, and what to do.
-An error that corresponds to a built-in one is a subclass of it too, shown in brackets:
+All have one base class, so `except RecollectError` catches them. Each class has a stable `code` for programs and stores
+its fields in `args`, so that it survives pickling and has a JSON form. The message says what happened, what state the
+store is in, and what to do. An error that corresponds to a built-in exception is a subclass of it too, in brackets:
 
     RecollectError
         InvalidArgumentError (ValueError)
@@ -49,24 +49,29 @@ from typing import Any, ClassVar
 
 
 class RecollectError(Exception):
-    """The base of all errors of this package."""
+    """The base class of all errors of this package.
+
+    Attributes:
+        code: A stable name of the class, for programs.
+        args: The fields of the error, in the order of its constructor's parameters.
+    """
 
     code: ClassVar[str] = "error"
 
     def __init_subclass__(cls) -> None:
-        """Escape control characters in the message of every error: it contains paths, names and texts of servers."""
+        """Escape control characters in every message: messages quote paths, names and replies of servers."""
         super().__init_subclass__()
         message = cls.__dict__.get("__str__")
         if message is not None:
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
 
     def to_json(self) -> dict[str, Any]:
-        """The error as `{"error": code, "message": ..., "args": [...]}`."""
+        """Return the error as `{"error": code, "message": ..., "args": [...]}`."""
         return {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
 
 
 def printable(text: object) -> str:
-    """A text from outside, as it is safe in a message: one line of valid Unicode.
+    """Escape a text from outside for use in a message: the result is one line of valid Unicode.
 
     >>> printable("a" + chr(10) + "b" + chr(0xD800) + chr(27))
     'a\\\\nb\\\\ud800\\\\x1b'
@@ -78,7 +83,7 @@ def printable(text: object) -> str:
 
 
 def _printable(record: logging.LogRecord) -> bool:
-    """Escape control characters in log lines too: they name files and servers, and may be shown on a terminal."""
+    """Escape control characters in log lines too: they quote file names and servers, and may reach a terminal."""
     record.msg, record.args = printable(record.getMessage()), ()
     return True
 
@@ -91,15 +96,15 @@ def _plain(arg: object) -> Any:
 
 
 class Shown(str):
-    """A value that is quoted already, so that it is not quoted again when its error is unpickled."""
+    """A value that `shown` has already quoted, so that unpickling an error does not quote it twice."""
 
     __slots__ = ()
 
 
 def shown(value: object, limit: int = 80) -> str:
-    """The `repr` of a value for an error message, cut to `limit` characters. Never raises and is never slow.
+    """Return the `repr` of a value for a message, cut to `limit` characters.
 
-    Lone surrogates are escaped, so that the message can always be printed.
+    Never raises, and takes no time on long values. Lone surrogates are escaped, so that the message can be printed.
     """
     if isinstance(value, Shown):
         return value
@@ -113,8 +118,19 @@ def shown(value: object, limit: int = 80) -> str:
     return Shown(text if len(text) <= limit else text[: limit - 3] + "...")
 
 
+def _violated(name: str, value: object, rule: str) -> str:
+    """A rule that a value violates, as a sentence."""
+    return f"{name} {rule}, got {value}" if rule.startswith(("must ", "may ")) else f"{name} = {value}: {rule}"
+
+
 class InvalidArgumentError(RecollectError, ValueError):
-    """An argument has a value that the call does not accept."""
+    """An argument has a value that the call does not accept. Raised before anything is read or written.
+
+    Args:
+        name: The argument.
+        value: The value that was passed. `args` contains its `repr`, cut to 80 characters.
+        rule: What the argument must be.
+    """
 
     code = "invalid_argument"
 
@@ -122,11 +138,17 @@ class InvalidArgumentError(RecollectError, ValueError):
         super().__init__(name, shown(value), rule)
 
     def __str__(self) -> str:
-        return f"{self.args[0]} = {self.args[1]}: {self.args[2]}; nothing was changed"
+        return _violated(*self.args)
 
 
 class UnknownArgumentError(RecollectError, TypeError):
-    """The call has no such keyword argument."""
+    """The call has no such keyword argument. Raised before anything is read or written.
+
+    Args:
+        call: The call.
+        name: The unknown argument.
+        similar: An argument of the call with a similar name, or "".
+    """
 
     code = "unknown_argument"
 
@@ -135,11 +157,17 @@ class UnknownArgumentError(RecollectError, TypeError):
 
     def __str__(self) -> str:
         hint = f" (did you mean {self.args[2]!r}?)" if self.args[2] else ""
-        return f"{self.args[0]} has no argument {self.args[1]!r}{hint}; nothing was changed"
+        return f"{self.args[0]} has no argument {self.args[1]!r}{hint}"
 
 
 class InvalidRecordError(RecollectError, ValueError):
-    """A field of a record has an invalid value."""
+    """A field of a record has an invalid value.
+
+    Args:
+        field: The field.
+        value: The value that was passed. `args` contains its `repr`, cut to 80 characters.
+        rule: What the field must be.
+    """
 
     code = "invalid_record"
 
@@ -148,14 +176,15 @@ class InvalidRecordError(RecollectError, ValueError):
 
     @property
     def field(self) -> str:
+        """The field."""
         return str(self.args[0])
 
     def __str__(self) -> str:
-        return f"{self.args[0]} = {self.args[1]}: {self.args[2]}; nothing was changed"
+        return f"{_violated(*self.args)}; nothing was changed"
 
 
 class InvalidFilterError(RecollectError, ValueError):
-    """A filter is invalid: its values, its JSON form or its text form."""
+    """A filter is invalid: a value, its JSON form or its text form. Raised before anything is read or written."""
 
     code = "invalid_filter"
 
@@ -163,7 +192,7 @@ class InvalidFilterError(RecollectError, ValueError):
         super().__init__(shown(what), rule)
 
     def __str__(self) -> str:
-        return f"filter {self.args[0]}: {self.args[1]}; nothing was changed"
+        return f"invalid filter {self.args[0]}: {self.args[1]}"
 
 
 class InvalidOperationError(RecollectError, ValueError):
@@ -175,11 +204,11 @@ class InvalidOperationError(RecollectError, ValueError):
         super().__init__(shown(what), rule)
 
     def __str__(self) -> str:
-        return f"operation {self.args[0]}: {self.args[1]}; nothing was changed"
+        return f"invalid operation {self.args[0]}: {self.args[1]}; nothing was changed"
 
 
 class InvalidQueryError(RecollectError, ValueError):
-    """A full-text query (grep) is invalid or over a limit."""
+    """A full-text query (grep) is invalid or over a limit. Raised before anything is read or written."""
 
     code = "invalid_query"
 
@@ -187,7 +216,7 @@ class InvalidQueryError(RecollectError, ValueError):
         super().__init__(shown(query), rule)
 
     def __str__(self) -> str:
-        return f"query {self.args[0]}: {self.args[1]}; nothing was changed"
+        return f"invalid query {self.args[0]}: {self.args[1]}"
 
 
 class UnsupportedError(RecollectError):
@@ -227,7 +256,7 @@ class UnknownRecordError(RecollectError, LookupError):
 
 
 class RecordExistsError(RecollectError):
-    """The id is in use: `if_exists="error"` was given, or a scope already shows a record under this id."""
+    """The id is in use and `if_exists="error"` was passed, or a scope already shows a record under this id."""
 
     code = "record_exists"
 
@@ -236,13 +265,13 @@ class RecordExistsError(RecollectError):
 
     def __str__(self) -> str:
         return (
-            f"record {shown(self.args[0])} is already there with hash {self.args[1]}; nothing was changed: "
-            "give another id, or use if_exists='keep' or 'update'"
+            f"record {shown(self.args[0])} already exists with hash {self.args[1]}; nothing was changed: "
+            "use another id, or if_exists='keep' or 'update'"
         )
 
 
 class ConflictError(RecollectError):
-    """A condition (`expect`, `expect_head`) is not met. Contains what is there now."""
+    """A condition (`expect`, `expect_head`) is not met. The error contains the current state."""
 
     code = "conflict"
 
@@ -251,25 +280,30 @@ class ConflictError(RecollectError):
 
     @property
     def current(self) -> str:
-        """The hash (or head) that is there now; "absent" where there is none."""
+        """The current hash (or head); "absent" if there is none."""
         return str(self.args[2])
 
     @property
     def satisfied(self) -> bool:
-        """Whether the state already is what the call asked for, by an earlier attempt of the caller or by another."""
+        """Whether the store already has the requested state, through an earlier attempt or another writer."""
         return bool(self.args[3])
 
     def __str__(self) -> str:
         return f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}; nothing was changed: " + (
-            "it already is as this call asked for" if self.satisfied else "read it again and decide"
+            "it already has the state that this call requested" if self.satisfied else "read it again and decide"
         )
 
 
 class QuotaError(RecollectError):
     """The write would exceed the quota of the namespace, or of one of its users.
 
-    Within a scope that shares the quota with others, the limit and the current amount are None. `owner` names whose
-    quota it is if each user, agent or conversation has its own, such as "user 'ana'"; else it is "".
+    Args:
+        namespace: The namespace.
+        what: "records" or "bytes".
+        limit: The quota; None within a scope that shares the quota with others.
+        held: The amount that the write would have led to; None within such a scope.
+        when_full: The policy of the quota (`Memory.set_quota`).
+        owner: Whose quota it is if each user, agent or conversation has its own, such as "user 'ana'"; otherwise "".
     """
 
     code = "quota"
@@ -282,12 +316,16 @@ class QuotaError(RecollectError):
     def __str__(self) -> str:
         if self.args[2] is None:
             return f"the quota of {self.args[1]} of namespace {self.args[0]!r} is used up; nothing was changed"
-        why = "" if self.args[4] == "refuse" else ", and nothing that may be evicted makes room enough"
+        why = (
+            ""
+            if self.args[4] == "refuse"
+            else ", and evicting every record that may be evicted does not make enough room"
+        )
         owner = f"{self.args[5]} in " if self.args[5] else ""
         whose = f"{owner}namespace {self.args[0]!r}"
         return (
-            f"{whose} may hold {self.args[2]} {self.args[1]} and would hold {self.args[3]}{why}; "
-            f"nothing was changed: forget something{' of it' if owner else ''}, or raise the quota"
+            f"the quota of {whose} is {self.args[2]} {self.args[1]}, and this write would make it {self.args[3]}{why}; "
+            f"nothing was changed: forget some{' of its records' if owner else ' records'}, or raise the quota"
         )
 
 
@@ -300,7 +338,7 @@ class ScopeError(RecollectError):
         super().__init__(what, scope)
 
     def __str__(self) -> str:
-        return f"{self.args[0]} lies outside the scope {self.args[1]}; nothing was changed"
+        return f"{self.args[0]} is outside the scope {self.args[1]}; nothing was changed"
 
 
 class ClosedError(RecollectError):
@@ -325,8 +363,8 @@ class ForkedError(RecollectError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} was opened by process {self.args[1]}, of which this one is a fork; nothing was changed: "
-            "open it again in this process"
+            f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it; "
+            "nothing was changed: open it again in this process"
         )
 
 
@@ -346,7 +384,7 @@ class MissingExtraError(RecollectError, ImportError):
 
 
 class EmbedderError(RecollectError):
-    """The embedder returned no vectors, or wrong ones. The message never contains an API key."""
+    """The embedder returned no vectors or invalid ones. The message never contains an API key."""
 
     code = "embedder"
 
@@ -354,7 +392,7 @@ class EmbedderError(RecollectError):
         super().__init__(name, detail)
 
     def __str__(self) -> str:
-        return f"the embedder {self.args[0]} failed: {self.args[1]}; no vector of these texts was stored"
+        return f"the embedder {self.args[0]} failed: {self.args[1]}; no vectors of these texts were stored"
 
 
 class EmbedderRefusedError(EmbedderError):
@@ -379,7 +417,7 @@ class ImportFormatError(RecollectError, ValueError):
 
     def __str__(self) -> str:
         where = f", {self.args[1]}" if self.args[1] else ""
-        return f"{self.args[0]}{where}: {self.args[2]}; nothing of it was imported"
+        return f"{self.args[0]}{where}: {self.args[2]}; nothing was imported from it"
 
 
 class StoreError(RecollectError):
@@ -401,7 +439,7 @@ class StoreMissingError(StoreError):
     code = "store_missing"
 
     def __str__(self) -> str:
-        return f"there is no store at {self.args[0]}{self._detail}; nothing was made: check the path"
+        return f"there is no store at {self.args[0]}{self._detail}; none was created: check the path"
 
 
 class NotAStoreError(StoreError):
@@ -410,7 +448,7 @@ class NotAStoreError(StoreError):
     code = "not_a_store"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is not a Recollect store{self._detail}; it was not touched: give another path"
+        return f"{self.args[0]} is not a Recollect store{self._detail}; it was not changed: use another path"
 
 
 class NewerFormatError(StoreError):
@@ -419,7 +457,7 @@ class NewerFormatError(StoreError):
     code = "newer_format"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} was written by a newer Recollect{self._detail}; it was not touched: upgrade Recollect"
+        return f"{self.args[0]} was written by a newer Recollect{self._detail}; it was not changed: upgrade Recollect"
 
 
 class OlderFormatError(StoreError):
@@ -429,7 +467,7 @@ class OlderFormatError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} was written by an older Recollect{self._detail}; it was not touched: run "
+            f"{self.args[0]} was written by an older Recollect{self._detail}; it was not changed: run "
             "`recollect migrate`"
         )
 
@@ -440,7 +478,7 @@ class WrongKeyError(StoreError):
     code = "wrong_key"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} was made with another store key; it was not touched: open it with key=..."
+        return f"{self.args[0]} was created with another key; it was not changed: open it with that key (key=...)"
 
 
 class DamagedStoreError(StoreError):
@@ -450,8 +488,8 @@ class DamagedStoreError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} is damaged{self._detail}; nothing was changed: keep a copy of it with its -wal; "
-            "`recollect doctor --check` names what is hurt, `recollect rescue` saves the rest"
+            f"{self.args[0]} is corrupt{self._detail}; nothing was changed: keep a copy of the file and its -wal; "
+            "`recollect doctor --check` lists the damage, `recollect rescue` saves the intact records"
         )
 
 
@@ -470,7 +508,7 @@ class StoreBusyError(StoreError):
     code = "busy"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is being written by another{self._detail}; nothing was changed: try again"
+        return f"{self.args[0]} is locked by another writer{self._detail}; nothing was changed: try again"
 
 
 class StoreFullError(StoreError):
@@ -479,7 +517,7 @@ class StoreFullError(StoreError):
     code = "store_full"
 
     def __str__(self) -> str:
-        return f"no room to write {self.args[0]}{self._detail}; nothing was changed: make room and try again"
+        return f"no room to write {self.args[0]}{self._detail}; nothing was changed: free some space and try again"
 
 
 class StoreReplacedError(StoreError):
@@ -489,8 +527,8 @@ class StoreReplacedError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; what is there now was not "
-            "changed: close this memory; opening it again takes what is there, and where nothing is makes a new store"
+            f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; the file there now was "
+            "not changed: close this memory and open it again, which creates a new store if there is no file"
         )
 
 
@@ -501,7 +539,8 @@ class NoMemoryError(StoreError, MemoryError):
 
     def __str__(self) -> str:
         return (
-            f"not enough memory to work on {self.args[0]}{self._detail}; nothing was changed: free some and try again"
+            f"not enough memory to work on {self.args[0]}{self._detail}; nothing was changed: "
+            "free some memory and try again"
         )
 
 
@@ -521,6 +560,6 @@ class CommitInDoubtError(StoreIOError):
 
     def __str__(self) -> str:
         return (
-            f"a commit to {self.args[0]} did not end well{self._detail}; it may or may not be held: close the memory, "
-            "open it again, and read before you write that again"
+            f"a commit to {self.args[0]} failed at its sync{self._detail}; it may or may not be stored: "
+            "close the memory, open it again, and read before you repeat the write"
         )

@@ -115,7 +115,7 @@ def test_what_is_no_regular_file_is_refused_and_never_waited_for(
     make(path)
     with pytest.raises(ImportFormatError, match=r"regular file|folder|holds no|neither it") as refused:
         import_path(memory, FORMATS[form], path)
-    assert "nothing of it was imported" in str(refused.value)
+    assert "nothing was imported from it" in str(refused.value)
     with pytest.raises(ImportFormatError):
         import_path(memory, FORMATS[form], Path("/dev/zero"))
     assert memory.count() == 0

@@ -130,4 +130,4 @@ def test_a_file_of_another_format_leaves_the_store_as_it_was(memory: Memory, wri
     with pytest.raises(ImportFormatError) as caught:
         import_path(memory, IMPORTERS["openai"], write("photo.json", b"\x89PNG\r\n\x1a\n"))
     assert memory.seq == seq
-    assert "nothing of it was imported" in str(caught.value)
+    assert "nothing was imported from it" in str(caught.value)
