@@ -53,11 +53,11 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "an unknown id to update": (lambda m: m.update("nope", content="x"), "nope"),
     "an unknown id to forget": (lambda m: m.forget("nope"), "nope"),
     "a number for an id": (lambda m: m.get(7), "id"),  # type: ignore[arg-type]
-    "k = 0": (lambda m: m.recall("a", k=0), "k must be a whole number, 1 or more, got 0"),
-    "k = -1": (lambda m: m.recall("a", k=-1), "k must be a whole number, 1 or more, got -1"),
-    "k as text": (lambda m: m.recall("a", k="5"), "k must be a whole number, 1 or more, got '5'"),  # type: ignore[arg-type]
-    "k as a flag": (lambda m: m.recall("a", k=True), "k must be a whole number, 1 or more, got True"),
-    "k as a float": (lambda m: m.recall("a", k=2.0), "k must be a whole number, 1 or more, got 2.0"),  # type: ignore[arg-type]
+    "k = 0": (lambda m: m.recall("a", k=0), "k must be an integer of at least 1, got 0"),
+    "k = -1": (lambda m: m.recall("a", k=-1), "k must be an integer of at least 1, got -1"),
+    "k as text": (lambda m: m.recall("a", k="5"), "k must be an integer of at least 1, got '5'"),  # type: ignore[arg-type]
+    "k as a flag": (lambda m: m.recall("a", k=True), "k must be an integer of at least 1, got True"),
+    "k as a float": (lambda m: m.recall("a", k=2.0), "k must be an integer of at least 1, got 2.0"),  # type: ignore[arg-type]
     "an empty question": (lambda m: m.recall("  "), "question"),
     "a question that is no text": (lambda m: m.recall(None), "question"),  # type: ignore[arg-type]
     "a filter that is none": (lambda m: m.recall("a", where={"user": "ana"}), "where"),  # type: ignore[arg-type]

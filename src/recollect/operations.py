@@ -1,9 +1,9 @@
 """Operations: every public call as a value.
 
-`memory.execute(operation)` is the one way in; the methods of `Memory` make these values and hand them over. Each has a
-JSON form, `{"op": name, ...}`, from which `from_json` makes an equal one, so that a socket or HTTP client can be the
-same memory over a wire. What cannot travel (a custom filter, a function) raises UnsupportedError when asked for its
-JSON form; it is never left out.
+The methods of `Memory` build these values and pass them to `memory.execute(operation)`, which is the only entry point.
+Each operation has a JSON form, `{"op": name, ...}`, and `from_json` builds an equal operation from it, so that a client
+can offer the same calls over a socket or HTTP. A custom filter or a function has no JSON form: `to_json` raises
+UnsupportedError for it, and never leaves it out.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ from recollect.records.codec import RawField
 from recollect.records.record import Record, aware, check_field, fields_from_json, parse_time, record_id
 from recollect.records.unchecked import altered
 
-#: What `expect` takes beside a hash: that no record is there.
+#: The value of `expect` that requires that no record exists.
 ABSENT = "absent"
 IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
-#: What may come of a write that a quota has no room for.
+#: What a write that exceeds the quota can do.
 WHEN_FULL = ("refuse", "least recent", "least important")
-#: The fields that a scope can fix, and for each of whose values a quota may be.
+#: The fields that a scope can fix, and by whose values a quota can be counted.
 SCOPED = ("user", "agent", "conversation")
-#: A hundred years: what expires later is not meant to.
+#: The longest `ttl`, in seconds: a hundred years.
 MAX_TTL_S = 3_155_760_000
 #: The orders in which records can be found. Ties always end with the id.
 ORDERS = ("newest", "oldest", "importance", "position", "id")
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 _HASH = re.compile(r"[0-9a-f]{64}")
-#: A batch holds a remember_all, which holds remember operations.
+#: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
 _REGISTRY: dict[str, type[Operation]] = {}
 
 
 class Operation:
-    """The base of all operations."""
+    """The base class of all operations. They are immutable, and validated when they are created."""
 
     name: ClassVar[str]
 
@@ -51,7 +51,11 @@ class Operation:
         _REGISTRY[name] = cls
 
     def to_json(self) -> dict[str, Any]:
-        """`{"op": name, ...}`; what has its default is left out. Raises: UnsupportedError."""
+        """Return the JSON form, `{"op": name, ...}`, without the fields that have their default.
+
+        Raises:
+            UnsupportedError: The operation contains a custom filter or a function.
+        """
         out: dict[str, Any] = {"op": self.name}
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
@@ -64,12 +68,18 @@ class Operation:
 
 
 def from_json(data: object, depth: int = 0) -> Operation:
-    """The operation of a JSON form.
+    """Build an operation from its JSON form.
 
-    Raises: InvalidOperationError, or the error of the part that is wrong (InvalidRecordError, InvalidFilterError ...).
+    Args:
+        data: The parsed JSON.
+        depth: How many operations enclose this one.
+
+    Raises:
+        InvalidOperationError: It is not the JSON form of an operation.
+        RecollectError: A part of it is invalid (InvalidRecordError, InvalidFilterError, ...).
     """
     if depth > _MAX_DEPTH:
-        raise InvalidOperationError("...", "is nested too deeply: a batch cannot be part of a batch")
+        raise InvalidOperationError("...", "is nested too deeply: a batch cannot contain a batch")
     if not isinstance(data, Mapping):
         raise InvalidOperationError(data, "must be a JSON object")
     name = data.get("op")
@@ -82,7 +92,7 @@ def from_json(data: object, depth: int = 0) -> Operation:
         if key == "op":
             continue
         if key not in known:
-            raise InvalidOperationError(key, f"is no part of {name}")
+            raise InvalidOperationError(key, f"is not a field of {name}")
         if key in ("items", "operations"):
             arguments[key] = _read_operations(value, depth + 1)
         else:
@@ -107,11 +117,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(map(_plain, value))  # of tags, whose order says nothing
+        return sorted(map(_plain, value))  # tags, which have no order
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if callable(value):
-        raise UnsupportedError("a function in JSON form", "a Python function cannot travel: give the changed fields")
+        raise UnsupportedError("a function", "it has no JSON form: pass the changed fields")
     return value
 
 
@@ -152,12 +162,12 @@ def _check_count(name: str, value: object, *, least: int = 1, optional: bool = F
     if optional and value is None:
         return
     if isinstance(value, bool) or not isinstance(value, int) or value < least or value > 2**62:
-        raise InvalidArgumentError(name, value, f"must be a whole number, {least} or more")
+        raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
 
 
 def _check_seconds(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_TTL_S:
-        raise InvalidArgumentError(name, value, f"must be seconds, above 0 and up to {MAX_TTL_S} (a hundred years)")
+        raise InvalidArgumentError(name, value, f"must be seconds, above 0 and at most {MAX_TTL_S} (a hundred years)")
 
 
 def _check_filter(where: object) -> None:
@@ -166,7 +176,11 @@ def _check_filter(where: object) -> None:
 
 
 def expectation(value: object) -> str | None:
-    """`expect` as a hash, "absent" or None. A record stands for its hash."""
+    """Return `expect` as a hash, "absent" or None. A record stands for its hash.
+
+    Raises:
+        InvalidArgumentError: It is none of these.
+    """
     if value is None:
         return None
     if isinstance(value, Record):
@@ -178,15 +192,17 @@ def expectation(value: object) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Remember(Operation, name="remember"):
-    """Hold a record. Gives an `Outcome`.
+    """Store a record. The result is an `Outcome`.
 
-    fields      of the record, without id and content
-    id          else it is derived from what is said (`records.identity`)
-    expect      write only where the record of that id is this one, or absent; else ConflictError, whatever is there
-    if_exists   for the same fact: "keep" it as it is, "update" the fields given, or "error"
-    ttl         it expires so many seconds after it is told; None: when `expires` says, or never
-    exact       the record is just this, under its id: a field that is not given stays absent, where else the memory
-                fills in a time, a language, a position and standing tags. So records are copied
+    Attributes:
+        content: The text, or bytes of a `media_type`.
+        id: The id of the record. None: it is derived from the content (`records.identity`).
+        fields: The other fields of the record, by name.
+        expect: Write only if the current record of that id has this hash, or is "absent"; otherwise ConflictError.
+        if_exists: If the same fact is stored already: "keep" it, "update" the given fields, or "error".
+        ttl: Seconds from now until the record expires. None: it expires at `expires`, or never.
+        exact: Store exactly these fields under `id`, as for a copy of a record: the memory does not fill in a time, a
+            language, a position or standing tags.
     """
 
     content: str | bytes
@@ -202,31 +218,33 @@ class Remember(Operation, name="remember"):
         if not isinstance(self.exact, bool):
             raise InvalidArgumentError("exact", self.exact, "must be true or false")
         if self.exact and (self.id is None or self.ttl is not None):
-            raise InvalidArgumentError("exact", self.exact, "goes with the record's id, and without ttl")
+            raise InvalidArgumentError("exact", self.exact, "requires the id of the record, and excludes ttl")
         if self.expect is not None:
             object.__setattr__(self, "expect", expectation(self.expect))
         if self.id is not None:
             object.__setattr__(self, "id", record_id(self.id))
         if type(self.fields) is not dict and not isinstance(self.fields, Mapping):
-            raise InvalidArgumentError("fields", self.fields, "must be fields by name")
+            raise InvalidArgumentError("fields", self.fields, "must be a mapping of fields by name")
         for name in ("id", "content"):
             if name in self.fields:
-                raise InvalidArgumentError("fields", name, "is given apart from the other fields")
+                raise InvalidArgumentError("fields", name, "is an argument of its own, not one of the fields")
         for name in self.fields:
             if name != "unknown":
                 check_field(name, "remember()")
         if self.ttl is not None:
             _check_seconds("ttl", self.ttl)
             if self.fields.get("expires") is not None:
-                raise InvalidArgumentError("ttl", self.ttl, "and expires say the same: give one of them")
+                raise InvalidArgumentError("ttl", self.ttl, "pass either ttl or expires, not both")
 
 
 @dataclass(frozen=True, kw_only=True)
 class RememberAll(Operation, name="remember_all"):
-    """Hold many records. Gives a `Report`.
+    """Store many records. The result is a `Report`.
 
-    on_error   "report": what is valid is held, a commit for each thousand, the rest reported;
-               "raise": the first error is raised and nothing is held
+    Attributes:
+        items: What to store.
+        on_error: "report": store the valid items, one commit for each thousand, and report the others; "raise": raise
+            the first error and store nothing.
     """
 
     items: tuple[Remember, ...]
@@ -243,7 +261,13 @@ class RememberAll(Operation, name="remember_all"):
 
 @dataclass(frozen=True, kw_only=True)
 class Update(Operation, name="update"):
-    """Change fields of a record: a mapping, or a function from the record to the changed one. Gives an `Outcome`."""
+    """Change fields of a record. The result is an `Outcome`.
+
+    Attributes:
+        id: The record.
+        changes: The new values by field, or a function from the current record to the changed one.
+        expect: Write only if the current record has this hash; otherwise ConflictError.
+    """
 
     id: str
     changes: Mapping[str, Any] | Callable[[Record], Record]
@@ -255,18 +279,18 @@ class Update(Operation, name="update"):
         if callable(self.changes):
             return
         if not isinstance(self.changes, Mapping):
-            raise InvalidArgumentError("changes", self.changes, "must be fields, or a function of a record")
+            raise InvalidArgumentError("changes", self.changes, "must map fields to values, or be a function")
         for name in self.changes:
             check_field(name, "update()")
         if "id" in self.changes:
-            raise InvalidArgumentError("id", self.changes["id"], "of a record cannot change; remember it anew")
+            raise InvalidArgumentError("id", self.changes["id"], "cannot change: remember the content under the new id")
         if not self.changes:
-            raise InvalidArgumentError("changes", {}, "name at least one field")
+            raise InvalidArgumentError("changes", {}, "must name at least one field")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Forget(Operation, name="forget"):
-    """Let a record be held no longer; its history stays. Gives an `Outcome`."""
+    """Forget a record; its history stays. The result is an `Outcome`."""
 
     id: str
     expect: str | None = None
@@ -278,7 +302,7 @@ class Forget(Operation, name="forget"):
 
 @dataclass(frozen=True, kw_only=True)
 class ForgetWhere(Operation, name="forget_where"):
-    """Forget every record that matches. Gives how many."""
+    """Forget every record that matches. The result is their number."""
 
     where: Filter
 
@@ -288,14 +312,18 @@ class ForgetWhere(Operation, name="forget_where"):
 
 @dataclass(frozen=True, kw_only=True)
 class Clear(Operation, name="clear"):
-    """Forget every record. Gives how many."""
+    """Forget every record. The result is their number."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Batch(Operation, name="batch"):
-    """Operations as one commit, all or none. Gives the list of their results.
+    """Perform operations as one atomic commit. The result is the list of their results.
 
-    expect_head   do it only where the newest commit has this seq
+    Attributes:
+        operations: The operations, in order. A batch cannot contain a batch or `Changes`.
+        actor: Who performs them; recorded in the commit.
+        reason: Why; recorded in the commit.
+        expect_head: Commit only if the newest commit has this seq; otherwise ConflictError.
     """
 
     operations: tuple[Operation, ...]
@@ -315,7 +343,7 @@ class Batch(Operation, name="batch"):
 
 @dataclass(frozen=True, kw_only=True)
 class Get(Operation, name="get"):
-    """The record of an id, or None."""
+    """Read the record of an id. The result is the record, or None."""
 
     id: str
 
@@ -325,7 +353,7 @@ class Get(Operation, name="get"):
 
 @dataclass(frozen=True, kw_only=True)
 class Find(Operation, name="find"):
-    """The records that match, in an order. Gives a list."""
+    """Find the records that match, in an order. The result is a list."""
 
     where: Filter = field(default_factory=Everything)
     limit: int | None = None
@@ -339,7 +367,7 @@ class Find(Operation, name="find"):
 
 @dataclass(frozen=True, kw_only=True)
 class Count(Operation, name="count"):
-    """How many records match."""
+    """Count the records that match. The result is their number."""
 
     where: Filter = field(default_factory=Everything)
 
@@ -349,11 +377,15 @@ class Count(Operation, name="count"):
 
 @dataclass(frozen=True, kw_only=True)
 class Recall(Operation, name="recall"):
-    """The records that answer a question best. Gives `Hits`.
+    """Find the records that answer a question best. The result is `Hits`.
 
-    reference        the time from which the question counts "yesterday"; None: now
-    min_confidence   hits below are left out
-    language         of the question, as a BCP 47 tag; None: the memory's, else what it seems to be
+    Attributes:
+        question: The question.
+        k: Maximum number of hits.
+        where: Only records that match are hits.
+        reference: The time to which words such as "yesterday" in the question refer. None: now.
+        min_confidence: Hits with a lower confidence are left out; 0 to 1.
+        language: The language of the question, a BCP 47 tag. None: the memory's, or else detected.
     """
 
     question: str
@@ -374,18 +406,24 @@ class Recall(Operation, name="recall"):
             check_tag(self.language)
         least = self.min_confidence
         if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
-            raise InvalidArgumentError("min_confidence", least, "must be a number, 0 to 1")
+            raise InvalidArgumentError("min_confidence", least, "must be a number from 0 to 1")
         _check_count("k", self.k)
         _check_filter(self.where)
 
     def with_reference(self, reference: datetime) -> Recall:
-        """The same with a reference, which has a time zone: what was checked is not checked again."""
+        """Return a copy with a reference time that has a time zone. Nothing is validated again."""
         return altered(self, reference=reference)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grep(Operation, name="grep"):
-    """The records whose text matches a full-text query: words, "phrases", prefix*, and, or, not. Gives a list."""
+    """Find the records whose text matches a full-text query, newest first. The result is a list.
+
+    Attributes:
+        query: Words, "phrases", prefix*, and, or, not, parentheses.
+        limit: Maximum number of records.
+        where: Only records that match are returned.
+    """
 
     query: str
     limit: int = 20
@@ -399,9 +437,12 @@ class Grep(Operation, name="grep"):
 
 @dataclass(frozen=True, kw_only=True)
 class Changes(Operation, name="changes"):
-    """The commits after a cursor (or a seq), oldest first; those that touched a record, where its id is given.
+    """List the commits after a cursor or a seq, oldest first. The result is a list.
 
-    Gives a list.
+    Attributes:
+        since: A seq, or the cursor of a commit.
+        limit: Maximum number of commits.
+        id: Only commits that changed this record.
     """
 
     since: int | str = 0
@@ -418,7 +459,7 @@ class Changes(Operation, name="changes"):
 
 @dataclass(frozen=True, kw_only=True)
 class Sweep(Operation, name="sweep"):
-    """Let go of records that are due, in the log too: at most `limit`, the longest due first. Gives how many."""
+    """Remove expired records in a commit, at most `limit`, the longest expired first. The result is their number."""
 
     limit: int = 1000
 
@@ -428,7 +469,7 @@ class Sweep(Operation, name="sweep"):
 
 @dataclass(frozen=True, kw_only=True)
 class SetQuota(Operation, name="set_quota"):
-    """Limit what the namespace may hold (`engine.write.quotas.Quota`); without limits, have none. Gives nothing."""
+    """Set the quota of the namespace (`engine.write.quotas.Quota`); without `records` and `bytes`, remove it."""
 
     records: int | None = None
     bytes: int | None = None
@@ -444,27 +485,28 @@ class SetQuota(Operation, name="set_quota"):
         for name, default in (("when_full", WHEN_FULL[0]), ("per", None)):
             if self.records is self.bytes is None and getattr(self, name) != default:
                 value = getattr(self, name)
-                raise InvalidArgumentError(name, value, "goes with records or bytes: a quota is set whole")
+                rule = "requires records or bytes: a quota is set as a whole"
+                raise InvalidArgumentError(name, value, rule)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Stats(Operation, name="stats"):
-    """How many of what are held. Gives a dict."""
+    """Count the records and describe the store. The result is a dict."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Namespaces(Operation, name="namespaces"):
-    """The names of the store's namespaces. Gives a list."""
+    """List the names of the store's namespaces."""
 
 
 def check_tag(language: object) -> None:
-    """Raises: InvalidArgumentError for what has not the form of a BCP 47 tag."""
+    """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
     if not isinstance(language, str) or not _TAG.fullmatch(language):
         raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
 
 
 def check_text(name: str, value: object, *, blank: bool = False) -> None:
-    """Raises: InvalidArgumentError for anything but Unicode text; for a blank one unless `blank`."""
+    """Raise InvalidArgumentError unless it is Unicode text, and not blank unless `blank` allows it."""
     if not isinstance(value, str):
         raise InvalidArgumentError(name, value, "must be text")
     if not blank and not value.strip():
@@ -472,4 +514,4 @@ def check_text(name: str, value: object, *, blank: bool = False) -> None:
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidArgumentError(name, value, "holds a lone surrogate, which is not valid Unicode") from None
+        raise InvalidArgumentError(name, value, "contains a lone surrogate, which is not valid Unicode") from None

@@ -226,7 +226,7 @@ class TestShape:
             with pytest.raises(TypeError):
                 A | wrong  # type: ignore[operator]
             for combined in (f.all_of, f.any_of):
-                with pytest.raises(InvalidFilterError, match="is no filter"):
+                with pytest.raises(InvalidFilterError, match="is not a filter"):
                     combined(wrong)  # type: ignore[arg-type]
             with pytest.raises(InvalidFilterError, match="is not a filter"):
                 f.not_(wrong)  # type: ignore[arg-type]
@@ -512,7 +512,7 @@ class TestJson:
     def test_a_custom_filter_cannot_travel_wherever_it_stands(self) -> None:
         odd = f.custom(lambda record: True)
         for tree in (odd, ~odd, A & odd, A | (B & ~odd)):
-            with pytest.raises(UnsupportedError, match="custom filter in JSON form"):
+            with pytest.raises(UnsupportedError, match="a Python function has no JSON form"):
                 tree.to_json()
 
     def test_an_infinite_importance_cannot_travel(self) -> None:

@@ -94,5 +94,5 @@ def test_vectors_that_cannot_be_compared_are_passed_over() -> None:
 
 @pytest.mark.parametrize("k", [-1, 1.0, True, "2"])
 def test_a_k_that_is_no_count_is_refused(k: object) -> None:
-    with pytest.raises(InvalidArgumentError, match="k must be a whole number, 0 or more, got "):
+    with pytest.raises(InvalidArgumentError, match="k must be an integer of at least 0, got "):
         top_k_by_similarity([1.0], [], k)  # type: ignore[arg-type]

@@ -175,7 +175,7 @@ class Endpoint:
             ("dimensions", dimensions, 1),
         ):
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise InvalidArgumentError(name, value, f"must be a whole number, {least} or more")
+                raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
         if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not 0 < timeout_s < 86_400:
             raise InvalidArgumentError("timeout_s", timeout_s, "must be seconds, above 0")
         self.name = f"{provider}/{model}"

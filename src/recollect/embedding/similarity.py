@@ -93,7 +93,7 @@ def top_k_by_similarity(
     Cost:    O(n d + n log k).
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
-        raise InvalidArgumentError("k", k, "must be a whole number, 0 or more")
+        raise InvalidArgumentError("k", k, "must be an integer of at least 0")
     sized = ((name, vector) for name, vector in candidates if len(vector) == len(query) and _finite(vector))
     ranked = ((cosine(query, vector), -place, name) for place, (name, vector) in enumerate(sized))
     best = heapq.nlargest(k, ranked, key=lambda each: each[:2])

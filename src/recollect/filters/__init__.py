@@ -1,10 +1,11 @@
-"""Filters: which records a call is about.
+"""Filters: conditions that select the records a call applies to.
 
     from recollect import filters as f
     memory.find(f.kind("user_fact") & f.user("ana") & ~f.tag("old"))
 
-Each function gives a `Filter`, a value that combines with `&`, `|` and `~` and means the same on every store. A
-condition on a field that a record lacks is false, so its negation is true.
+Each function returns a `Filter`: an immutable value that combines with `&`, `|` and `~` and has the same meaning on
+every store. A condition on a field that a record lacks is false, so its negation is true. Invalid arguments raise
+InvalidFilterError.
 """
 
 from __future__ import annotations
@@ -68,72 +69,78 @@ _ABSENT: Any = object()
 
 
 def everything() -> Filter:
-    """Every record."""
+    """Match every record."""
     return Everything()
 
 
 def nothing() -> Filter:
-    """No record."""
+    """Match no record."""
     return Nothing()
 
 
 def id(*ids: str) -> Filter:  # noqa: A001 - the field's name
-    """Records with one of these ids."""
+    """Match records with one of these ids."""
     return Is("id", ids)
 
 
 def kind(*kinds: str) -> Filter:
-    """Records of one of these kinds; case does not matter."""
+    """Match records of one of these kinds, ignoring case."""
     return Is("kind", kinds)
 
 
 def role(*roles: str) -> Filter:
-    """Turns whose author has one of these roles ("user", "assistant", ...)."""
+    """Match turns whose author has one of these roles ("user", "assistant", ...)."""
     return Is("role", roles)
 
 
 def speaker(*names: str) -> Filter:
-    """Turns said by one of these speakers."""
+    """Match turns of one of these speakers."""
     return Is("speaker", names)
 
 
 def user(*users: str) -> Filter:
-    """Records that belong to one of these users."""
+    """Match records of one of these users."""
     return Is("user", users)
 
 
 def agent(*agents: str) -> Filter:
-    """Records made by one of these agents."""
+    """Match records of one of these agents."""
     return Is("agent", agents)
 
 
 def conversation(*conversations: str) -> Filter:
-    """Turns of one of these conversations."""
+    """Match turns of one of these conversations."""
     return Is("conversation", conversations)
 
 
 def session(*sessions: str) -> Filter:
-    """Turns of one of these sessions."""
+    """Match turns of one of these sessions."""
     return Is("session", sessions)
 
 
 def entity(*entities: str) -> Filter:
-    """Records about one of these entities, by `EntityId`."""
+    """Match records about one of these entities (`EntityId`)."""
     return Is("entity", entities)
 
 
 def source(*sources: str) -> Filter:
-    """Records that come from one of these sources."""
+    """Match records from one of these sources."""
     return Is("source", sources)
 
 
 def tag(name: str) -> Filter:
-    """Records that carry this tag."""
+    """Match records with this tag."""
     return Tag(name)
 
 
 def meta(key: str, equals: Any = _ABSENT, *, contains: Any = _ABSENT) -> Filter:
-    """Records whose metadata has `key`; with a value, whose value there equals it; with `contains`, contains it."""
+    """Match records by one key of their metadata.
+
+    Args:
+        key: The key, taken literally: dots, quotes and colons are part of it.
+        equals: The value must be equal to this (Python's `==`). Without `equals` and `contains`, any value matches.
+        contains: A text must contain this, ignoring case; a list must have it as an item; an object as a key.
+    """
     if contains is not _ABSENT and equals is not _ABSENT:
         raise InvalidFilterError("meta", "takes a value or contains=, not both: combine two filters with &")
     if contains is not _ABSENT:
@@ -142,57 +149,57 @@ def meta(key: str, equals: Any = _ABSENT, *, contains: Any = _ABSENT) -> Filter:
 
 
 def importance_at_least(least: float) -> Filter:
-    """Records whose importance is `least` or more; those without importance are not among them."""
+    """Match records whose importance is at least `least`. Records without importance do not match."""
     return ImportanceAtLeast(least)
 
 
 def after(time: datetime) -> Filter:
-    """Records of a time later than `time` (aware)."""
+    """Match records with a time later than `time`, which must have a time zone."""
     return Time("after", start=time)
 
 
 def before(time: datetime) -> Filter:
-    """Records of a time earlier than `time` (aware)."""
+    """Match records with a time earlier than `time`, which must have a time zone."""
     return Time("before", end=time)
 
 
 def between(start: datetime, end: datetime) -> Filter:
-    """Records of a time from `start` to `end`, both included."""
+    """Match records with a time from `start` to `end`, both included. Both must have a time zone."""
     return Time("between", start, end)
 
 
 def contains(text: str, *, case_sensitive: bool = False) -> Filter:
-    """Records whose content contains `text`, also in the middle of a word."""
+    """Match records whose content contains `text`, also within a word. Case is ignored unless `case_sensitive`."""
     return Contains(text, case_sensitive)
 
 
 def matches(words: str) -> Filter:
-    """Records whose content has every one of these words, as whole words, in any order and case."""
+    """Match records whose content has all of these words, as whole words, in any order and case."""
     return Matches(words)
 
 
 def custom(predicate: Callable[[Record], object]) -> Filter:
-    """Records for which a pure function of the record is true. Works on every store; cannot travel over a wire."""
+    """Match records for which a pure function of the record is true. Works on every store, but has no JSON form."""
     return Custom(predicate)
 
 
 def all_of(*filters: Filter) -> Filter:
-    """Records that match every one of the filters; of none: everything."""
+    """Match records that match all of the filters. Without filters, every record matches."""
     return AllOf.of(*_checked(filters))
 
 
 def any_of(*filters: Filter) -> Filter:
-    """Records that match at least one of the filters; of none: nothing."""
+    """Match records that match at least one of the filters. Without filters, no record matches."""
     return AnyOf.of(*_checked(filters))
 
 
 def _checked(filters: tuple[object, ...]) -> tuple[Filter, ...]:
     for each in filters:
         if not isinstance(each, Filter):
-            raise InvalidFilterError(repr(each), "is no filter: make one with recollect.filters")
+            raise InvalidFilterError(repr(each), "is not a filter: use the functions of recollect.filters")
     return filters  # type: ignore[return-value]
 
 
 def not_(condition: Filter) -> Filter:
-    """Records that do not match: the same as `~condition`."""
+    """Match records that do not match `condition`: the same as `~condition`."""
     return Not(condition)

@@ -4,9 +4,9 @@
 
 A condition is `key operator value`. Keys: the text fields of a record, `tag`, `importance`, `time`, `content`, `words`
 and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content and meta; `>=` for importance; `<`, `<=`, `>`, `>=`
-for time. `meta.KEY` alone asks whether the key is there. Values with blanks, parentheses or quotes stand in double
-quotes, with `\\"` and `\\\\` inside; so do keys of metadata: `meta."a.b c"=1`. `not` binds closest, then `and`, then
-`or`. Times are ISO 8601; those without an offset are taken in the zone that the caller names.
+for time. `meta.KEY` alone tests whether the key exists. Values with spaces, parentheses or quotes are written in double
+quotes, with `\\"` and `\\\\` as escapes; so are keys of metadata: `meta."a.b c"=1`. `not` binds tighter than `and`, and
+`and` tighter than `or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from recollect.errors import InvalidFilterError
+from recollect.errors import InvalidFilterError, printable, shown
 from recollect.filters.tree import (
     MAX_DEPTH,
     TEXT_FIELDS,
@@ -37,12 +37,12 @@ from recollect.filters.tree import (
 )
 
 _TOKEN = re.compile(r'\s*(?:([()])|(!=|>=|<=|=|~|<|>)|((?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))', re.DOTALL)
-#: What each key takes; the text fields of a record take "= or !=".
+#: The operators of each key. The text fields of a record take "= or !=".
 _OPERATORS = {
     "tag": "= or !=",
-    "content": "~ (not content~... for the contrary)",
+    "content": "~ (or not content~...)",
     "words": "=, ~ or !=",
-    "importance": ">= (not importance>=... for less)",
+    "importance": ">= (or not importance>=...)",
     "time": "<, <=, =, !=, >= or >",
     "meta.KEY": "=, ~ or !=",
 }
@@ -57,9 +57,16 @@ class _Token(NamedTuple):
 
 
 def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
-    """The filter of a text form. "everything" is written out, so that an empty variable in a script is no filter.
+    """Parse the text form of a filter.
 
-    Raises: InvalidFilterError with the place (in characters, from 1) where reading stopped.
+    An empty text is an error, so that an empty variable in a script does not select every record: write "everything".
+
+    Args:
+        text: The text form.
+        zone: The time zone of times without an offset.
+
+    Raises:
+        InvalidFilterError: The text is invalid. The message has the position, in characters from 1.
 
     >>> parse("user=ana and not tag=old").to_json()
     {'all_of': [{'user': 'ana'}, {'not': {'tag': 'old'}}]}
@@ -68,7 +75,7 @@ def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
         raise InvalidFilterError(repr(text), "is not the text form of a filter")
     reader = _Reader(text, zone)
     if reader.token.kind == "end":
-        raise reader.wrong('is empty (write "everything" for all records)')
+        raise reader.wrong('it is empty (write "everything" for all records)')
     found = reader.either(0)
     if reader.token.kind != "end":
         raise reader.wrong("expected and, or, or the end")
@@ -76,7 +83,7 @@ def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
 
 
 class _Reader:
-    """A recursive descent over the tokens."""
+    """A recursive descent parser."""
 
     def __init__(self, text: str, zone: tzinfo) -> None:
         self.text, self.zone, self.at = text, zone, 0
@@ -100,7 +107,7 @@ class _Reader:
         return taken
 
     def wrong(self, rule: str) -> InvalidFilterError:
-        return InvalidFilterError(self.text, f"{rule}, at character {self.token.at + 1}")
+        return InvalidFilterError(self.text, f"at character {self.token.at + 1}, {rule}")
 
     def is_word(self, word: str) -> bool:
         return self.token.kind == "word" and self.token.text.lower() == word
@@ -121,7 +128,7 @@ class _Reader:
 
     def one(self, depth: int) -> Filter:
         if depth > MAX_DEPTH:
-            raise self.wrong(f"nested deeper than {MAX_DEPTH} levels")
+            raise self.wrong(f"it is nested deeper than {MAX_DEPTH} levels")
         if self.is_word("not"):
             self.take()
             return Not(self.one(depth + 1))
@@ -153,8 +160,8 @@ class _Reader:
                 return Not(self.compared(key.text, "=", value.text))
             return self.compared(key.text, operator, value.text)
         except InvalidFilterError as error:
-            what, rule = error.args
-            raise InvalidFilterError(self.text, f"{what}: {rule}, at character {key.at + 1}") from None
+            _, rule = error.args
+            raise InvalidFilterError(self.text, f"at character {key.at + 1}, {rule}") from None
 
     def compared(self, name: str, operator: str, value: str) -> Filter:
         text = _unquoted(value)
@@ -178,43 +185,40 @@ class _Reader:
         operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "= or !=")
         taken = operators.get("meta.KEY" if name.startswith("meta.") else name)
         if taken:
-            raise InvalidFilterError(f"{name} {operator}", f"is no condition: {name} takes {taken}")
+            raise InvalidFilterError(name, f"{name!r} does not take {operator!r}, only {taken}")
         close = difflib.get_close_matches(name, operators, 1)
-        raise InvalidFilterError(
-            f"{name} {operator}",
-            f"is no condition: did you mean {close[0]!r}?"
-            if close
-            else f"is no condition (keys: {', '.join(operators)})",
-        )
+        hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(operators)}"
+        raise InvalidFilterError(name, f"unknown field {printable(name)!r}: {hint}")
 
     def timed(self, operator: str, text: str) -> Filter:
         try:
-            moment = datetime.fromisoformat(text)
+            time = datetime.fromisoformat(text)
         except ValueError:
-            raise InvalidFilterError(text, "is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30") from None
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=self.zone)
+            rule = f"{shown(text)} is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30"
+            raise InvalidFilterError(text, rule) from None
+        if time.tzinfo is None:
+            time = time.replace(tzinfo=self.zone)
         if operator == ">":
-            return Time("after", start=moment)
+            return Time("after", start=time)
         if operator == "<":
-            return Time("before", end=moment)
-        start, end = {">=": (moment, _LAST), "<=": (_FIRST, moment), "=": (moment, moment)}[operator]
+            return Time("before", end=time)
+        start, end = {">=": (time, _LAST), "<=": (_FIRST, time), "=": (time, time)}[operator]
         return Time("between", start, end)
 
 
 def _unquoted(text: str) -> str:
-    """The text with its quoted stretches opened."""
+    """Remove the quotes and escapes of a text."""
     return re.sub(
         r'"((?:[^"\\]|\\.)*)"', lambda found: re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL), text, flags=re.DOTALL
     )
 
 
 def _refused(constant: str) -> Any:
-    raise ValueError(f"{constant} is not JSON, though Python reads it")
+    raise ValueError(f"{constant} is not valid JSON")
 
 
 def _meta_value(text: str) -> Any:
-    """A bare JSON number, true, false or null is that value; all else, and whatever is quoted, is text."""
+    """Parse a value of metadata: an unquoted JSON number, true, false or null is that value, anything else is text."""
     if '"' not in text:
         try:
             value = json.loads(text, parse_constant=_refused)

@@ -1,8 +1,8 @@
 """The filter tree: conditions on records as values.
 
-A filter means what its `matches` says, a plain Python predicate on a record, on every store and over every wire. A
-store may use a filter to read less, but it asks `matches` in the end. Filters are frozen and hashable, combine with
-`&`, `|` and `~`, and have a JSON form that round-trips; a custom predicate is the one that cannot travel, and says so.
+The meaning of a filter is its `matches`, a Python predicate on a record, on every store. A store may use a filter to
+read fewer records, but `matches` decides. Filters are frozen and hashable, combine with `&`, `|` and `~`, and have a
+JSON form that round-trips; only a custom predicate has none, and raises UnsupportedError.
 """
 
 from __future__ import annotations
@@ -19,35 +19,39 @@ from recollect.records.record import Record, aware, parse_time
 from recollect.text.unicode import fold, has_surrogate, nfc, words_in
 
 MAX_DEPTH = 60
-_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels: join its conditions in fewer all_of, any_of and ~"
-#: From so many values or parts on, a set is made of them: a record is then compared in the time of one lookup.
+_TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels: use fewer nested all_of, any_of and ~"
+#: From this many values or parts on, they are compared as a set: one lookup for each record.
 _MANY = 8
-#: Fields that a filter can compare with a text, exactly.
+#: Fields that a filter can compare with a text for equality.
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
 
 
 class Filter:
     """A condition on a record."""
 
-    #: How deeply conditions are nested in it.
+    #: The depth of the tree; 1 for a condition without parts.
     depth: int = 1
-    #: What is derived from the fields when it is first needed, and not pickled.
+    #: Cached properties, which are not pickled.
     _derived: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name not in self._derived}
 
     def matches(self, record: Record) -> bool:
-        """Whether the record meets the condition."""
+        """Whether a record meets the condition."""
         raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form. Raises: UnsupportedError where a custom predicate is part of the filter."""
+        """Return the JSON form.
+
+        Raises:
+            UnsupportedError: The filter contains a custom predicate.
+        """
         raise NotImplementedError
 
     def __bool__(self) -> bool:
-        """Refused: `one and other` would be `other` alone."""
-        raise InvalidFilterError("and, or, not", "do not combine filters: write one & other, one | other, ~one")
+        """Raise InvalidFilterError: `one and other` would be `other` alone."""
+        raise InvalidFilterError("and, or, not", "they do not combine filters: write one & other, one | other, ~one")
 
     def __and__(self, other: Filter) -> Filter:
         return AllOf.of(self, other) if isinstance(other, Filter) else NotImplemented
@@ -86,7 +90,7 @@ class Nothing(Filter):
 
 @dataclass(frozen=True)
 class Is(Filter):
-    """A text field is one of some values. A record without the field never matches."""
+    """A text field has one of some values. A record without the field never matches."""
 
     name: str
     values: tuple[str, ...]
@@ -96,7 +100,7 @@ class Is(Filter):
             raise InvalidFilterError(self.name, "needs at least one value")
         for value in self.values:
             _checked_text(self.name, value)
-        # As records hold them, so that what a record was given finds it.
+        # Normalised as in records, so that the value that a caller passed to a record finds it.
         if self.name in ("id", "kind"):
             object.__setattr__(self, "values", tuple(map(nfc if self.name == "id" else fold, self.values)))
 
@@ -115,7 +119,7 @@ class Is(Filter):
 
 @dataclass(frozen=True)
 class Tag(Filter):
-    """The record carries a tag."""
+    """The record has a tag."""
 
     tag: str
 
@@ -130,7 +134,7 @@ class Tag(Filter):
 
 
 class _AnyTag(NamedTuple):
-    """The record carries one of some tags. Part of no tree: `AnyOf` merges its tags into one."""
+    """The record has one of some tags. Never part of a tree: `AnyOf` merges its tags into one."""
 
     tags: frozenset[str]
 
@@ -140,10 +144,13 @@ class _AnyTag(NamedTuple):
 
 @dataclass(frozen=True)
 class Meta(Filter):
-    """A condition on one key of the metadata, taken as it is: dots, quotes and colons are part of the key.
+    """A condition on one key of the metadata. The key is literal: dots, quotes and colons are part of it.
 
-    test: "has" (the key is there), "equals" (Python's `==`), "contains" (a text holds the value, without regard to
-    case; a list has it as an item; an object has it as a key).
+    Attributes:
+        key: The key.
+        test: "has" (the key exists), "equals" (Python's `==`), "contains" (a text contains the value, ignoring case; a
+            list has it as an item; an object has it as a key).
+        value: The value for "equals" and "contains".
     """
 
     key: str
@@ -160,21 +167,21 @@ class Meta(Filter):
             raise InvalidFilterError(self.key, f"{error.args[1]} {error.args[2]}") from None
 
     def __hash__(self) -> int:
-        return hash((self.key, self.test))  # values that are equal (1 and 1.0) need not look alike
+        return hash((self.key, self.test))  # equal values (1 and 1.0) can have different forms
 
     def matches(self, record: Record) -> bool:
         if self.key not in record.metadata:
             return False
-        held = record.metadata[self.key]
+        found = record.metadata[self.key]
         if self.test == "has":
             return True
         if self.test == "equals":
-            return bool(held == self.value)
-        if isinstance(held, str):
-            return isinstance(self.value, str) and fold(self.value) in fold(held)
-        if isinstance(held, dict):
-            return isinstance(self.value, str) and self.value in held
-        return isinstance(held, list) and self.value in held
+            return bool(found == self.value)
+        if isinstance(found, str):
+            return isinstance(self.value, str) and fold(self.value) in fold(found)
+        if isinstance(found, dict):
+            return isinstance(self.value, str) and self.value in found
+        return isinstance(found, list) and self.value in found
 
     def to_json(self) -> dict[str, Any]:
         out = {"key": self.key}
@@ -195,7 +202,7 @@ class ImportanceAtLeast(Filter):
         try:
             object.__setattr__(self, "least", float(self.least))
         except OverflowError:
-            raise InvalidFilterError(self.least, "importance_at_least takes a number that a float can hold") from None
+            raise InvalidFilterError(self.least, "importance_at_least takes a number in the range of a float") from None
 
     def matches(self, record: Record) -> bool:
         return record.importance is not None and record.importance >= self.least
@@ -208,9 +215,12 @@ class ImportanceAtLeast(Filter):
 
 @dataclass(frozen=True)
 class Time(Filter):
-    """The record's time lies in an interval. A record without a time never matches.
+    """The record's time is in an interval. A record without a time never matches.
 
-    test: "after" (later than `start`), "before" (earlier than `end`), "between" (`start` to `end`, both included).
+    Attributes:
+        test: "after" (later than `start`), "before" (earlier than `end`), "between" (`start` to `end`, both included).
+        start: The start, with a time zone; None for "before".
+        end: The end, with a time zone; None for "after".
     """
 
     test: str
@@ -245,7 +255,7 @@ class Time(Filter):
 
 @dataclass(frozen=True)
 class Contains(Filter):
-    """The content contains a text, anywhere; without regard to case and compatibility variants unless asked."""
+    """The content contains a text, anywhere. Case and compatibility variants are ignored unless `case_sensitive`."""
 
     text: str
     case_sensitive: bool = False
@@ -270,25 +280,25 @@ class Contains(Filter):
 
 @dataclass(frozen=True)
 class Matches(Filter):
-    """Every word of `words` occurs in the content as a whole word, in any order: "java" is not in "javascript"."""
+    """All `words` occur in the content as whole words, in any order: "java" does not match "javascript"."""
 
     words: str
 
     def __post_init__(self) -> None:
         _checked_text("matches", self.words)
-        if not self._wanted:
+        if not self._words:
             raise InvalidFilterError(self.words, "matches needs at least one word")
 
-    _derived = ("_wanted",)
+    _derived = ("_words",)
 
     @cached_property
-    def _wanted(self) -> frozenset[str]:
+    def _words(self) -> frozenset[str]:
         return frozenset(words_in(self.words))
 
     def matches(self, record: Record) -> bool:
         if not isinstance(record.content, str):
             return False
-        return self._wanted <= words_in(record.content)
+        return self._words <= words_in(record.content)
 
     def to_json(self) -> dict[str, Any]:
         return {"matches": self.words}
@@ -296,7 +306,7 @@ class Matches(Filter):
 
 @dataclass(frozen=True)
 class Custom(Filter):
-    """Any predicate on a record. It must be pure: a store may ask it of any record, in any order, more than once."""
+    """A predicate on a record. It must be pure: a store may call it on any record, in any order, more than once."""
 
     predicate: Callable[[Record], object]
 
@@ -308,12 +318,12 @@ class Custom(Filter):
         return bool(self.predicate(record))
 
     def to_json(self) -> dict[str, Any]:
-        raise UnsupportedError("a custom filter in JSON form", "a Python function cannot travel")
+        raise UnsupportedError("a custom filter", "a Python function has no JSON form")
 
 
 @dataclass(frozen=True)
 class _Several(Filter):
-    """Filters joined in one way."""
+    """Filters joined by one operator."""
 
     parts: tuple[Filter, ...]
     depth: int = field(init=False, repr=False, compare=False, default=1)
@@ -323,7 +333,7 @@ class _Several(Filter):
 
     @classmethod
     def of(cls, *parts: Filter) -> Filter:
-        """The parts joined, without nesting of the same kind."""
+        """Join filters; nested joins of the same kind are flattened."""
         flat = [inner for part in parts for inner in (part.parts if isinstance(part, cls) else (part,))]
         return cls._of_none() if not flat else flat[0] if len(flat) == 1 else cls(tuple(flat))
 
@@ -353,7 +363,7 @@ class AnyOf(_Several):
 
     @cached_property
     def _merged(self) -> tuple[Filter | _AnyTag, ...]:
-        """Fewer parts, of which one matches where one of `parts` does: those on one field are one, as are tags."""
+        """An equivalent shorter list: the conditions on one field are merged into one, as are the tags."""
         fields: dict[str, dict[str, None]] = {}
         tags: set[str] = set()
         rest: list[Filter | _AnyTag] = []
@@ -380,7 +390,7 @@ class AnyOf(_Several):
 
 @dataclass(frozen=True)
 class Not(Filter):
-    """The part does not match. Records that lack what the part asks about do match."""
+    """The part does not match. Records that lack the field of the part do match."""
 
     part: Filter
     depth: int = field(init=False, repr=False, compare=False, default=1)
@@ -402,25 +412,30 @@ def _checked_text(name: str, value: object, *, empty: bool = False) -> None:
     if not isinstance(value, str):
         raise InvalidFilterError(value, f"{name} takes text")
     if has_surrogate(value):
-        raise InvalidFilterError(value, f"{name} holds a lone surrogate, which is not valid Unicode")
+        raise InvalidFilterError(value, f"{name} contains a lone surrogate, which is not valid Unicode")
     if not value and not empty:
         raise InvalidFilterError(value, f"{name} takes text that is not empty")
 
 
-def _check_parts(whole: Filter, parts: tuple[Filter, ...]) -> None:
+def _check_parts(joined: Filter, parts: tuple[Filter, ...]) -> None:
     for part in parts:
         if not isinstance(part, Filter):
             raise InvalidFilterError(part, "is not a filter: use the functions of recollect.filters")
     depth = 1 + max((part.depth for part in parts), default=0)
     if depth > MAX_DEPTH:
         raise InvalidFilterError("...", _TOO_DEEP)
-    object.__setattr__(whole, "depth", depth)
+    object.__setattr__(joined, "depth", depth)
 
 
 def from_json(data: object, depth: int = 0) -> Filter:
-    """The filter of a JSON form: an object with exactly one key.
+    """Build a filter from its JSON form, an object with exactly one key.
 
-    Raises: InvalidFilterError naming the part that is wrong.
+    Args:
+        data: The parsed JSON.
+        depth: How many filters enclose this one.
+
+    Raises:
+        InvalidFilterError: A part of it is invalid; the message names the part.
     """
     if depth > MAX_DEPTH:
         raise InvalidFilterError("...", _TOO_DEEP)
@@ -462,19 +477,19 @@ def from_json(data: object, depth: int = 0) -> Filter:
 
 def _meta_from_json(value: object) -> Filter:
     match value:
-        case {"key": str(key), "equals": wanted, **rest} if not rest:
-            return Meta(key, "equals", wanted)
-        case {"key": str(key), "contains": wanted, **rest} if not rest:
-            return Meta(key, "contains", wanted)
+        case {"key": str(key), "equals": expected, **rest} if not rest:
+            return Meta(key, "equals", expected)
+        case {"key": str(key), "contains": part, **rest} if not rest:
+            return Meta(key, "contains", part)
         case {"key": str(key), **rest} if not rest:
             return Meta(key, "has")
     raise InvalidFilterError(value, "meta takes {key}, {key, equals} or {key, contains}")
 
 
 def _time_from_json(name: str, value: object) -> Filter:
-    given = value if isinstance(value, list) else [value]
-    ends = [end for end in given if isinstance(end, str)]
-    if len(given) != (2 if name == "between" else 1) or len(ends) != len(given):
+    values = value if isinstance(value, list) else [value]
+    ends = [end for end in values if isinstance(end, str)]
+    if len(values) != (2 if name == "between" else 1) or len(ends) != len(values):
         raise InvalidFilterError(value, f"{name} takes {'two times' if name == 'between' else 'a time'} in ISO 8601")
     try:
         times = [parse_time(name, end) for end in ends]
