@@ -169,7 +169,7 @@ class TestContent:
         assert Record.from_bytes(make(content=content).to_bytes()).content == content
 
     def test_bytes_need_a_media_type(self) -> None:
-        refused("media_type", "is needed where content is bytes", content=b"\x89PNG")
+        refused("media_type", "is required if content is bytes", content=b"\x89PNG")
         record = make(content=b"\x89PNG", media_type="image/png")
         assert (record.content, record.text) == (b"\x89PNG", "")
 
@@ -189,7 +189,7 @@ class TestNumbers:
     @pytest.mark.parametrize("field", ["position", "order"])
     @pytest.mark.parametrize("value", [True, False, 1.0, "1", [1]])
     def test_a_whole_number_is_an_int_and_no_bool(self, field: str, value: object) -> None:
-        refused(field, "must be a whole number", **{field: value})
+        refused(field, "must be an integer", **{field: value})
 
     @pytest.mark.parametrize("field", ["position", "order"])
     def test_numbers_of_more_than_64_bits_are_refused(self, field: str) -> None:
@@ -199,7 +199,7 @@ class TestNumbers:
 
     def test_a_position_is_0_or_more_and_an_order_may_be_less(self) -> None:
         assert (make(position=0).position, make(order=-(2**63)).order) == (0, -(2**63))
-        refused("position", "must be 0 or more", position=-1)
+        refused("position", "must be at least 0", position=-1)
         refused("order", "does not fit in 64 bits", order=-(2**63) - 1)
 
     @pytest.mark.parametrize("field", ["importance", "trust"])
@@ -210,7 +210,7 @@ class TestNumbers:
     @pytest.mark.parametrize("field", ["importance", "trust"])
     @pytest.mark.parametrize("value", [float("nan"), float("inf"), -float("inf"), -0.1, 1.0000001, -5e-324, 2, 10**400])
     def test_a_fraction_out_of_range_is_refused(self, field: str, value: float) -> None:
-        refused(field, "must lie in [0, 1]", **{field: value})
+        refused(field, "must be in [0, 1]", **{field: value})
 
     @pytest.mark.parametrize("field", ["importance", "trust"])
     def test_the_ends_of_the_range_belong_to_it_and_minus_zero_is_zero(self, field: str) -> None:
@@ -282,7 +282,7 @@ class TestTimes:
             assert (time.year, time.month, time.hour) == (2026, month, 0)
 
     def test_what_was_true_cannot_end_before_it_began(self) -> None:
-        refused("valid_to", "lies before valid_from", valid_from=NOON, valid_to=NOON - timedelta(microseconds=1))
+        refused("valid_to", "is before valid_from", valid_from=NOON, valid_to=NOON - timedelta(microseconds=1))
         make(valid_from=NOON, valid_to=NOON)
         # The instant decides, not the clock on the wall.
         east = NOON.astimezone(timezone(timedelta(hours=9)))
@@ -517,7 +517,7 @@ class TestChanged:
         assert changed == make(importance=0.75, tags=["new"], unknown=[(29, 1, b"x")])
 
     def test_a_change_is_checked_like_any_record(self) -> None:
-        with pytest.raises(InvalidRecordError, match="must lie in"):
+        with pytest.raises(InvalidRecordError, match="must be in"):
             make().changed(importance=2)
 
     def test_an_unknown_field_is_refused_with_its_likeliest_name(self) -> None:

@@ -1,13 +1,13 @@
-"""Canonical bytes: one byte string for one set of fields, for ever.
+"""Canonical bytes of a record: each set of fields has exactly one encoding, which never changes.
 
-A record is a run of fields in rising order of their numbers. A field is
+A record is a sequence of fields in ascending order of their numbers. A field is
 
     number (varint) · type (1 byte) · length of value (varint) · value
 
-Absent fields are left out, so a field added by a later release changes no old hash; a field that this release does
-not know is kept, byte for byte, and written back. A varint is LEB128, unsigned, in its shortest form. Every value
-has exactly one encoding and the decoder refuses all others, so two different records never share their bytes and
-`encode(decode(b)) == b` for all `b` that it accepts. docs/file-format.md has the types with worked examples.
+Absent fields are omitted, so a field added by a later release does not change the hash of an old record. A field that
+this release does not know is preserved byte for byte. A varint is an unsigned LEB128 number in its shortest form. Every
+value has exactly one encoding and the decoder rejects all others, so different records have different bytes, and
+`encode(decode(b)) == b` for every accepted `b`. docs/file-format.md describes the types with worked examples.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from recollect.records.frozen import MAX_DEPTH, FrozenDict, FrozenList
 
 TEXT, BYTES, INT, FLOAT, BOOL, TIME, TEXTS, JSON = range(1, 9)
 
-#: Field name -> (number, type). Numbers are given once and never again; a retired one is never reused.
+#: Field name -> (number, type). A number is never reused.
 FIELDS: dict[str, tuple[int, int]] = {
     "id": (1, TEXT),
     "kind": (2, TEXT),
-    "text": (3, TEXT),  # `content` where it is text
-    "data": (4, BYTES),  # `content` where it is bytes
+    "text": (3, TEXT),  # `content` if it is text
+    "data": (4, BYTES),  # `content` if it is bytes
     "media_type": (5, TEXT),
     "role": (6, TEXT),
     "speaker": (7, TEXT),
@@ -56,18 +56,24 @@ FIELDS: dict[str, tuple[int, int]] = {
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-#: The first and the last instant that a `datetime` can show at any offset: years 2 to 9998.
+#: The instants that a `datetime` can represent at every offset: years 2 to 9998.
 TIMES = range(
     (datetime(2, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
     (datetime(9999, 1, 1, tzinfo=UTC) - _EPOCH) // _MICROSECOND,
 )
 _DAY_S = 86_400
-#: How a time is kept: microseconds from 1970, and the offset in seconds.
+#: The encoding of a time: microseconds since 1970, and the offset in seconds.
 _TIME = struct.Struct(">qi")
 
 
 class RawField(NamedTuple):
-    """A field that this release does not know, as it was read."""
+    """A field that this release does not know, as it was read.
+
+    Attributes:
+        number: The number of the field.
+        type: Its type.
+        value: The encoded value.
+    """
 
     number: int
     type: int
@@ -75,18 +81,18 @@ class RawField(NamedTuple):
 
 
 def microseconds(instant: datetime) -> int:
-    """Microseconds from 1970-01-01T00:00Z to an aware `instant`."""
+    """Return the microseconds from 1970-01-01T00:00Z to an aware `instant`."""
     return (instant - _EPOCH) // _MICROSECOND
 
 
 def datetime_of(micros: int, offset_s: int = 0) -> datetime:
-    """The aware datetime `micros` microseconds after 1970-01-01T00:00Z, shown at an offset of `offset_s` seconds."""
+    """Return the aware datetime `micros` microseconds after 1970-01-01T00:00Z, with an offset of `offset_s` seconds."""
     instant = _EPOCH + timedelta(0, 0, micros)
     return instant.astimezone(timezone(timedelta(seconds=offset_s))) if offset_s else instant
 
 
 def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> bytes:
-    """The canonical bytes of `fields` (names of `FIELDS`, absent ones left out) and of the unknown fields kept."""
+    """Encode `fields` (by the names of `FIELDS`, without absent fields) and the unknown fields."""
     items = []
     for name, value in fields.items():
         number, head, encoder = _WRITTEN[name]
@@ -99,9 +105,10 @@ def encode(fields: Mapping[str, Any], unknown: tuple[RawField, ...] = ()) -> byt
 
 
 def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
-    """Fields by name, and the fields that this release does not know.
+    """Decode the fields by name, and the fields that this release does not know.
 
-    Raises: CodecError for anything but the one canonical encoding.
+    Raises:
+        CodecError: The bytes are not a canonical encoding.
     """
     fields: dict[str, Any] = {}
     unknown: list[RawField] = []
@@ -109,7 +116,7 @@ def decode(data: bytes) -> tuple[dict[str, Any], tuple[RawField, ...]]:
     at, previous, size = 0, 0, len(data)
     while at < size:
         start = at
-        # Nearly every number takes one byte, which is read here without a call.
+        # Nearly every number takes one byte: read it without a call.
         number = data[at]
         at += 1
         if number >= 0x80:
@@ -149,7 +156,7 @@ _BYTE = [bytes((number,)) for number in range(256)]
 
 
 def varint(number: int) -> bytes:
-    """LEB128 of a number >= 0."""
+    """Encode a number >= 0 as LEB128."""
     if number < 0x80:
         return _BYTE[number]
     out = bytearray()
@@ -161,7 +168,7 @@ def varint(number: int) -> bytes:
 
 
 def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number that starts at `at`, and where it ends. At most 63 bits, shortest form only."""
+    """Decode the number at offset `at`, at most 63 bits in shortest form; return it and the offset after it."""
     number = shift = 0
     while True:
         if at >= len(data):
@@ -179,7 +186,7 @@ def read_varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def length_prefixed(*parts: bytes) -> bytes:
-    """The parts, each behind its length: different lists of parts never give the same bytes."""
+    """Join parts with length prefixes: different lists of parts have different encodings."""
     return b"".join([varint(len(part)) + part for part in parts])
 
 
@@ -197,7 +204,7 @@ def _encode_float(value: float) -> bytes:
 
 def _decode_float(raw: bytes) -> float:
     value = float(struct.unpack(">d", raw)[0])
-    # NaN, the infinities and -0.0 have no place in a record, so their bytes have none either.
+    # A record never contains NaN, an infinity or -0.0.
     if value - value != 0.0 or _encode_float(value) != raw:
         raise CodecError("a number is not finite, or is minus zero", 0)
     return value
@@ -214,7 +221,7 @@ def _decode_bool(raw: bytes) -> bool:
 
 
 def _encode_time(value: datetime) -> bytes:
-    if value.tzinfo is UTC:  # as most are
+    if value.tzinfo is UTC:  # most are
         return _TIME.pack(microseconds(value), 0)
     offset = value.utcoffset() or timedelta()
     return _TIME.pack(microseconds(value), offset // timedelta(seconds=1))
@@ -244,11 +251,11 @@ def _decode_texts(raw: bytes) -> tuple[str, ...]:
     return tuple(out)
 
 
-# A JSON value is a type letter and its content; lists and objects carry their number of items.
+# A JSON value is a type letter and its content; lists and objects begin with their number of items.
 
 
 def encode_json(value: Any) -> bytes:
-    """The canonical bytes of a JSON value; objects by rising UTF-8 of their keys, integers and floats distinct."""
+    """Encode a JSON value: objects in ascending order of the UTF-8 of their keys, integers distinct from floats."""
     out = bytearray()
     _write_json(value, out)
     return bytes(out)
@@ -341,10 +348,10 @@ _ENCODERS: dict[int, Any] = {
     TEXTS: _encode_texts,
     JSON: encode_json,
 }
-#: Of each field its number, what stands before its value's length, and what encodes it.
+#: Field name -> number, the bytes before the length of the value, the encoder of the value.
 _WRITTEN = {name: (number, varint(number) + _BYTE[kind], _ENCODERS[kind]) for name, (number, kind) in FIELDS.items()}
 _DECODERS: dict[int, Any] = {
-    TEXT: methodcaller("decode"),  # UTF-8, without a function of ours in between
+    TEXT: methodcaller("decode"),  # UTF-8, without a Python function in between
     BYTES: bytes,
     INT: _decode_int,
     FLOAT: _decode_float,
@@ -353,5 +360,5 @@ _DECODERS: dict[int, Any] = {
     TEXTS: _decode_texts,
     JSON: _decode_json,
 }
-#: Field number -> name, type and what reads its value.
+#: Field number -> name, type, the decoder of the value.
 _BY_NUMBER = {number: (name, kind, _DECODERS[kind]) for name, (number, kind) in FIELDS.items()}

@@ -1,7 +1,7 @@
-"""Records of the five usual kinds, with the fields and metadata that each kind carries.
+"""Builders of records of the five usual kinds, with the fields and metadata of each kind.
 
-The builders take importance as a hint and clamp it to [0, 1]; `Record` itself refuses what lies outside. Each gives a
-plain dict of fields for `memory.remember(**...)` or `remember_all`, since the id is the memory's to give.
+Each returns a dict of fields for `memory.remember(**...)` or `remember_all`; the memory assigns the id. They clamp
+importance to [0, 1], whereas `Record` rejects a value outside of it. Other keyword arguments are fields of the record.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from recollect.errors import InvalidRecordError
 from recollect.records.record import EntityId
 
-#: What messages, facts and tasks get where nothing is said; knowledge has none.
+#: The default importance of messages, facts and tasks; knowledge has none.
 DEFAULT_IMPORTANCE = 0.5
 
 
@@ -24,7 +24,7 @@ def conversation(
     importance: float | None = DEFAULT_IMPORTANCE,
     **fields: Any,
 ) -> dict[str, Any]:
-    """One message of a conversation. Metadata: role, conversation_id."""
+    """Build one message of a conversation. Its metadata has role and conversation_id."""
     names = {"role": role, "conversation_id": conversation}
     return _fields("conversation", content, importance, names, fields, role=role, conversation=conversation)
 
@@ -38,7 +38,7 @@ def entity(
     importance: float | None = DEFAULT_IMPORTANCE,
     **fields: Any,
 ) -> dict[str, Any]:
-    """A fact about an entity. Metadata: entity_id (from the name where none is given), entity_name, entity_type."""
+    """Build a fact about an entity. Its metadata has entity_id (derived from the name by default), entity_name, entity_type."""
     entity_id = EntityId(entity) if entity else EntityId.from_name(name)
     names = {"entity_id": str(entity_id), "entity_name": name, "entity_type": entity_type}
     return _fields("entity", content, importance, names, fields, entity=str(entity_id))
@@ -52,7 +52,7 @@ def knowledge(
     importance: float | None = None,
     **fields: Any,
 ) -> dict[str, Any]:
-    """A piece of a document. Metadata: source, chunk_index."""
+    """Build a piece of a document. Its metadata has source and chunk_index."""
     names = {"source": source, "chunk_index": chunk_index}
     return _fields("knowledge", content, importance, names, fields, source=source)
 
@@ -60,14 +60,14 @@ def knowledge(
 def user_fact(
     content: str, *, user: str | None = None, importance: float | None = DEFAULT_IMPORTANCE, **fields: Any
 ) -> dict[str, Any]:
-    """Something known about a user. Metadata: user_id."""
+    """Build a fact about a user. Its metadata has user_id."""
     return _fields("user_fact", content, importance, {"user_id": user}, fields, user=user)
 
 
 def task(
     description: str, outcome: str, *, success: bool, importance: float | None = DEFAULT_IMPORTANCE, **fields: Any
 ) -> dict[str, Any]:
-    """A task that was done, or failed. Metadata: success.
+    """Build a task that succeeded or failed. Its metadata has success.
 
     >>> task("book a seat", "12A, window", success=True)["content"]
     'Task: book a seat\\nOutcome: 12A, window'

@@ -1,8 +1,8 @@
-"""JSON values that cannot be changed, for the `metadata` of a record.
+"""Immutable JSON values, for the `metadata` of a record.
 
-They are real dicts and lists (so `json.dumps`, `==` and pattern matching work as everyone expects) whose mutating
-methods refuse. `freeze` is also the gate: it admits JSON only, says exactly what is wrong otherwise, and bounds depth
-so that no later step can be sent into deep recursion.
+They are dicts and lists, so `json.dumps`, `==` and pattern matching work as usual, but their mutating methods raise
+TypeError. `freeze` also validates: it accepts JSON only, reports the exact part that is invalid, and limits the depth,
+so that no later step recurses deeply.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
 
 
 class FrozenDict(dict[str, Any]):
-    """A JSON object that cannot be changed."""
+    """An immutable JSON object."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = clear = pop = popitem = setdefault = update = __ior__ = _refuse
@@ -33,7 +33,7 @@ class FrozenDict(dict[str, Any]):
 
 
 class FrozenList(list[Any]):
-    """A JSON array that cannot be changed."""
+    """An immutable JSON array."""
 
     __slots__ = ()
     __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
@@ -44,11 +44,12 @@ class FrozenList(list[Any]):
 
 
 def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
-    """A frozen copy of a JSON value.
+    """Return an immutable copy of a JSON value.
 
-    Integers must fit in 64 bits, numbers be finite, keys be text, text be valid Unicode; depth is at most `MAX_DEPTH`.
+    Integers must fit in 64 bits, numbers be finite, keys be text, text be valid Unicode. The maximum depth is `MAX_DEPTH`.
 
-    Raises: InvalidRecordError naming the path of the part that is not JSON.
+    Raises:
+        InvalidRecordError: A part is not JSON; the message has its path.
     """
     if depth > MAX_DEPTH:
         raise InvalidRecordError(path, "...", f"is nested deeper than {MAX_DEPTH} levels")
@@ -56,7 +57,7 @@ def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
         return value
     if isinstance(value, str):
         if has_surrogate(value):
-            raise InvalidRecordError(path, value, "holds a lone surrogate, which is not valid Unicode")
+            raise InvalidRecordError(path, value, "contains a lone surrogate, which is not valid Unicode")
         return str.__str__(value)
     if isinstance(value, int):
         if value not in INT64:
@@ -72,9 +73,9 @@ def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
             if not isinstance(key, str):
                 raise InvalidRecordError(f"{path} key", key, "must be text")
             if has_surrogate(key):
-                raise InvalidRecordError(f"{path} key", key, "holds a lone surrogate, which is not valid Unicode")
+                raise InvalidRecordError(f"{path} key", key, "contains a lone surrogate, which is not valid Unicode")
             out[str.__str__(key)] = freeze(item, f"{path}[{key!r}]", depth + 1)
         return FrozenDict(out)
     if isinstance(value, (list, tuple)):
-        return FrozenList(freeze(item, f"{path}[{place}]", depth + 1) for place, item in enumerate(value))
+        return FrozenList(freeze(item, f"{path}[{at}]", depth + 1) for at, item in enumerate(value))
     raise InvalidRecordError(path, value, "is not JSON (text, number, true, false, null, list or object)")

@@ -1,8 +1,8 @@
-"""Which records are the same fact, and the id of one that has none of its own.
+"""Identity of facts: which records state the same fact, and the id of a record that was stored without one.
 
-The derived id is a UUIDv5 over the kind, the scope, the text and an ordinal, each behind its length, so that no two
-different lists of parts meet. The ordinal tells apart what is otherwise equal: the second "ok" of a conversation, or
-a fact whose first id was since given another text.
+The derived id is a UUIDv5 over the kind, the scope, the text and an ordinal, each with a length prefix, so that no two
+lists of parts have the same encoding. The ordinal distinguishes facts that are otherwise equal: the second "ok" of a
+conversation, or a fact whose first id now belongs to another text.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from recollect.records.record import MAX_ID_BYTES, Record, RecordId, checked
 from recollect.text.unicode import nfc
 
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_DNS, "record.recollect")
-#: The fields that say whose, of what, and where from: part of what makes a fact the same fact.
+#: The fields that are part of the identity of a fact, next to kind and text.
 SCOPE = ("user", "agent", "conversation", "session", "speaker", "role", "entity", "source", "parent")
 _scope = attrgetter("kind", *SCOPE)
 
 
 def derived_id(record: Record, ordinal: int = 0) -> RecordId:
-    """The id that `record`'s kind, scope, text and `ordinal` give: a UUID in its usual text form.
+    """Return the id derived from a record's kind, scope and text and an ordinal, as a UUID in text form.
 
-    The text counts in its composed form (NFC): one letter typed in two ways is one letter.
+    The text is normalised to NFC first, so that two encodings of one letter give the same id.
     """
-    name = _begun(*_scope(record)) + length_prefixed(_composed(record.content))
-    # uuid.uuid5 takes bytes only from 3.12 on; Latin-1 would re-encode them, so the digest is made here (RFC 9562).
+    name = _prefix(*_scope(record)) + length_prefixed(_composed(record.content))
+    # uuid.uuid5 takes bytes only from 3.12 on; Latin-1 would re-encode them, so the digest is computed here (RFC 9562).
     digest = bytearray(hashlib.sha1(name + varint(ordinal), usedforsecurity=False).digest()[:16])
     digest[6] = digest[6] & 0x0F | 0x50  # version 5
     digest[8] = digest[8] & 0x3F | 0x80  # the variant of RFC 9562
@@ -39,15 +39,19 @@ def derived_id(record: Record, ordinal: int = 0) -> RecordId:
 
 
 @lru_cache(maxsize=256)
-def _begun(*parts: str | None) -> bytes:
-    """What an id is derived from, up to the text: many records in a row have the same."""
+def _prefix(*parts: str | None) -> bytes:
+    """The bytes from which an id is derived, up to the text. Cached: consecutive records often share them."""
     return _NAMESPACE.bytes + length_prefixed(*(_composed(part) if part else b"" for part in parts))
 
 
 def identified(**fields: Any) -> Record:
-    """A record of these fields under the id that is derived from them. Raises: InvalidRecordError."""
+    """Build a record of these fields under their derived id.
+
+    Raises:
+        InvalidRecordError: A field is invalid.
+    """
     record = checked(id="draft", **fields)
-    # As `Record` itself does with what it has checked: nobody has seen the record yet.
+    # Safe: no other code has a reference to the record yet.
     object.__setattr__(record, "id", derived_id(record))
     return record
 
@@ -56,18 +60,18 @@ def _composed(part: str | bytes) -> bytes:
     return part if isinstance(part, bytes) else nfc(part).encode("utf-8")
 
 
-def same_fact(held: Record, given: Record) -> bool:
-    """Whether `given` says what `held` says: same kind, scope and text."""
+def same_fact(one: Record, other: Record) -> bool:
+    """Whether two records state the same fact: same kind, scope and text."""
     return (
-        held.kind == given.kind
-        and all(getattr(held, name) == getattr(given, name) for name in SCOPE)
-        and _text_key(held) == _text_key(given)
+        one.kind == other.kind
+        and all(getattr(one, name) == getattr(other, name) for name in SCOPE)
+        and _text_key(one) == _text_key(other)
     )
 
 
-def same_text(held: Record, given: Record) -> bool:
-    """Whether two records hold the same text, or the same bytes."""
-    return _text_key(held) == _text_key(given)
+def same_text(one: Record, other: Record) -> bool:
+    """Whether two records have the same text or the same bytes."""
+    return _text_key(one) == _text_key(other)
 
 
 def _text_key(record: Record) -> str | bytes:
@@ -75,7 +79,7 @@ def _text_key(record: Record) -> str | bytes:
 
 
 def numbered_ids(wanted: str) -> Iterator[RecordId]:
-    """`wanted`, then `wanted` with a counter: for an id that another text already holds.
+    """Yield an id, then the id with a counter: for an id that another text already has.
 
     >>> ids = numbered_ids("note"); next(ids), next(ids), next(ids)
     ('note', 'note-2', 'note-3')
@@ -90,7 +94,7 @@ def numbered_ids(wanted: str) -> Iterator[RecordId]:
 
 
 def derived_ids(record: Record, ordinal: int = 0) -> Iterator[RecordId]:
-    """The derived ids of `record` for the ordinals 0, 1, 2, ..., or from another one on."""
+    """Yield the derived ids of a record for rising ordinals, from `ordinal` on."""
     while True:
         yield derived_id(record, ordinal)
         ordinal += 1

@@ -1,8 +1,8 @@
 """The record: one remembered thing.
 
-A `Record` is frozen, checks every field when it is made, and cannot exist in a broken state. It promises that equal
-records have equal bytes and equal hashes, and that different ones do not. What happens to a record (who wrote it,
-when, in which commit) is not in it: that belongs to the commit.
+A `Record` is frozen and validates every field when it is created, so an invalid record cannot exist. Equal records have
+equal canonical bytes and equal hashes; different records do not. Who wrote a record, when, and in which commit is not
+part of it: that belongs to the commit.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ RecordId = NewType("RecordId", str)
 
 
 class EntityId(str):
-    """The id of an entity (a person, a place, a product ...) that records speak about."""
+    """The id of an entity (a person, a place, a product, ...) that records are about."""
 
     __slots__ = ()
 
     @classmethod
     def from_name(cls, name: str) -> EntityId:
-        """The id of the entity called `name`: lower case, each run of white space one `_`, nothing trimmed.
+        """Return the id of the entity called `name`: in lower case, with each run of white space as one `_`.
 
         >>> EntityId.from_name("Ada Lovelace")
         'ada_lovelace'
@@ -50,9 +50,10 @@ class EntityId(str):
 
 
 def record_id(value: object, name: str = "id") -> RecordId:
-    """`value` as a record id, composed (NFC).
+    """Return `value` as a record id, normalised to NFC.
 
-    Raises: InvalidRecordError for anything but 1 to 255 bytes of Unicode text without control characters.
+    Raises:
+        InvalidRecordError: It is not 1 to 255 bytes of Unicode text without control characters.
     """
     if _is_plain(value, MAX_ID_BYTES):
         return RecordId(value)
@@ -64,12 +65,12 @@ def record_id(value: object, name: str = "id") -> RecordId:
 
 
 def _is_plain(value: object, most: int) -> TypeGuard[str]:
-    """Whether it is what names mostly are, which passes every check as it is: visible ASCII, not too long."""
+    """Whether a value passes every check of a name as it is: short printable ASCII, as most names are."""
     return type(value) is str and value.isascii() and value.isprintable() and 0 < len(value) <= most
 
 
 def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
-    """A name: non-empty Unicode text on one line."""
+    """Validate a name: non-empty Unicode text on one line."""
     if _is_plain(value, most_bytes):
         return value
     if not isinstance(value, str):
@@ -77,12 +78,12 @@ def _text(name: str, value: object, most_bytes: int = MAX_NAME_BYTES) -> str:
     if not value:
         raise InvalidRecordError(name, value, "is empty; leave it out instead")
     if has_surrogate(value):
-        raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
+        raise InvalidRecordError(name, value, "contains a lone surrogate, which is not valid Unicode")
     if _CONTROL.search(value):
-        raise InvalidRecordError(name, value, "holds a control character")
+        raise InvalidRecordError(name, value, "contains a control character")
     if len(value) > most_bytes or len(value.encode("utf-8")) > most_bytes:
         raise InvalidRecordError(name, value, f"is longer than {most_bytes} bytes")
-    return str.__str__(value)  # of a `class Role(str, Enum)` the text that was checked, not what str() makes of it
+    return str.__str__(value)  # for a `class Role(str, Enum)`, the validated text and not the result of str()
 
 
 def _kind(name: str, value: object) -> str:
@@ -94,7 +95,7 @@ def _content(name: str, value: object) -> str | bytes:
         if not value.strip():
             raise InvalidRecordError(name, value, "is empty: there is nothing to remember")
         if has_surrogate(value):
-            raise InvalidRecordError(name, value, "holds a lone surrogate, which is not valid Unicode")
+            raise InvalidRecordError(name, value, "contains a lone surrogate, which is not valid Unicode")
         return str.__str__(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return bytes(value)
@@ -103,7 +104,7 @@ def _content(name: str, value: object) -> str | bytes:
 
 def _integer(name: str, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
-        raise InvalidRecordError(name, value, "must be a whole number")
+        raise InvalidRecordError(name, value, "must be an integer")
     if value not in INT64:
         raise InvalidRecordError(name, value, "does not fit in 64 bits")
     return int(value)
@@ -112,7 +113,7 @@ def _integer(name: str, value: object) -> int:
 def _position(name: str, value: object) -> int:
     number = _integer(name, value)
     if number < 0:
-        raise InvalidRecordError(name, value, "must be 0 or more")
+        raise InvalidRecordError(name, value, "must be at least 0")
     return number
 
 
@@ -120,7 +121,7 @@ def _fraction(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise InvalidRecordError(name, value, "must be a number in [0, 1]")
     if not 0.0 <= value <= 1.0:  # also refuses NaN
-        raise InvalidRecordError(name, value, "must lie in [0, 1]")
+        raise InvalidRecordError(name, value, "must be in [0, 1]")
     return float(value) + 0.0
 
 
@@ -131,21 +132,22 @@ def _flag(name: str, value: object) -> bool:
 
 
 def aware(name: str, value: object) -> datetime:
-    """`value` as an aware datetime at a fixed offset of whole seconds.
+    """Return `value` as an aware datetime with a fixed offset of whole seconds.
 
-    Raises: InvalidRecordError for a naive datetime, whose instant nobody can know, and for anything else.
+    Raises:
+        InvalidRecordError: It is not a datetime, or a naive one, which does not name an instant.
     """
     if not isinstance(value, datetime):
         raise InvalidRecordError(name, value, "must be a datetime with a time zone")
     if type(value) is datetime and value.tzinfo is UTC and not value.fold and value.year in _YEARS:
-        return value  # as it would be given below
+        return value  # what the code below would return
     offset = value.utcoffset()
     if offset is None:
         raise InvalidRecordError(name, value, "is naive: give it a time zone, such as tzinfo=datetime.timezone.utc")
     if offset % timedelta(seconds=1):
         raise InvalidRecordError(name, value, "has a UTC offset that is not whole seconds")
     if value.year not in _YEARS or codec.microseconds(value) not in codec.TIMES:
-        raise InvalidRecordError(name, value, "must lie in the years 2 to 9998")
+        raise InvalidRecordError(name, value, "must be in the years 2 to 9998")
     return codec.datetime_of(codec.microseconds(value), offset // timedelta(seconds=1))
 
 
@@ -159,13 +161,13 @@ def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[
 
 
 def _tags(name: str, value: object) -> tuple[str, ...]:
-    # A set: sorted, so that the order in which tags were given is not part of the record.
+    # A set: sorted, so that the order of the arguments is not part of the record.
     return tuple(sorted(_texts(_text)(name, value), key=lambda tag: tag.encode("utf-8")))
 
 
 def _metadata(name: str, value: object) -> FrozenDict:
     if type(value) is FrozenDict and not value:
-        return value  # as the default is
+        return value  # the default
     if not isinstance(value, Mapping):
         raise InvalidRecordError(name, value, "must be an object (a dict)")
     frozen: FrozenDict = freeze(value, name)
@@ -194,7 +196,7 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
 
 
 class Fields(TypedDict, total=False):
-    """The fields that a caller may give to a record, besides its id and content."""
+    """The fields of a record that a caller can pass, except id and content."""
 
     kind: str
     media_type: str | None
@@ -227,26 +229,38 @@ class Fields(TypedDict, total=False):
 class Record:
     """One remembered thing. Two records with equal fields have equal bytes and equal hashes.
 
-    id            NFC text of 1 to 255 bytes, unique in its namespace
-    kind          conversation, entity, knowledge, user_fact, task, custom, or a name of your own; folded case
-    content       what was said, exactly: text, or bytes with a `media_type`
-    role          of the author in a chat: "user", "assistant", "system", "tool"
-    speaker       the author's name
-    user, agent   whom the memory belongs to, and which agent made it
-    conversation  the conversation that it is a turn of; `session` a sitting within it; `position` its place, from 0
-    entity        the entity that it is about (`EntityId`)
-    source        where it comes from: a path, an address
-    tags          a set of labels
-    metadata      a JSON object; its "caption" (what an attached picture shows) is found by recall like content
-    time          when it happened; `valid_from` to `valid_to`, while it was true
-    importance    0 to 1
-    expires       the instant from which it is no longer there
-    supersedes, derived_from   ids of records that this one replaces, or was made from
-    parent, order its place in a tree
-    language      a BCP 47 tag; pinned: never evicted; trust: 0 to 1
-    unknown       fields of a later release, kept as they were read
+    Attributes:
+        id: NFC text of 1 to 255 bytes, unique in its namespace.
+        content: The exact text, or bytes of a `media_type`.
+        kind: conversation, entity, knowledge, user_fact, task, custom, or a name of your own; in folded case.
+        media_type: The media type of the content; required for bytes.
+        role: The role of the author in a chat: "user", "assistant", "system", "tool".
+        speaker: The name of the author.
+        user: The user to whom the record belongs.
+        agent: The agent that stored it.
+        conversation: The conversation of which it is a turn.
+        session: A session within the conversation.
+        position: Its position in the conversation, from 0.
+        entity: The entity that it is about (`EntityId`).
+        source: Where it comes from: a path or an address.
+        tags: A set of labels, sorted.
+        metadata: A JSON object. Recall also searches its "caption", the description of an attached picture.
+        time: When it happened.
+        valid_from: The start of the time for which it is true.
+        valid_to: The end of the time for which it is true.
+        importance: 0 to 1.
+        expires: From this time on, no call returns the record.
+        supersedes: Ids of the records that it replaces.
+        derived_from: Ids of the records from which it was derived.
+        parent: The id of its parent in a tree.
+        order: Its rank among the children of its parent.
+        language: A BCP 47 tag.
+        pinned: Never evicted by a quota.
+        trust: 0 to 1.
+        unknown: Fields of a later release, preserved as they were read.
 
-    Raises: InvalidRecordError naming the field.
+    Raises:
+        InvalidRecordError: A field is invalid; `error.field` names it.
     """
 
     id: str
@@ -283,15 +297,15 @@ class Record:
         self._check(
             [
                 (name, value)
-                for name, value, usual in zip(FIELD_NAMES, _values(self), _USUALS, strict=True)
-                if value is not usual
+                for name, value, default in zip(FIELD_NAMES, _values(self), _DEFAULT_VALUES, strict=True)
+                if value is not default
             ]
         )
 
     def _check(self, given: Iterable[tuple[str, Any]]) -> None:
-        """Put the fields that were given into their canonical form, then check what they say together."""
+        """Bring the given fields into their canonical form, then validate their combination."""
         for name, value in given:
-            if value is _USUAL[name]:
+            if value is _DEFAULTS[name]:
                 continue
             checked = _CHECKS.get(name, _text)(name, value)
             if checked is not value:
@@ -299,16 +313,16 @@ class Record:
         if self.unknown != ():
             object.__setattr__(self, "unknown", _unknown(self.unknown))
         if isinstance(self.content, bytes) and self.media_type is None:
-            raise InvalidRecordError("media_type", None, "is needed where content is bytes")
+            raise InvalidRecordError("media_type", None, "is required if content is bytes")
         if self.valid_from and self.valid_to and self.valid_from > self.valid_to:
-            raise InvalidRecordError("valid_to", self.valid_to.isoformat(), "lies before valid_from")
+            raise InvalidRecordError("valid_to", self.valid_to.isoformat(), "is before valid_from")
 
     def __repr__(self) -> str:
         present = {"content" if name in ("text", "data") else name: value for name, value in self.present().items()}
         return f"Record({', '.join(f'{name}={shown(value)}' for name, value in present.items())})"
 
-    # Identity: records are the same when their canonical bytes are. (Python's own field equality would take 1 for
-    # 1.0 in metadata, and two offsets of one instant for the same time, though their hashes differ.)
+    # Records are equal if their canonical bytes are. (Python's equality of the fields would treat 1 and 1.0 in metadata
+    # as equal, and two offsets of one instant, although the hashes differ.)
     def __eq__(self, other: object) -> bool:
         return self.to_bytes() == other.to_bytes() if isinstance(other, Record) else NotImplemented
 
@@ -317,16 +331,16 @@ class Record:
 
     @property
     def hash(self) -> str:
-        """64 hex digits: SHA-256 of the canonical bytes. What `expect=` takes."""
+        """The SHA-256 of the canonical bytes, as 64 hex digits. `expect=` takes it."""
         return hashlib.sha256(b"recollect.record.1\0" + self.to_bytes()).hexdigest()
 
     @property
     def text(self) -> str:
-        """The content where it is text, else ""."""
+        """The content if it is text, otherwise ""."""
         return self.content if isinstance(self.content, str) else ""
 
     def to_bytes(self) -> bytes:
-        """The canonical bytes (see `records.codec`)."""
+        """Return the canonical bytes (`records.codec`)."""
         if self._bytes is None:
             object.__setattr__(self, "_bytes", codec.encode(self.present(), self.unknown))
         assert self._bytes is not None
@@ -334,10 +348,14 @@ class Record:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Record:
-        """The record whose canonical bytes these are. Raises: CodecError for any other bytes."""
+        """Decode a record from its canonical bytes.
+
+        Raises:
+            CodecError: The bytes are not the canonical encoding of a valid record.
+        """
         values, unknown = codec.decode(data)
         if "text" in values and "data" in values:
-            raise CodecError("content is given twice", 0)
+            raise CodecError("content occurs twice", 0)
         content = values.pop("text", None)
         values["content"] = values.pop("data", None) if content is None else content
         try:
@@ -350,11 +368,11 @@ class Record:
 
     @classmethod
     def load(cls, data: bytes) -> Record:
-        """The record of canonical bytes that this package wrote itself: like `from_bytes`, unchecked.
+        """Decode canonical bytes that this package wrote: like `from_bytes`, without validation.
 
-        For stores, whose payloads were checked when they were written and are covered by a hash since.
+        For stores, whose payloads were validated when they were written and are covered by a hash.
         """
-        if cls is not Record:  # which may have more fields, or other rules
+        if cls is not Record:  # a subclass may have more fields or other rules
             return cls.from_bytes(data)
         values, unknown = codec.decode(data)
         content = values.pop("data", MISSING)
@@ -364,20 +382,22 @@ class Record:
         return _unchecked(**values, unknown=unknown, _bytes=data)
 
     def changed(self, **changes: Any) -> Record:
-        """A copy with some fields changed, checked like any record.
+        """Return a copy with some fields changed, validated like any record.
 
-        Raises: UnknownArgumentError for a name that is no field.
+        Raises:
+            InvalidRecordError: A value is invalid.
+            UnknownArgumentError: A name is not a field.
         """
         for name in changes:
             if name != "unknown":
                 check_field(name, "update()")
         values = dict(zip(FIELD_NAMES, _values(self), strict=True))
         record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, **changes})
-        record._check(_in_order(changes))  # the other fields were checked when this record was made
+        record._check(_in_order(changes))  # the other fields are valid already
         return record
 
     def present(self) -> dict[str, Any]:
-        """The fields that the record has, by their names in `codec.FIELDS` (content is `text` or `data`)."""
+        """Return the fields that are present, by their names in `codec.FIELDS` (content is `text` or `data`)."""
         out = {}
         for name, value in zip(FIELD_NAMES, _values(self), strict=True):
             if value is None or value is False or (not value and isinstance(value, (tuple, dict))):
@@ -388,7 +408,7 @@ class Record:
         return out
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes the same record, to the bit; absent fields are left out."""
+        """Return a JSON object without absent fields. `from_json` builds the identical record from it."""
         out: dict[str, Any] = {}
         for name, value in self.present().items():
             if isinstance(value, datetime):
@@ -405,7 +425,12 @@ class Record:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Record:
-        """The record of a JSON object made by `to_json`. Raises: InvalidRecordError, UnknownArgumentError."""
+        """Build a record from a JSON object as `to_json` returns it.
+
+        Raises:
+            InvalidRecordError: A value is invalid or missing.
+            UnknownArgumentError: A name is not a field.
+        """
         given = fields_from_json(data)
         for name in ("id", "content"):
             if name not in given:
@@ -415,30 +440,30 @@ class Record:
 
 FIELD_NAMES: tuple[str, ...] = tuple(f.name for f in fields(Record) if f.name not in ("unknown", "_bytes"))
 _values = attrgetter(*FIELD_NAMES)
-#: The default of each field, which needs no check. (Of those that have none, MISSING, which no value is.)
-_USUAL = {f.name: f.default for f in fields(Record)}
+#: The default of each field, which is valid. (MISSING, which equals no value, for fields without one.)
+_DEFAULTS = {f.name: f.default for f in fields(Record)}
 _NO_METADATA = FrozenDict()
 _unchecked = unchecked(Record)
-#: The defaults of `_USUAL`, in the order of FIELD_NAMES.
-_USUALS = tuple(_USUAL[name] for name in FIELD_NAMES)
+#: The defaults in the order of FIELD_NAMES.
+_DEFAULT_VALUES = tuple(_DEFAULTS[name] for name in FIELD_NAMES)
 _TIME_FIELDS = frozenset(name for name, (_, kind) in codec.FIELDS.items() if kind == codec.TIME)
 
 
 def _in_order(given: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The fields of FIELD_NAMES that are given, with their values, in that order."""
+    """The given fields with their values, in the order of FIELD_NAMES."""
     in_order = given if len(given) == 1 else FIELD_NAMES
     return [(name, given[name]) for name in in_order if name in given and name != "unknown"]
 
 
 def checked(**given: Any) -> Record:
-    """`Record(**given)`, at a cost that goes with how many fields are given: of some thirty, most are not."""
+    """The same as `Record(**given)`, at a cost in proportion to the number of given fields."""
     record: Record = _unchecked(**{"metadata": _NO_METADATA, **given})
     record._check(_in_order(given))
     return record
 
 
 def _unknown(value: object) -> tuple[codec.RawField, ...]:
-    """Fields that this release does not know, in the order of their numbers."""
+    """Validate fields that this release does not know, and sort them by number."""
     if not isinstance(value, (list, tuple)):
         raise InvalidRecordError("unknown", value, "must be a list of fields: number, type and bytes")
     known = {number for number, _ in codec.FIELDS.values()}
@@ -450,26 +475,30 @@ def _unknown(value: object) -> tuple[codec.RawField, ...]:
             ):
                 out.append(codec.RawField(number, kind, raw))
             case _:
-                raise InvalidRecordError("unknown", item, "must be number, type and bytes of a field not known here")
+                raise InvalidRecordError(
+                    "unknown", item, "must be number, type and bytes of a field unknown to this release"
+                )
     if len({raw.number for raw in out}) != len(out):
         raise InvalidRecordError("unknown", value, "names a field twice")
     return tuple(sorted(out))
 
 
 def check_field(name: str, call: str) -> None:
-    """Raises: UnknownArgumentError, with the nearest field, where `name` is no field of a record."""
+    """Raise UnknownArgumentError, with the most similar field, unless `name` is a field of a record."""
     check_known(call, name, FIELD_NAMES)
 
 
 def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Keyword arguments for `Record` from JSON: times read from ISO 8601, bytes from base64.
+    """Convert JSON to keyword arguments of `Record`: times from ISO 8601, bytes from base64.
 
-    Raises: InvalidRecordError for a value of the wrong shape, UnknownArgumentError for a name that is no field.
+    Raises:
+        InvalidRecordError: A value has the wrong shape.
+        UnknownArgumentError: A name is not a field.
     """
     if not isinstance(data, Mapping):
         raise InvalidRecordError("record", data, "must be a JSON object")
     if "content" in data and "data" in data:
-        raise InvalidRecordError("data", data["data"], "is given beside content: a record has one of them")
+        raise InvalidRecordError("data", data["data"], "cannot be combined with content: a record has one of them")
     out: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TIME_FIELDS and isinstance(value, str):
@@ -485,7 +514,11 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def parse_time(name: str, value: str) -> datetime:
-    """An aware datetime from ISO 8601. Raises: InvalidRecordError, also where the offset is missing."""
+    """Parse an ISO 8601 time with an offset.
+
+    Raises:
+        InvalidRecordError: It is not one.
+    """
     try:
         return aware(name, datetime.fromisoformat(value))
     except ValueError as error:
@@ -515,5 +548,5 @@ def _unknown_from_json(value: object) -> tuple[codec.RawField, ...]:
 
 
 def utc_now() -> datetime:
-    """The default clock."""
+    """The default clock: the current time in UTC."""
     return datetime.now(UTC)
