@@ -38,7 +38,7 @@ def entity(
     importance: float | None = DEFAULT_IMPORTANCE,
     **fields: Any,
 ) -> dict[str, Any]:
-    """Build a fact about an entity. Its metadata has entity_id (derived from the name by default), entity_name, entity_type."""
+    """Build a fact about an entity. Metadata: entity_id (by default from the name), entity_name, entity_type."""
     entity_id = EntityId(entity) if entity else EntityId.from_name(name)
     names = {"entity_id": str(entity_id), "entity_name": name, "entity_type": entity_type}
     return _fields("entity", content, importance, names, fields, entity=str(entity_id))

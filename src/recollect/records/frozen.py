@@ -46,7 +46,7 @@ class FrozenList(list[Any]):
 def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
     """Return an immutable copy of a JSON value.
 
-    Integers must fit in 64 bits, numbers be finite, keys be text, text be valid Unicode. The maximum depth is `MAX_DEPTH`.
+    Integers must fit in 64 bits, numbers be finite, keys be text, text be valid Unicode; depth at most `MAX_DEPTH`.
 
     Raises:
         InvalidRecordError: A part is not JSON; the message has its path.
