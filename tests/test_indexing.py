@@ -207,7 +207,7 @@ class TestMerging:
                 now = told(memory)
                 settled(keeper)
                 assert told(memory) == now
-            index = keeper._kept[DEFAULT].index
+            index = keeper._indexes[DEFAULT].index
             assert index.segment is not None
             assert index.segment.count > 60  # more than what it began with
             assert told(memory) == complete(memory)
@@ -216,13 +216,13 @@ class TestMerging:
         with recollect.open(path, clock=clock) as memory:
             memory.remember_all(texts(30))
             told(memory)
-            index = memory._engine.keeper._kept[DEFAULT].index
+            index = memory._engine.keeper._indexes[DEFAULT].index
             with memory.batch() as batch:
                 batch.remember_all(texts(200, 1000))
                 batch.forget(memory.find(order="oldest", limit=1)[0].id)
                 within = told(batch)
             assert told(memory) == within
-            assert memory._engine.keeper._kept[DEFAULT].index is not index
+            assert memory._engine.keeper._indexes[DEFAULT].index is not index
             assert within == complete(memory)
 
     def test_the_dead_are_left_out(self, path: Path) -> None:
@@ -233,7 +233,7 @@ class TestMerging:
                 memory.forget(record.id)
             memory.recall("boat")
             settled(memory._engine.keeper)
-            segment = memory._engine.keeper._kept[DEFAULT].index.segment
+            segment = memory._engine.keeper._indexes[DEFAULT].index.segment
             assert segment is not None
             assert segment.count == 20
             assert told(memory) == complete(memory)
@@ -332,7 +332,7 @@ class TestHistories:
             with memory.batch() as batch:
                 batch.remember("the harbour is new")
                 assert len(batch.recall("harbour")) == 2
-            assert keeper._kept == {}
+            assert keeper._indexes == {}
 
     def test_without_a_thread_to_be_had_recall_and_close_go_on(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -356,10 +356,10 @@ class TestHistories:
         import gc
         import os
 
-        from recollect.engine.gc_pause import uncollected
+        from recollect.engine.gc_pause import gc_paused
 
         read, write = os.pipe()
-        with uncollected():
+        with gc_paused():
             child = os.fork()
             if not child:
                 os.write(write, b"1" if gc.isenabled() else b"0")
@@ -386,11 +386,11 @@ class TestBudget:
         with recollect.open(path) as memory:
             for at in range(5):
                 assert not memory.namespace(f"nobody-{at}").recall("boat")
-            assert memory._engine.keeper._kept == {}
+            assert memory._engine.keeper._indexes == {}
             memory.remember("boat " * 5000)
             memory.remember("a boat")
             assert len(memory.recall("boat")) == 2
-            cache = cache_of(memory._engine.keeper._kept[DEFAULT].index.documents.rows)
+            cache = cache_of(memory._engine.keeper._indexes[DEFAULT].index.documents.rows)
             assert [record.text for record in cache.known(range(9)).values()] == ["a boat"]
 
     def test_what_was_not_asked_for_the_longest_is_let_go_first(
@@ -402,15 +402,15 @@ class TestBudget:
                 space.remember_all(texts(30))
             keeper = memory._engine.keeper
             before = [told(space) for space in spaces]
-            one = keeper._kept[Branch("c")].counted
+            one = keeper._indexes[Branch("c")].counted
             keeper._budget_bytes = 2 * one + one // 2
             spaces[0].recall("boat")
             spaces[1].remember("one more boat")
             spaces[1].recall("boat")
-            assert [branch.namespace for branch in keeper._kept] == ["a", "b"]
+            assert [branch.namespace for branch in keeper._indexes] == ["a", "b"]
             keeper._budget_bytes = 1  # at least the one that is asked is held
             assert told(spaces[2]) == before[2]
-            assert [branch.namespace for branch in keeper._kept] == ["c"]
+            assert [branch.namespace for branch in keeper._indexes] == ["c"]
             assert told(spaces[0]) == before[0]
 
     def test_what_is_counted_is_what_is_held(self, path: Path) -> None:
@@ -424,20 +424,20 @@ class TestBudget:
             settled(keeper)
             for space in spaces:
                 told(space)
-            assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
+            assert keeper._total_bytes == sum(each.counted for each in keeper._indexes.values())
             keeper.drop(Branch("b"))
-            assert keeper._held_bytes == sum(each.counted for each in keeper._kept.values())
+            assert keeper._total_bytes == sum(each.counted for each in keeper._indexes.values())
 
     def test_what_one_question_brings_to_hand_is_counted_at_once(self, path: Path) -> None:
         with recollect.open(path) as memory:
             memory.remember_all([f"{text} tea" for text in texts(200)])
             memory.recall("nothing of this")
             keeper = memory._engine.keeper
-            before = keeper._held_bytes
+            before = keeper._total_bytes
             assert len(memory.recall("tea", k=200)) == 200
-            (kept,) = keeper._kept.values()
-            assert kept.cached_bytes > 100_000
-            assert keeper._held_bytes == before + kept.cached_bytes
+            (kept,) = keeper._indexes.values()
+            assert kept.cache_bytes > 100_000
+            assert keeper._total_bytes == before + kept.cache_bytes
 
 
 class TestRecent:
@@ -483,12 +483,12 @@ class TestRecent:
     def test_a_batch_too_large_to_keep_is_read_back(
         self, path: Path, clock: Callable[[], datetime], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("recollect.engine.write.writer._KEPT_BYTES", 1000)
+        monkeypatch.setattr("recollect.engine.write.writer._WRITTEN_BYTES", 1000)
         with recollect.open(path, clock=clock) as memory:
             with memory.batch() as batch:
                 for text in texts(40):
                     batch.remember(text)
-            assert memory._engine.keeper._recent.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
+            assert memory._engine.keeper._write_cache.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
             assert told(memory) == complete(memory)
 
     def test_records_of_a_class_of_the_callers_are_indexed_as_they_are_kept(self, path: Path) -> None:

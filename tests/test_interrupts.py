@@ -128,13 +128,13 @@ def test_a_batch_in_which_an_operation_was_interrupted_is_lost_though_that_is_ca
 ) -> None:
     memory = memory_on(SqliteStore(tmp_path / "cut.db"))
     memory.remember("a lighthouse", id="x")
-    keep = Writer._keep
+    keep = Writer._note_written
 
     def interrupted_once(*_: object) -> None:
-        monkeypatch.setattr(Writer, "_keep", keep)
+        monkeypatch.setattr(Writer, "_note_written", keep)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Writer, "_keep", interrupted_once)
+    monkeypatch.setattr(Writer, "_note_written", interrupted_once)
     with pytest.raises(StoreIOError, match="interrupted"), memory.batch() as batch:
         with pytest.raises(KeyboardInterrupt):
             batch.update("x", content="an anchor")

@@ -274,8 +274,8 @@ def test_an_interruption_while_a_commit_is_counted_leaves_the_count_right(
     memory.remember("b", id="b")
     with monkeypatch.context() as patched:
 
-        def interrupted(fill: UsageTotals, record_id: str, entry: object) -> None:
-            fill._entries.pop(record_id, None)
+        def interrupted(totals: UsageTotals, record_id: str, entry: object) -> None:
+            totals._entries.pop(record_id, None)
             raise KeyboardInterrupt
 
         patched.setattr(UsageTotals, "put", interrupted)
@@ -290,19 +290,19 @@ def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     looked = 0
 
     class Counting(UsageTotals):
-        def leaving(self, group: str | None, start: int = 0) -> Iterator[str]:
+        def evictable(self, group: str | None, start: int = 0) -> Iterator[str]:
             nonlocal looked
-            for record_id in super().leaving(group, start):
+            for record_id in super().evictable(group, start):
                 looked += 1
                 yield record_id
 
-    fill = Counting("least recent")
+    totals = Counting("least recent")
     records = [recollect.Record(id=f"r{number}", content="x") for number in range(2000)]
     for record in records[:1000]:
-        fill.put(record.id, fill.entry(record, 0))
-    room = Room(Branch("default"), Quota(records=1000, when_full="least recent"), fill, 1, list)
+        totals.put(record.id, totals.entry(record, 0))
+    room = Room(Branch("default"), Quota(records=1000, when_full="least recent"), totals, 1, list)
     for record in records[1000:]:
-        for record_id, _ in room.make(record):
+        for record_id, _ in room.to_evict(record):
             room.note(record_id, None)
         room.note(record.id, record)
     assert looked < 10_000

@@ -361,14 +361,14 @@ def _free_of_all(naming: Naming, record_id: str, wanted: Any) -> str:
     return record_id if naming._live(record_id) is None else f"{record_id}-2"
 
 
-def _placed_behind_all(writer: Writer, record: Record) -> Record:
+def _positioned_behind_all(writer: Writer, record: Record) -> Record:
     last = writer._tx.last_position(writer._branch, "c")
     return record.changed(position=0 if last is None else last + 1)
 
 
 LEAKS: dict[str, tuple[str, Any]] = {
     "ids": ("recollect.engine.write.naming.Naming.free", _free_of_all),
-    "positions": ("recollect.engine.write.writer.Writer._placed", _placed_behind_all),
+    "positions": ("recollect.engine.write.writer.Writer._with_position", _positioned_behind_all),
     "records": ("recollect.engine.scope.Scope.filter", f.everything()),
     "commits": ("recollect.engine.scope.Scope.admits", lambda scope, record: True),
 }

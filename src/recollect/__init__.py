@@ -7,9 +7,9 @@
         print(hit.score, hit.record.content, hit.why)
 
 Filters are in `recollect.filters`, operations in `recollect.operations`, record builders in
-`recollect.records.factories`, and what other people's stores are tested with in `recollect.testing`.
+`recollect.records.factories`, and the test suite for other store implementations in `recollect.testing`.
 
-Names are imported when they are first used, so that `import recollect` costs next to nothing.
+Public names are imported on first use, so `import recollect` itself loads almost nothing.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ __all__ = [
     "restore",
 ]
 
-#: Module -> the public names that it holds. The submodules themselves stand under "".
+#: Module -> the public names that it defines. Submodules that are public themselves are listed under "".
 _HOMES = {
     "": ("errors", "filters", "operations"),
     "memory.awaited": ("AsyncMemory",),

@@ -1,6 +1,7 @@
-"""Keyword arguments that a call does not have: our error, with the nearest that it has.
+"""Checks of arguments that public calls share: unknown keyword arguments, and paths of files.
 
-Python's own TypeError would do, but every other wrong argument is told by an error of ours, with its code.
+An unknown keyword raises UnknownArgumentError, which suggests the most similar known name. Python's own TypeError
+would be enough, but every other wrong argument raises a RecollectError with a code.
 """
 
 from __future__ import annotations
@@ -19,14 +20,18 @@ T = TypeVar("T", bound=type)
 
 
 def check_known(call: str, name: object, known: tuple[str, ...]) -> None:
-    """Raises: UnknownArgumentError, with the nearest of the known names, where `name` is none of them."""
+    """Raise UnknownArgumentError, with the most similar known name, if `name` is not in `known`."""
     if name not in known:
-        close = difflib.get_close_matches(str(name), known, 1)
-        raise UnknownArgumentError(call, str(name), close[0] if close else "")
+        similar = difflib.get_close_matches(str(name), known, 1)
+        raise UnknownArgumentError(call, str(name), similar[0] if similar else "")
 
 
 def file_path(name: str, value: object) -> str:
-    """An argument as the path of a file. Raises: InvalidArgumentError."""
+    """Return an argument as the absolute path of a file.
+
+    Raises:
+        InvalidArgumentError: It is not the path of a file.
+    """
     try:
         path = os.fspath(value)  # type: ignore[call-overload]
         os.fsencode(path)
@@ -38,10 +43,13 @@ def file_path(name: str, value: object) -> str:
 
 
 def named(call: C) -> C:
-    """The function, raising UnknownArgumentError where it is given a keyword that it does not have."""
+    """Wrap a function so that it raises UnknownArgumentError for a keyword argument that it does not have.
+
+    A function with `**kwargs` is returned unchanged.
+    """
     parameters = inspect.signature(call).parameters.values()
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
-        return call  # it looks at them itself
+        return call  # it checks them itself
     known = tuple(
         each.name for each in parameters if each.kind is not each.POSITIONAL_ONLY and each.name not in ("self", "cls")
     )
@@ -65,7 +73,7 @@ def named(call: C) -> C:
 
 
 def all_named(kind: T) -> T:
-    """The class, its public methods `named`."""
+    """Apply `named` to all public methods of a class."""
     for name, member in list(vars(kind).items()):
         if inspect.isfunction(member) and not name.startswith("_"):
             setattr(kind, name, named(member))

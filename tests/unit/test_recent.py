@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.unit import strategies as own
 
 from recollect.engine.index.document_of import document_of
-from recollect.engine.index.write_cache import Recent, Written
+from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.ledger.commits import Branch, Change, Commit, Head
 from recollect.ledger.merkle import EMPTY, Root
 from recollect.records.record import Record
@@ -39,14 +39,14 @@ def head(seq: int) -> Head:
     return Head(seq, Root(root_of(seq)), seq)
 
 
-def recent(*written: Mapping[str, Record | None], budget_bytes: int = 2**20) -> Recent:
-    out = Recent(budget_bytes)
+def recent(*written: Mapping[str, Record | None], budget_bytes: int = 2**20) -> WriteCache:
+    out = WriteCache(budget_bytes)
     for seq, each in enumerate(written, 1):
         out.note(commit(seq), root_of(seq - 1), each)
     return out
 
 
-def since(kept: Recent, seq: int, upto: Head, branch: Branch = BRANCH) -> Written | None:
+def since(kept: WriteCache, seq: int, upto: Head, branch: Branch = BRANCH) -> Written | None:
     return kept.since(branch, seq, root_of(seq), upto)
 
 

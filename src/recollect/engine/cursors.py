@@ -36,7 +36,7 @@ class Cursors:
             return str(seq)
         left, right = seq.to_bytes(_HALF, "big"), bytes(_HALF)
         for number in range(_ROUNDS):
-            left, right = right, _xor(left, self._mixed(number, right, branch, scope))
+            left, right = right, _xor(left, self._round(number, right, branch, scope))
         return (left + right).hex()
 
     def seq(self, cursor: int | str, branch: Branch, scope: Scope) -> int:
@@ -56,14 +56,14 @@ class Cursors:
             token = bytes.fromhex(cursor)
             left, right = token[:_HALF], token[_HALF:]
             for number in reversed(range(_ROUNDS)):
-                left, right = _xor(right, self._mixed(number, left, branch, scope)), left
+                left, right = _xor(right, self._round(number, left, branch, scope)), left
             if right == bytes(_HALF):
                 return int.from_bytes(left, "big")
         raise InvalidArgumentError("since", cursor, "must be 0, or the cursor of a commit in this scope")
 
-    def _mixed(self, number: int, half: bytes, branch: Branch, scope: Scope) -> bytes:
-        of = repr((number, half, tuple(branch), scope.fixed)).encode("utf-8", "backslashreplace")
-        return hmac.digest(self._secret, of, "sha256")[:_HALF]
+    def _round(self, number: int, half: bytes, branch: Branch, scope: Scope) -> bytes:
+        message = repr((number, half, tuple(branch), scope.fixed)).encode("utf-8", "backslashreplace")
+        return hmac.digest(self._secret, message, "sha256")[:_HALF]
 
 
 def _xor(one: bytes, other: bytes) -> bytes:

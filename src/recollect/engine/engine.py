@@ -19,16 +19,16 @@ from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
-from recollect.engine.gc_pause import uncollected
+from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.keeper import IndexKeeper
-from recollect.engine.index.vectors import Asking, Progress, VectorKeeper, needs_embedder, no_embedder
+from recollect.engine.index.vectors import Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.listeners import Feed, Subscription
 from recollect.engine.read.filter_bounds import (
-    MOST_NAMED,
+    MAX_IDS,
+    as_ids,
     bounds,
-    counted,
-    foremost,
-    picked,
+    exact_count,
+    most_important,
     selective,
     uses_filter_terms,
 )
@@ -113,7 +113,7 @@ class Engine:
         self._cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + uuid.encode()).digest())
         self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=INDEX_BYTES)
         self._uses = Uses(None if read_only else folder, uuid)
-        self._fills = UsageTotalsCache(self._uses)
+        self._usage_totals = UsageTotalsCache(self._uses)
         self._fulltext = FullText(None if read_only else folder, uuid)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
@@ -147,7 +147,7 @@ class Engine:
             if value is not None:
                 check_text(name, value, blank=True)
         if isinstance(operation, RememberAll):
-            with uncollected():  # for all of it: each time that it ends, what was made so far is looked through
+            with gc_paused():  # for all of it: each time that it ends, what was made so far is looked through
                 return self._remember_all(operation, branch, scope, actor, reason)
         if isinstance(operation, SetQuota):
             return self._set_quota(operation, branch, scope)
@@ -156,9 +156,9 @@ class Engine:
                 actor, reason = operation.actor or actor, operation.reason or reason
             if isinstance(operation, Remember):
                 # Drafted before it is its turn: what was given may be the caller's code, which nobody should wait for.
-                told_at = self.now()
-                wanted = draft(operation, scope, told_at, self.intake)
-                with self.writing(branch, scope, actor, reason, shared=True, now=told_at) as writing:
+                requested_at = self.now()
+                wanted = draft(operation, scope, requested_at, self.intake)
+                with self.writing(branch, scope, actor, reason, shared=True, now=requested_at) as writing:
                     return writing.remember_draft(wanted)
             if isinstance(operation, ForgetWhere) and uses_filter_terms(operation.where):
                 with self.store.read() as view:  # what is in a file is read before others must wait for it
@@ -172,23 +172,25 @@ class Engine:
             self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
             operation = operation.with_reference(clock)  # with the clock's offset: "today" is the asker's day
-        asking: Asking | None = None
+        question_vector: QuestionVector | None = None
         if isinstance(operation, Recall) and self.vectors is not None:
             with self.store.read():  # a closed memory asks nobody
                 pass
-            asking = self.vectors.ask(operation.question, branch)  # a model may be slow: before anything is opened
+            question_vector = self.vectors.embed_question(
+                operation.question, branch
+            )  # a model may be slow: before anything is opened
 
         # What a store would read every record for is asked of the index, where that is at hand.
-        helps = in_file = False
+        index_helps = in_file = False
         if isinstance(operation, (Find, Count)):
             in_file = not selective(AllOf.of(scope.filter, operation.where))
-            helps = uses_filter_terms(operation.where) or (in_file and _most_important(operation) is not None)
+            index_helps = uses_filter_terms(operation.where) or (in_file and _importance_limit(operation) is not None)
 
         def read(view: View, words: WordView | None) -> Any:
-            if helps:
+            if index_helps:
                 words = self.keeper.loaded(view, branch, in_file=in_file)
             now = self.reads_at(view, branch)
-            found = self.read(operation, view, branch, scope, now, words, asking)
+            found = self.read(operation, view, branch, scope, now, words, question_vector)
             self._note_uses(operation, found, view, branch, scope, now)
             if words is not None:
                 self.keeper.recount(branch)
@@ -240,7 +242,9 @@ class Engine:
                 reads_at = self.reads_at(transaction, branch)
                 # Records that have no time get the clock's; what has expired is told by the other.
                 at = _now(reads_at, now)
-                writer = Writer(transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._fills)
+                writer = Writer(
+                    transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._usage_totals
+                )
                 services = Services(
                     self.store, self.intake, self.keeper, self.vectors is not None, self.read, self.grep
                 )
@@ -279,7 +283,7 @@ class Engine:
         scope: Scope,
         now: int,
         words: WordView | None,
-        asking: Asking | None = None,
+        question_vector: QuestionVector | None = None,
     ) -> Any:
         """Do a reading operation at a moment.
 
@@ -297,9 +301,9 @@ class Engine:
                 if words is not None:
                     index_view = words.at(now)
                     limits = bounds(where, index_view)
-                    if wanted := _most_important(operation):
-                        limits = foremost(limits, index_view, wanted)
-                    where = picked(where, limits, index_view)
+                    if wanted := _importance_limit(operation):
+                        limits = most_important(limits, index_view, wanted)
+                    where = as_ids(where, limits, index_view)
                 if scope.fixed and operation.order == "id":  # of the ids that it shows
                     all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
                     return in_order(all_found, "id")[: operation.limit]
@@ -310,14 +314,14 @@ class Engine:
                 if words is not None:
                     index_view = words.at(now)
                     limits = bounds(where, index_view)
-                    if (counts := counted(limits, index_view)) is not None:
+                    if (counts := exact_count(limits, index_view)) is not None:
                         return counts
-                    where = picked(where, limits, index_view)
+                    where = as_ids(where, limits, index_view)
                 return view.count(branch, where, now=now)
             case Recall():
                 assert words is not None
                 cursor = partial(self._cursors.at, branch=branch, scope=scope)
-                return recall(operation, view, branch, words, scope, now, self.intake.language, cursor, asking)
+                return recall(operation, view, branch, words, scope, now, self.intake.language, cursor, question_vector)
             case Changes():
                 return list(islice(self._changes(operation, view, branch, scope), operation.limit))
             case Stats():
@@ -338,11 +342,11 @@ class Engine:
             merged = heapq.merge(*each, key=lambda commit: commit.seq)
             commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
         for commit in commits:
-            seen = self._seen_by(scope, view, commit)
+            seen = self._visible_part(scope, view, commit)
             if seen is not None and seen.touches(operation.id):
                 yield seen
 
-    def _seen_by(self, scope: Scope, view: View, commit: Commit) -> Commit | None:
+    def _visible_part(self, scope: Scope, view: View, commit: Commit) -> Commit | None:
         """A commit as a scope sees it: what it did to records that lie in it, and nothing that tells of others."""
         if not scope.fixed:
             return commit
@@ -426,7 +430,7 @@ class Engine:
         with ExitStack() as stack:
             views: list[View] = []
 
-            def news(reached: int, root: bytes | None) -> Updates:
+            def updates_since(reached: int, root: bytes | None) -> Updates:
                 stack.close()  # the moment before is not wanted any more
                 view = stack.enter_context(self.store.read())
                 views[:] = [view]
@@ -438,19 +442,23 @@ class Engine:
 
             with self.store.read():
                 pass  # a store that is closed or forked says so before the index is touched: its file, its locks
-            ids = self._fulltext.search(branch, operation.query, news)
+            ids = self._fulltext.search(branch, operation.query, updates_since)
             stored = ((record_id, views[0].get(branch, record_id)) for record_id in ids)
             records = {each: Record.load(held.payload) for each, held in stored if held is not None}
-            if strange := [each for each, record in records.items() if record.id != each]:
-                raise DamagedStoreError(self.store.path, f"record {strange[0]!r} is not the one that it is listed as")
+            if mismatched := [each for each, record in records.items() if record.id != each]:
+                raise DamagedStoreError(
+                    self.store.path, f"record {mismatched[0]!r} is not the one that it is listed as"
+                )
             now = self.reads_at(views[0], branch)
         if staged:
             own = FullText(None, "batch")
             written = {each.id: each for each in staged if isinstance(each, Record)}
             for each in staged:
                 records.pop(each if isinstance(each, str) else each.id, None)
-            told = Updates(1, b"", False, [(each.id, each.text) for each in written.values()])
-            records |= {each: written[each] for each in own.search(branch, operation.query, lambda seq, root: told)}
+            staged_updates = Updates(1, b"", False, [(each.id, each.text) for each in written.values()])
+            records |= {
+                each: written[each] for each in own.search(branch, operation.query, lambda seq, root: staged_updates)
+            }
             own.close()
         where = operation.where
         found = (
@@ -527,7 +535,7 @@ class Engine:
         def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
             with self.store.read() as view:
                 commits = view.commits(branch, seen, limit)
-                return [(commit.seq, self._seen_by(scope, view, commit)) for commit in commits]
+                return [(commit.seq, self._visible_part(scope, view, commit)) for commit in commits]
 
         return self.feed.add(callback, read, after)
 
@@ -589,11 +597,11 @@ def _is_short(operation: Operation) -> bool:
     )
 
 
-def _most_important(operation: Find | Count) -> int | None:
+def _importance_limit(operation: Find | Count) -> int | None:
     """How many of the most important records an operation is for, where it is for a few: no store has that order."""
     if not isinstance(operation, Find) or operation.order != "importance":
         return None
-    return operation.limit if operation.limit is not None and operation.limit <= MOST_NAMED else None
+    return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
 
 
 def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:

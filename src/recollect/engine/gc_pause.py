@@ -16,44 +16,44 @@ from contextlib import AbstractContextManager
 from recollect.stores.interruptible import Steps, ended, watched
 
 _lock = threading.Lock()
-_under_way: dict[object, Steps] = {}
-_was_on = False
+_active: dict[object, Steps] = {}
+_was_enabled = False
 
 
-def uncollected() -> AbstractContextManager[None]:
+def gc_paused() -> AbstractContextManager[None]:
     """Let the collector rest while the block runs, in all threads; then it is as it was."""
-    global _was_on
-    mark = object()
-    block, steps = watched(_resting(mark))
+    global _was_enabled
+    key = object()
+    block, steps = watched(_pause(key))
     with _lock:
         # In this order, an interruption leaves at most a rest that the next block ends.
-        if not _under_way:
-            _was_on = gc.isenabled()
-        _under_way[mark] = steps
+        if not _active:
+            _was_enabled = gc.isenabled()
+        _active[key] = steps
         # No `if` in a loop here: CPython 3.13 leaves the jump back out of what a `with` covers (its exception table).
-        for each in list(filter(lambda each: ended(_under_way[each]), _under_way)):
-            del _under_way[each]
+        for each in list(filter(lambda each: ended(_active[each]), _active)):
+            del _active[each]
         gc.disable()
     return block
 
 
-def _resting(mark: object) -> Generator[None, None, None]:
+def _pause(key: object) -> Generator[None, None, None]:
     try:
         yield
     finally:
         with _lock:
-            if _was_on and all(ended(steps) for each, steps in _under_way.items() if each is not mark):
+            if _was_enabled and all(ended(steps) for each, steps in _active.items() if each is not key):
                 gc.enable()
-            _under_way.pop(mark, None)
+            _active.pop(key, None)
 
 
 def _after_fork() -> None:
     """In a child nobody else is at work, whose end would switch the collector on again."""
     global _lock
     _lock = threading.Lock()
-    if _under_way and _was_on:
+    if _active and _was_enabled:
         gc.enable()
-    _under_way.clear()
+    _active.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -21,11 +21,11 @@ from recollect.records.record import MAX_ID_BYTES, Record, RecordId
 from recollect.text.unicode import nfc
 
 #: What a qualified id begins with: `@user=ana/note`, or `@user=ana&2/note` where the first is another's by now.
-MARK = "@"
+QUALIFIED_PREFIX = "@"
 #: A qualifier of more bytes is replaced by a digest, so that there is room for the id itself.
-_MOST_BYTES = 100
+_MAX_QUALIFIER_BYTES = 100
 _RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
-_NUMBER_AND_ID = re.compile(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{MARK}].*)", re.DOTALL)
+_NUMBER_AND_ID = re.compile(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{QUALIFIED_PREFIX}].*)", re.DOTALL)
 
 
 class Scope(NamedTuple):
@@ -33,10 +33,10 @@ class Scope(NamedTuple):
 
     fixed: tuple[tuple[str, str], ...] = ()
 
-    def narrowed(self, **wanted: str | None) -> Scope:
+    def narrowed(self, **fields: str | None) -> Scope:
         """This scope with more fields fixed. Raises: ScopeError for another value of a field that is fixed."""
         fixed = dict(self.fixed)
-        for name, value in wanted.items():
+        for name, value in fields.items():
             if value is None:
                 continue
             if not isinstance(value, str) or not value:
@@ -70,20 +70,22 @@ class Scope(NamedTuple):
 
         Raises: InvalidRecordError: it is too long, or looks like one that was chosen in another scope.
         """
-        if record_id.startswith(MARK):
-            raise InvalidRecordError("id", record_id, f"begins with {MARK}, as no id may that is chosen in a scope")
-        prefix = f"{_stem(self.fixed)}{'' if number == 1 else f'&{number}'}/"
-        most = MAX_ID_BYTES - len(prefix.encode("utf-8"))
-        if len(record_id.encode("utf-8")) > most:
-            raise InvalidRecordError("id", record_id, f"is longer than {most} bytes, the most in the scope {self}")
+        if record_id.startswith(QUALIFIED_PREFIX):
+            raise InvalidRecordError(
+                "id", record_id, f"begins with {QUALIFIED_PREFIX}, as no id may that is chosen in a scope"
+            )
+        prefix = f"{_qualifier(self.fixed)}{'' if number == 1 else f'&{number}'}/"
+        limit = MAX_ID_BYTES - len(prefix.encode("utf-8"))
+        if len(record_id.encode("utf-8")) > limit:
+            raise InvalidRecordError("id", record_id, f"is longer than {limit} bytes, the most in the scope {self}")
         return RecordId(prefix + record_id)
 
     def shown_id(self, record_id: str) -> str:
         """A stored id as this scope shows it: one that was chosen here, as it was chosen; any other as it is."""
-        if not self.fixed or not record_id.startswith(MARK):
+        if not self.fixed or not record_id.startswith(QUALIFIED_PREFIX):
             return record_id
-        stem = _stem(self.fixed)
-        found = _NUMBER_AND_ID.fullmatch(record_id, len(stem)) if record_id.startswith(stem) else None
+        qualifier = _qualifier(self.fixed)
+        found = _NUMBER_AND_ID.fullmatch(record_id, len(qualifier)) if record_id.startswith(qualifier) else None
         return record_id if found is None else found[1]
 
     def shown(self, record: Record) -> Record:
@@ -142,10 +144,10 @@ def scopes_of(record: Record) -> list[Scope]:
 
 
 @lru_cache(maxsize=256)
-def _stem(fixed: tuple[tuple[str, str], ...]) -> str:
+def _qualifier(fixed: tuple[tuple[str, str], ...]) -> str:
     """What the ids chosen in a scope are qualified with, up to the number or the slash."""
     escaped = (f"{name}={_RESERVED.sub(lambda found: f'%{ord(found[0]):02X}', value)}" for name, value in fixed)
-    stem = nfc(MARK + "&".join(escaped))
-    if len(stem.encode("utf-8")) <= _MOST_BYTES:
-        return stem
-    return f"{MARK}scope={hashlib.sha256(stem.encode('utf-8')).hexdigest()[:32]}"
+    qualifier = nfc(QUALIFIED_PREFIX + "&".join(escaped))
+    if len(qualifier.encode("utf-8")) <= _MAX_QUALIFIER_BYTES:
+        return qualifier
+    return f"{QUALIFIED_PREFIX}scope={hashlib.sha256(qualifier.encode('utf-8')).hexdigest()[:32]}"

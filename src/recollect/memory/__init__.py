@@ -1,4 +1,4 @@
-"""The public API: a memory, its batches, the awaitable form of it, and opening one."""
+"""The public API: memories, batches, the async memory, and opening a memory."""
 
 from recollect.memory.memory import Batch, Memory, RecollectWarning
 

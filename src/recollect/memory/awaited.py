@@ -1,7 +1,7 @@
-"""AsyncMemory: the calls of a memory, awaited.
+"""`AsyncMemory`: the calls of a memory, as coroutines.
 
-The core is synchronous; here each call runs in a bounded pool of threads, so that an event loop is never held up.
-Cancelling an await does not undo a commit: a write that has begun runs to its end.
+The core is synchronous. Each call runs in a bounded thread pool, so that it never blocks the event loop. Cancelling an
+await does not undo a commit: a write that has started is completed.
 """
 
 from __future__ import annotations
@@ -29,16 +29,23 @@ from recollect.stores.base import Backup
 
 P = ParamSpec("P")
 T = TypeVar("T")
-#: How many calls run at once; more wait their turn.
+#: How many calls run at the same time; further calls are queued.
 WORKERS = 8
 
 
 @all_named
 class AsyncMemory:
-    """A `Memory` whose calls are awaited; each means what it means there.
+    """A `Memory` for asyncio: the same calls with the same arguments, results and errors, as coroutines.
 
-    async with recollect.AsyncMemory(recollect.open("agent.db")) as memory:
-        await memory.remember("Ana prefers window seats")
+        async with recollect.AsyncMemory(recollect.open("agent.db")) as memory:
+            await memory.remember("Ana prefers window seats")
+
+    Each call runs in a thread pool and never blocks the event loop. Cancelling an await does not undo a commit: a write
+    that has started is completed.
+
+    Args:
+        memory: The memory to wrap.
+        workers: Number of calls that run at the same time; further calls are queued.
     """
 
     def __init__(self, memory: Memory, *, workers: int = WORKERS, _pool: ThreadPoolExecutor | None = None) -> None:
@@ -47,12 +54,13 @@ class AsyncMemory:
 
     async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            waiting = asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
+            future = asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
         except RuntimeError as error:  # the pool is shut down
             raise ClosedError("the memory") from error
-        return await waiting
+        return await future
 
     async def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Execute an operation and return its result. See `Memory.execute`."""
         return await self._run(self._memory.execute, operation, actor=actor, reason=reason)
 
     async def remember(
@@ -65,10 +73,12 @@ class AsyncMemory:
         ttl: float | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
+        """Store `content` and return the record. See `Memory.remember`."""
         call = partial(self._memory.remember, content, id=id, expect=expect, if_exists=if_exists, ttl=ttl, **fields)
         return await self._run(call)
 
     async def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
+        """Store many records. See `Memory.remember_all`."""
         return await self._run(self._memory.remember_all, items, on_error=on_error)
 
     async def recall(
@@ -81,25 +91,32 @@ class AsyncMemory:
         min_confidence: float = 0.0,
         language: str | None = None,
     ) -> Hits:
+        """Return the records that best answer a question. See `Memory.recall`."""
         call = partial(self._memory.recall, reference=reference, min_confidence=min_confidence, language=language)
         return await self._run(call, question, k, where)
 
     async def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
+        """Return the records whose text matches a full-text query. See `Memory.grep`."""
         return await self._run(self._memory.grep, query, limit, where)
 
     async def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
+        """Return the record with an id, or None. See `Memory.get`."""
         return await self._run(self._memory.get, id)
 
     async def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+        """Return whether there is a live record with this id."""
         return await self._run(self._memory.exists, id)
 
     async def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+        """Return the records that match a filter. See `Memory.find`."""
         return await self._run(self._memory.find, where, limit, order)
 
     async def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
+        """Return the `n` newest records that match a filter, newest first."""
         return await self._run(self._memory.recent, n, where)
 
     async def count(self, where: Filter | None = None) -> int:
+        """Return how many records match a filter."""
         return await self._run(self._memory.count, where)
 
     async def update(
@@ -110,18 +127,23 @@ class AsyncMemory:
         expect: str | Record | None = None,
         **changes: Any,
     ) -> Record:
+        """Change fields of a record and return the changed record. See `Memory.update`."""
         return await self._run(partial(self._memory.update, id, change, expect=expect, **changes))
 
     async def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
+        """Forget a record and return whether it was live. See `Memory.forget`."""
         return await self._run(self._memory.forget, id, expect=expect)
 
     async def forget_where(self, where: Filter) -> int:
+        """Forget every record that matches a filter, in one commit, and return how many."""
         return await self._run(self._memory.forget_where, where)
 
     async def clear(self) -> int:
+        """Forget every record, in one commit, and return how many."""
         return await self._run(self._memory.clear)
 
     async def stats(self) -> dict[str, Any]:
+        """Return record counts and facts about the store. See `Memory.stats`."""
         return await self._run(self._memory.stats)
 
     async def changes(
@@ -130,70 +152,96 @@ class AsyncMemory:
         limit: int | None = None,
         id: str | None = None,  # noqa: A002 - the field's name
     ) -> list[Commit]:
+        """Return the commits after a cursor, oldest first. See `Memory.changes`."""
         return await self._run(self._memory.changes, since, limit, id)
 
     async def namespaces(self) -> list[str]:
+        """Return the sorted names of the namespaces. See `Memory.namespaces`."""
         return await self._run(self._memory.namespaces)
 
     async def export_records(self) -> tuple[str, list[Record]]:
+        """Return all live records and their root hash. See `Memory.export_records`."""
         return await self._run(self._memory.export_records)
 
     async def root(self) -> str:
+        """Return the root hash of all records in the namespace. See `Memory.root`."""
         return await self._run(lambda: self._memory.root)
 
     async def seq(self) -> int:
+        """Return the number of the newest commit. See `Memory.seq`."""
         return await self._run(lambda: self._memory.seq)
 
     @property
     def embedder(self) -> Embedder | None:
+        """The embedding model, or None."""
         return self._memory.embedder
 
     async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
-        """As `Memory.embed_all`; the progress is told in the thread of the call, not in the event loop."""
+        """Embed every text that has no vector yet, and return how many. See `Memory.embed_all`.
+
+        `progress` is called in the thread of the call, not in the event loop.
+        """
         return await self._run(self._memory.embed_all, batch_size, progress)
 
     async def vector_stats(self) -> dict[str, Any]:
+        """Return how many records have a vector. See `Memory.vector_stats`."""
         return await self._run(self._memory.vector_stats)
 
     async def set_quota(
         self,
         *,
         records: int | None = None,
-        bytes: int | None = None,  # noqa: A002 - as there
+        bytes: int | None = None,  # noqa: A002 - the unit
         when_full: str = "refuse",
         per: str | None = None,
     ) -> None:
+        """Set or remove the quota of this namespace. See `Memory.set_quota`."""
         await self._run(self._memory.set_quota, records=records, bytes=bytes, when_full=when_full, per=per)
 
     async def sweep(self, limit: int = 1000) -> int:
+        """Remove expired records and return how many. See `Memory.sweep`."""
         return await self._run(self._memory.sweep, limit)
 
     async def probe(self) -> None:
+        """Test the store. See `Memory.probe`."""
         await self._run(self._memory.probe)
 
     @property
     def name(self) -> str:
+        """The name of the namespace."""
         return self._memory.name
 
     def now(self) -> datetime:
+        """Return the current time of the memory's clock."""
         return self._memory.now()
 
     async def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
+        """Copy one snapshot of the whole store to a file. See `Memory.backup`."""
         return await self._run(self._memory.backup, path, verify=verify, force=force)
 
     async def check(self) -> list[str]:
+        """Check the whole store and return a description of each problem. See `Memory.check`."""
         return await self._run(self._memory.check)
 
     async def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
-        """As `Memory.listen`; the callback runs in the listener's thread, not in the event loop."""
+        """Call a function with each commit once it is durable. See `Memory.listen`.
+
+        The callback runs in the listener's thread, not in the event loop.
+        """
         return await self._run(self._memory.listen, callback, since=since)
 
     @asynccontextmanager
     async def batch(
         self, *, actor: str | None = None, reason: str | None = None, expect_head: int | None = None
     ) -> AsyncIterator[AsyncBatch]:
-        """As `Memory.batch`: `async with memory.batch() as batch: await batch.remember(...)`."""
-        pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")  # one, to keep the calls in turn
+        """Combine several calls into one atomic commit. See `Memory.batch`.
+
+            async with memory.batch() as batch:
+                await batch.remember("Ana prefers window seats")
+
+        The calls of the batch run one after the other, in a thread of its own.
+        """
+        pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")  # one, so that the calls keep their order
         loop = asyncio.get_running_loop()
         manager = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
         try:
@@ -201,8 +249,8 @@ class AsyncMemory:
             try:
                 batch = await asyncio.shield(entering)
             except asyncio.CancelledError as error:
-                # Whoever waits for the lock in the thread will get it: it must then be given back.
-                entering.add_done_callback(partial(_left_again, manager, error))
+                # The thread still waits for the write lock: once it has the lock, the batch must be exited.
+                entering.add_done_callback(partial(_exit_abandoned, manager, error))
                 raise
             try:
                 yield AsyncBatch(batch, pool)
@@ -218,13 +266,15 @@ class AsyncMemory:
     def scoped(
         self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
     ) -> AsyncMemory:
+        """Return a view that is restricted to one user, agent or conversation. See `Memory.scoped`."""
         return AsyncMemory(self._memory.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
 
     def namespace(self, name: str) -> AsyncMemory:
+        """Return another namespace of the same store. See `Memory.namespace`."""
         return AsyncMemory(self._memory.namespace(name), _pool=self._pool)
 
     async def close(self) -> None:
-        """As `Memory.close`; closing twice is no error."""
+        """Close the store and the thread pool. See `Memory.close`. Closing twice is allowed."""
         try:
             await self._run(self._memory.close)
         except ClosedError:
@@ -239,8 +289,10 @@ class AsyncMemory:
             await self.close()
 
 
-def _left_again(manager: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]) -> None:
-    """End a batch that was entered after nobody wanted it any more."""
+def _exit_abandoned(
+    manager: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]
+) -> None:
+    """Exit a batch whose entering was cancelled before it got the lock."""
     if entered.cancelled() or entered.exception() is not None:
         return
     with suppress(BaseException):
@@ -248,7 +300,7 @@ def _left_again(manager: AbstractContextManager[Batch], error: BaseException, en
 
 
 class AsyncBatch:
-    """The calls of a batch, awaited."""
+    """The calls of a `Batch`, as coroutines. Created by `AsyncMemory.batch`."""
 
     def __init__(self, batch: Batch, pool: ThreadPoolExecutor) -> None:
         self._batch = batch

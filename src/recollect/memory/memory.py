@@ -1,7 +1,7 @@
-"""Memory: what `recollect.open` gives, one namespace of a store.
+"""`Memory`, the object that `recollect.open` returns, and `Batch`: one namespace of a store.
 
-Each method makes an operation and executes it; `Calls` has the methods, so that a batch has the same ones, and each is
-one line of meaning. A memory is thread-safe. Namespaces and scopes opened from one handle share its store.
+Each method creates an operation and executes it. The methods shared by memories and batches are defined in `Calls`.
+A memory is thread-safe. Namespaces and scopes opened from one memory share its store.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Unpack
 from recollect.arguments import all_named, file_path
 from recollect.embedding.base import Embedder
 from recollect.engine.engine import Engine
-from recollect.engine.gc_pause import uncollected
+from recollect.engine.gc_pause import gc_paused
 from recollect.engine.listeners import Subscription
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
@@ -51,20 +51,26 @@ from recollect.records.codec import RawField
 from recollect.records.record import Fields, Record, record_id
 from recollect.stores.base import Backup
 
-#: What `remember_all` takes: a text, a mapping of fields with its content, a record, or an operation.
+#: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
 Item = str | Mapping[str, Any] | Record | Remember
 
 
 class RecollectWarning(UserWarning):
-    """Something was done, but not all of what was said could be kept."""
+    """The call succeeded, but part of what was passed was not stored."""
 
 
 @all_named
 class Calls:
-    """The calls of a memory, each an operation handed to `execute`."""
+    """The calls that memories and batches share. Each creates an operation and passes it to `execute`."""
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
-        """Do an operation (`recollect.operations`) and give its result. Every other call is one of these."""
+        """Execute an operation (`recollect.operations`) and return its result.
+
+        Args:
+            operation: The operation.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+        """
         raise NotImplementedError
 
     def remember(
@@ -77,25 +83,48 @@ class Calls:
         ttl: float | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
-        """Hold `content` and give the record, durable when this returns.
+        """Store `content` and return the record. The commit is durable when this returns.
 
-        id         of your own; else it follows from what is said, so that the same fact again changes nothing
-        expect     write only where the record of that id has this hash (or is this record), or is "absent"; it is
-                   replaced whole: fields that you do not give are gone. Of several that expect the same, one writes
-                   and each other gets a ConflictError (`satisfied`: what is there already is what was asked for), so
-                   "absent" can be a lock
-        if_exists  for the same fact again: "keep" what is held (with a warning where you gave other values), "update"
-                   the fields that you gave, or "error"
-        ttl        it expires so many seconds from now (in place of `expires`)
-        fields     of the record: kind, user, conversation, time, importance, tags, metadata ... (see `Record`)
+        Without an `id`, the id is derived from the kind, the scope and the text, so that remembering the same fact
+        again changes nothing. If a different text already has the requested id, the new record gets a counter
+        ("note-2"), unless `if_exists` is "update" or "error".
 
-        The default time is now. An id that another text holds gets a counter ("note-2"), unless `if_exists` says
-        otherwise. A turn (kind "conversation", with a conversation) without id or position follows those that are
-        held, also where it repeats one.
+        A turn (kind "conversation", with a conversation) that has neither id nor position is appended to its
+        conversation, even if it repeats an earlier turn.
 
-        Raises: InvalidRecordError, UnknownArgumentError, ConflictError, RecordExistsError, ScopeError, StoreError;
-        nothing is changed then.
-        Cost: one durable commit, O(log n).
+        Args:
+            content: The text to remember, or bytes with a `media_type`.
+            id: An id of your own, at most 255 bytes; default: derived from the content.
+            expect: Compare-and-set: write only if the record with this id has this hash (or is this record), or, with
+                "absent", only if there is none. The existing record is replaced completely: fields that are not
+                passed are removed. If several callers expect the same state, one writes and each of the others gets a
+                ConflictError, so "absent" can serve as a lock.
+            if_exists: If the same fact is already stored: "keep" it as it is (with a RecollectWarning if other values
+                were passed), "update" the fields that were passed, or raise an "error".
+            ttl: Seconds after which the record expires, above 0 and at most a hundred years. Pass either `ttl` or
+                `expires`.
+            **fields: Fields of the record: kind, user, conversation, time, importance, tags, metadata and others (see
+                `Record`). `time` defaults to now.
+
+        Returns:
+            The stored record.
+
+        Raises:
+            InvalidRecordError: A field has an invalid value or exceeds a limit.
+            InvalidArgumentError: Another argument is invalid.
+            UnknownArgumentError: There is no such field.
+            ConflictError: `expect` is not met. Its `satisfied` is true if the stored record already is as requested.
+            RecordExistsError: The fact is stored and `if_exists` is "error", or a scope shows another record under
+                this id.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The record does not fit in the quota.
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown.
+
+        Cost:
+            One durable commit, O(log n).
         """
         outcome: Outcome = self.execute(
             Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists, ttl=ttl)  # type: ignore[arg-type]
@@ -111,35 +140,50 @@ class Calls:
         return outcome.record
 
     def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
-        """Hold many records: texts, mappings of fields with a "content", records, or `Remember` operations.
+        """Store many records.
 
-        A record is copied exactly: what it does not have, such as a time, is not filled in.
+        A `Record` is copied exactly: fields that it does not have, such as a time, are not filled in. For texts and
+        mappings, missing fields are filled in as by `remember`.
 
-        on_error  "report": what is valid is held, a durable commit for each thousand, and `report.failed` names the
-                  rest (item, place, reason); "raise": the first error is raised and nothing is held
+        Turns without ids and positions are recognised if the conversation is passed again from its start: of a longer
+        list, only the new turns are added.
 
-        Turns of a conversation without ids and positions are known when they are told again from the start: a longer
-        list adds only the new ones.
+        Args:
+            items: Texts, mappings of fields with a "content", records, or `Remember` operations.
+            on_error: "report": store the valid items, in durable commits of up to 1,000 items, and list the others in
+                `report.failed`. "raise": raise the first error and store nothing.
 
-        Cost: about a tenth of `remember` for each.
+        Returns:
+            One outcome per stored item, and the items that failed, each with its index and the reason. If the store
+            fails, earlier commits remain and all later items are listed as failed. (In a batch, StoreError is raised
+            instead.)
+
+        Raises:
+            InvalidArgumentError: `items` is not an iterable of items, or `on_error` is invalid.
+            RecollectError: With `on_error="raise"`, the first error.
+
+        Cost:
+            About a tenth of `remember` per item.
         """
         if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
             raise InvalidArgumentError("items", items, "must be a list of things to remember")
-        given = list(items)
-        wanted: list[Remember] = []
-        places: list[int] = []
+        all_items = list(items)
+        operations: list[Remember] = []
+        positions: list[int] = []  # of the operations in `all_items`
         failed: list[Failed] = []
-        with uncollected():
-            for place, item in enumerate(given):
+        with gc_paused():
+            for position, item in enumerate(all_items):
                 try:
-                    wanted.append(remember_operation(item))
-                    places.append(place)
+                    operations.append(remember_operation(item))
+                    positions.append(position)
                 except RecollectError as error:
                     if on_error == "raise":
                         raise
-                    failed.append(Failed(item, place, error))
-            report: Report = self.execute(RememberAll(items=tuple(wanted), on_error=on_error))
-        failed.extend(Failed(given[places[each.place]], places[each.place], each.reason) for each in report.failed)
+                    failed.append(Failed(item, position, error))
+            report: Report = self.execute(RememberAll(items=tuple(operations), on_error=on_error))
+        failed.extend(
+            Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
+        )
         return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
 
     def recall(
@@ -152,18 +196,30 @@ class Calls:
         min_confidence: float = 0.0,
         language: str | None = None,
     ) -> Hits:
-        """The `k` records that answer a question best, best first, with scores and reasons.
+        """Return the records that best answer a question, best first, each with its score and an explanation.
 
-        where           only records that match; it never changes a score
-        reference       the time from which the question counts "yesterday" or "last week"; default: now
-        min_confidence  0 to 1: hits of less confidence are left out (see docs/retrieval.md)
-        language        of the question, as a BCP 47 tag; default: the memory's, else what it seems to be
+        A hit shares a word with the question, is near a turn that does, or is dated on the day that the question
+        names. With an embedder, a record that is similar enough in meaning is a hit too. Unknown or misspelt words are
+        matched by the known words that they resemble. Equal scores are ordered by time, newest first, then by id.
 
-        A hit shares a word with the question, or follows or precedes a turn that does, or is of the very day that the
-        question names. Misspelt words are led to the known ones that they resemble. Equal scores are in order of time,
-        newest first, then of id. `hits.standing` has the standing instructions and preferences; they displace no hit.
+        `hits.standing` contains standing instructions and preferences that match the filter, at most ten, the most
+        relevant first. They do not count towards `k`.
 
-        Raises: InvalidArgumentError for a `k` below 1 or an empty question.
+        Args:
+            question: The question, at most 64 KiB as UTF-8 by default (see `Limits`).
+            k: Maximum number of hits, 1 or more.
+            where: Return only records that match this filter. A filter never changes a score.
+            reference: The time that expressions such as "yesterday" or "last week" are relative to; default: now.
+            min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
+            language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
+                detected.
+
+        Raises:
+            InvalidArgumentError: `k` is below 1, the question is empty or too long, or another argument is invalid.
+            StoreError: The store failed.
+
+        Cost:
+            In proportion to the postings of the question's words. The first call loads or builds the index.
         """
         where = Everything() if where is None else where
         hits: Hits = self.execute(
@@ -179,11 +235,19 @@ class Calls:
         return hits
 
     def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
-        """The records whose text matches a full-text query, newest first.
+        """Return the records whose text matches a full-text query, newest first.
 
-        query  words (all must occur), "phrases", prefix*, and, or, not, parentheses
+        Args:
+            query: Words (all must occur), "phrases", prefix*, and, or, not, parentheses. At most 8 KiB as UTF-8 by
+                default (see `Limits`), 256 words, and 64 words per phrase.
+            limit: Maximum number of records, 1 or more.
+            where: Return only records that match this filter.
 
-        Raises: InvalidQueryError. Cost: catches the full-text index up first, which is in proportion to what is new.
+        Raises:
+            InvalidQueryError: The query is malformed or exceeds a limit.
+
+        Cost:
+            First updates the full-text index, in proportion to what was written since the last call.
         """
         found: list[Record] = self.execute(
             Grep(query=query, limit=limit, where=Everything() if where is None else where)
@@ -191,30 +255,36 @@ class Calls:
         return found
 
     def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
-        """The record of an id, or None."""
+        """Return the record with an id, or None if there is none or it has expired."""
         record: Record | None = self.execute(Get(id=id))
         return record
 
     def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
-        """Whether a record of that id is held."""
+        """Return whether there is a live record with this id."""
         return self.get(id) is not None
 
     def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
-        """The records that match, in an order: "newest", "oldest", "importance", "position" or "id".
+        """Return the records that match a filter.
 
-        Cost: in proportion to the records of the kind, user, conversation, entity or time that the filter names; to
-        all of them where it names none.
+        Args:
+            where: The filter; default: all records.
+            limit: Maximum number of records, 1 or more; None: no limit.
+            order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
+
+        Cost:
+            In proportion to the number of records with the kind, user, conversation, entity or time that the filter
+            names; if it names none, to the number of all records.
         """
         where = Everything() if where is None else where
         found: list[Record] = self.execute(Find(where=where, limit=limit, order=order))
         return found
 
     def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
-        """The `n` newest records by their time, newest first."""
+        """Return the `n` newest records that match a filter, by their time, newest first."""
         return self.find(where, limit=n)
 
     def count(self, where: Filter | None = None) -> int:
-        """How many records match."""
+        """Return how many records match a filter; without one, how many there are."""
         found: int = self.execute(Count(where=Everything() if where is None else where))
         return found
 
@@ -226,51 +296,93 @@ class Calls:
         expect: str | Record | None = None,
         **changes: Any,
     ) -> Record:
-        """Change fields of a record, or apply a function that gives the changed record; None takes a field away.
+        """Change fields of a record and return the changed record.
 
             memory.update(id, importance=0.9, tags=["travel"])
             memory.update(id, lambda record: record.changed(content=record.content + "!"))
 
-        expect  change it only where it has this hash (or is this record), compared before anything else: of several
-                that expect the same record, one changes it and each other gets a ConflictError, whose `satisfied` says
-                whether the record already has what was asked for
+        Args:
+            id: The id of the record.
+            change: A function that takes the record and returns the changed one.
+            expect: Compare-and-set: change the record only if it has this hash (or is this record). This is checked
+                before anything else. If several callers expect the same record, one changes it and each of the others
+                gets a ConflictError.
+            **changes: The new values of fields; None removes a field. Pass either a function or fields.
 
-        Raises: UnknownRecordError, ConflictError, InvalidRecordError, UnknownArgumentError; nothing is changed then.
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            ConflictError: `expect` is not met. Its `satisfied` is true if the record already has the requested values.
+            InvalidRecordError: The changed record would be invalid, or its id would change.
+            InvalidArgumentError: Neither a function nor fields were passed, or both, or `expect` is invalid.
+            UnknownArgumentError: There is no such field.
+            RecordExistsError: The record would move into a scope that already shows another one under its id.
+            ScopeError: The changed record would lie outside the scope.
+            QuotaError: The changed record does not fit in the quota.
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown.
         """
         if (change is None) == (not changes):
-            raise InvalidArgumentError("changes", changes, "give fields to change, or one function, not both")
+            raise InvalidArgumentError("changes", changes, "pass either fields to change or one function")
         operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
         outcome: Outcome = self.execute(operation)
         assert outcome.record is not None
         return outcome.record
 
     def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
-        """Let a record be held no longer; True where it was, False where it was forgotten before.
+        """Forget a record: it is no longer returned, and its history remains in the log.
 
-        Raises: UnknownRecordError for an id that was never held; ConflictError.
+        Args:
+            id: The id of the record.
+            expect: Compare-and-set: forget the record only if it has this hash (or is this record).
+
+        Returns:
+            True if the record was forgotten now; False if it had been forgotten or had expired before.
+
+        Raises:
+            UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten
+                before.
+            ConflictError: `expect` is not met.
         """
         outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
         return outcome.status == "forgotten"
 
     def forget_where(self, where: Filter) -> int:
-        """Forget every record that matches, in one commit; how many."""
+        """Forget every record that matches a filter, in one commit, and return how many."""
         forgotten: int = self.execute(ForgetWhere(where=where))
         return forgotten
 
     def clear(self) -> int:
-        """Forget every record, in one commit; how many."""
+        """Forget every record, in one commit, and return how many."""
         forgotten: int = self.execute(Clear())
         return forgotten
 
     def stats(self) -> dict[str, Any]:
-        """How many records there are, of which kinds, of how many users; seq, root, and facts of the store."""
+        """Return record counts and facts about the store.
+
+        Returns:
+            A dictionary with "namespace", "records", "kinds" (records per kind), the numbers of "users",
+            "conversations" and "entities", and the "oldest" and "newest" time. Outside of scopes also "seq", "root",
+            "store" (facts about the store) and, if there is one, "quota" with what is used of it.
+        """
         stats: dict[str, Any] = self.execute(Stats())
         return stats
 
 
 @all_named
 class Memory(Calls):
-    """One namespace of a store. Made by `recollect.open`."""
+    """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
+
+    Use it as a context manager to close the store at the end:
+
+        with recollect.open("agent.db") as memory:
+            memory.remember("Ana prefers window seats", user="ana")
+
+    A memory is thread-safe. Memories returned by `namespace` and `scoped` share its store. Calls that use the store
+    raise ClosedError after it was closed, ForkedError in a fork of the process that opened it, and StoreError if it
+    fails.
+    """
 
     def __init__(self, engine: Engine, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
         self._engine = engine
@@ -284,21 +396,39 @@ class Memory(Calls):
 
     @property
     def root(self) -> str:
-        """The root hash of all that the namespace holds, in 64 hex digits."""
+        """The root hash of all records in the namespace, as 64 hex digits.
+
+        Raises:
+            ScopeError: This memory is scoped.
+        """
         if self._scope.fixed:
-            raise ScopeError("the root, which tells of the whole namespace,", str(self._scope))
+            raise ScopeError("the root, which covers the whole namespace,", str(self._scope))
         with self._engine.store.read() as view:
             return view.head(self._branch).root.hash.hex()
 
     @property
     def seq(self) -> int:
-        """The number of the newest commit; 0 before the first."""
+        """The number of the newest commit; 0 before the first.
+
+        Raises:
+            ScopeError: This memory is scoped.
+        """
         if self._scope.fixed:
-            raise ScopeError("the seq, which tells of the whole namespace,", str(self._scope))
+            raise ScopeError("the seq, which counts the commits of the whole namespace,", str(self._scope))
         with self._engine.store.read() as view:
             return view.head(self._branch).seq
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Execute an operation (`recollect.operations`) and return its result. Most other calls are built on this one.
+
+        Args:
+            operation: The operation.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+
+        Returns:
+            What the operation returns, such as an `Outcome` for `Remember` and `Hits` for `Recall`.
+        """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
         return self._engine.execute(operation, self._branch, self._scope, actor, reason)
@@ -307,19 +437,29 @@ class Memory(Calls):
     def batch(
         self, *, actor: str | None = None, reason: str | None = None, expect_head: int | None = None
     ) -> Iterator[Batch]:
-        """Calls as one commit, all or none: the calls of the batch see what those before them did.
+        """Combine several calls into one atomic commit. Each call sees the effects of the calls before it.
 
             with memory.batch(actor="importer", reason="spring clean") as batch:
                 batch.forget("a")
                 batch.remember("b")
 
-        expect_head  only where the newest commit has this seq. Raises: ConflictError, before anything is done.
+        The batch holds the store's write lock until the block ends. Inside the block, write with the calls of the
+        batch: a write with a memory of the same store from the same thread raises StoreBusyError. An exception that
+        leaves the block undoes all of it.
 
-        The batch holds the store's write lock until the block ends; an exception in the block undoes all of it.
+        Args:
+            actor: Who makes the changes; recorded in the commit.
+            reason: Why the changes are made; recorded in the commit.
+            expect_head: Compare-and-set: start only if the newest commit has this seq.
+
+        Raises:
+            ConflictError: `expect_head` is not met; the block is not entered.
+            ScopeError: `expect_head` was passed to a scoped memory.
+            StoreBusyError: Another writer held the lock until the timeout.
         """
-        # The operation checks the arguments.
-        wanted = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
-        with self._engine.writing(self._branch, self._scope, actor, reason, wanted.expect_head) as writing:
+        # Creating the operation checks the arguments.
+        checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
+        with self._engine.writing(self._branch, self._scope, actor, reason, checked.expect_head) as writing:
             yield Batch(writing)
 
     def changes(
@@ -328,18 +468,41 @@ class Memory(Calls):
         limit: int | None = None,
         id: str | None = None,  # noqa: A002 - the field's name
     ) -> list[Commit]:
-        """The commits after `since`, oldest first; with an `id`, those that touched that record.
+        """Return the commits after a cursor, oldest first.
 
-        since  the cursor of a commit, or of hits (`commit.cursor`, `hits.cursor`); outside of scopes also a seq; 0: all
+        Args:
+            since: The cursor of a commit or of hits (`commit.cursor`, `hits.cursor`), or, outside of scopes, a seq;
+                0: from the beginning.
+            limit: Maximum number of commits, 1 or more; None: no limit.
+            id: Only commits that changed the record with this id.
+
+        Returns:
+            The commits. Within a scope they contain only the changes to records that lie in it.
+
+        Raises:
+            InvalidArgumentError: `since` is not a cursor of this memory.
+            ScopeError: `since` is a seq and this memory is scoped.
         """
         commits: list[Commit] = self.execute(Changes(since=since, limit=limit, id=id))
         return commits
 
     def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
-        """Call back with each commit, in order, once it is durable: from now on, or after the cursor or seq `since`.
+        """Call a function with each commit, in order, once the commit is durable.
 
-        The callback runs in a thread of its own; what it raises is logged and delays nobody. Commits of other
-        processes are delivered when this one next writes or `subscription.wake()` is called.
+        The callback runs in a thread of its own. An exception in it is logged and stored in `subscription.error`, and
+        the next commit is delivered nevertheless. Commits of other processes are delivered when this process next
+        writes or `subscription.wake()` is called.
+
+        Args:
+            callback: Called with each commit.
+            since: Start after this cursor or seq; default: with the next commit.
+
+        Returns:
+            The subscription. Close it, or leave its `with` block, to stop.
+
+        Raises:
+            InvalidArgumentError: `callback` cannot be called, or `since` is not a cursor of this memory.
+            ScopeError: `since` is a seq and this memory is scoped.
         """
         if not callable(callback):
             raise InvalidArgumentError("callback", callback, "must be a function of a commit")
@@ -348,13 +511,21 @@ class Memory(Calls):
         return self._engine.listen(callback, self._branch, self._scope, since)
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
-        """This memory as one user, agent or conversation sees it: nothing else can be read or written through it.
+        """Return a view of this memory that is restricted to one user, agent or conversation.
 
-        It answers as if there were nothing else. An id that is chosen here is stored in a qualified form
-        ("@user=ana/note") and read back as it was chosen; what tells of the whole namespace (root, seq, check, backup,
-        quota) is refused, and so is closing it: close the memory that it was made from.
+        Only records with these field values can be read or written through it, and it behaves as if no others existed.
+        An id chosen here is stored in a qualified form ("@user=ana/note") and returned as it was chosen. Calls that
+        concern the whole namespace (root, seq, check, backup, sweep, set_quota, namespace) raise ScopeError, and so
+        does `close`: close the memory that the view was created from.
 
-        Raises: ScopeError where this memory is already scoped to another.
+        Args:
+            user: The user that records must have.
+            agent: The agent that records must have.
+            conversation: The conversation that records must have.
+
+        Raises:
+            InvalidArgumentError: No value was passed, or one is not a non-empty text.
+            ScopeError: This memory is already scoped to another value.
         """
         if user is None and agent is None and conversation is None:
             raise InvalidArgumentError("scope", None, "name a user, an agent or a conversation")
@@ -363,13 +534,21 @@ class Memory(Calls):
         )
 
     def namespace(self, name: str) -> Memory:
-        """Another namespace of the same store. Raises: ScopeError from within a scope."""
+        """Return another namespace of the same store, as a memory that shares the store with this one.
+
+        Args:
+            name: The name; the rules of an id apply.
+
+        Raises:
+            InvalidArgumentError: The name is invalid.
+            ScopeError: This memory is scoped.
+        """
         if self._scope.fixed:
             raise ScopeError(f"namespace {name!r}", str(self._scope))
         return Memory(self._engine, Branch(namespace_name(name)))
 
     def namespaces(self) -> list[str]:
-        """The names of the store's namespaces, in order."""
+        """Return the sorted names of the namespaces that have a commit; within a scope only the name of this one."""
         names: list[str] = self.execute(Namespaces())
         return names
 
@@ -377,60 +556,98 @@ class Memory(Calls):
         self,
         *,
         records: int | None = None,
-        bytes: int | None = None,  # noqa: A002 - what it is
+        bytes: int | None = None,  # noqa: A002 - the unit
         when_full: str = "refuse",
         per: str | None = None,
     ) -> None:
-        """Limit what this namespace may hold; without limits, take its quota away. `stats()["quota"]` tells it.
+        """Set the quota of this namespace; without `records` and `bytes`, remove it.
 
-        records    how many live records at most
-        bytes      how many of their canonical bytes together at most
-        when_full  what comes of a write that needs more: "refuse" it with a QuotaError; or evict others, those that
-                   were used the longest ago ("least recent"), or the least important and of those the longest unused
-                   ("least important"). What is due goes first, what is pinned never, and the log names each.
-        per        "user", "agent" or "conversation": each of them may have so much, and only its own records go for
-                   its own; so what one scope writes takes no room from another. None: all share it
+        The quota is stored in the store and applies to every process that writes. `stats()["quota"]` shows it and how
+        much of it is used.
 
-        It is kept in the store, and every process that writes is held to it. Raises: InvalidArgumentError, ScopeError
-        from within a scope, StoreError. Cost: a durable write; the first write after it counts what is held.
+        Args:
+            records: Maximum number of live records; None: no limit.
+            bytes: Maximum size of the live records, in bytes of their canonical encoding; None: no limit.
+            when_full: What happens to a write that exceeds the quota. "refuse": it raises QuotaError. "least recent":
+                the least recently used records are evicted; writing, getting and recalling are uses. "least
+                important": the least important records are evicted, and among these the least recently used. Expired
+                records are removed first, pinned records are never evicted, and the log names each removed record.
+            per: "user", "agent" or "conversation": the quota applies to each of them separately, and a write evicts
+                only records of its own user, agent or conversation. Records without one share a quota of the same
+                size. None: the quota applies to the namespace as a whole.
+
+        Raises:
+            InvalidArgumentError: An argument is invalid.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            One durable write. The first write after it reads all records of the namespace to count them.
         """
         self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per))
 
     def sweep(self, limit: int = 1000) -> int:
-        """Let go of records that are due, in the log too: at most `limit`, the longest due first; how many.
+        """Remove expired records in one commit and return how many. The log names each with the cause "expired".
 
-        Reads do not see them in any case, and each commit takes up to a thousand with it; this is for a memory that is
-        seldom written to. Raises: ScopeError from within a scope. Cost: one durable commit, in proportion to what goes.
+        Reads never return expired records, and each commit removes up to 1,000 of them. Call this for a memory that is
+        seldom written to.
+
+        Args:
+            limit: Maximum number of records to remove, 1 or more. Those that expired first are removed first.
+
+        Raises:
+            ScopeError: This memory is scoped.
+
+        Cost:
+            One durable commit, in proportion to the number of removed records.
         """
         swept: int = self.execute(Sweep(limit=limit))
         return swept
 
     def export_records(self) -> tuple[str, list[Record]]:
-        """Every record by rising id, and the root of just these ("" within a scope), of one moment.
+        """Return all live records by ascending id, and the root hash of exactly these records, from one snapshot.
 
-        It is `root`, unless records are due that the next commit sweeps out. Cost: reads everything.
+        Returns:
+            The root hash in hex and the records. The hash equals `root` unless there are expired records that no
+            commit has removed yet. Within a scope it is "".
+
+        Cost:
+            Reads all records.
         """
         return self._engine.export_records(self._branch, self._scope)
 
     def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
-        """Copy the whole store, all namespaces, as it is at one moment; writers go on meanwhile.
+        """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked.
 
-        verify  open the copy, check all of it, and compute every root again from the records, before it is put there
-        force   replace whatever file is at `path`; else only an older backup is replaced
+        The backup is a store in a single file, durable when this returns. `recollect.restore` restores it.
 
-        The backup is a store of one file, durable when this returns. `recollect.restore` puts it back.
+        Args:
+            path: Where to write the backup.
+            verify: Before moving the copy to `path`, open it, check it completely, and recompute every root hash from
+                the records.
+            force: Replace any file at `path`. By default only an older backup is replaced.
 
-        Raises: UnsupportedError for a store that is not a file; ScopeError from within a scope; InvalidArgumentError,
-        DamagedStoreError, StoreError. What was at `path` is still there then.
+        Raises:
+            UnsupportedError: The store is not a file.
+            ScopeError: This memory is scoped.
+            InvalidArgumentError: `path` is not the path of a file, or a file there must not be replaced.
+            DamagedStoreError: The store is corrupt.
+            StoreError: The store or the copy failed.
+
+        If this raises, whatever was at `path` is still there.
         """
         if self._scope.fixed:
-            raise ScopeError("a backup, which holds the whole store,", str(self._scope))
+            raise ScopeError("a backup, which contains the whole store,", str(self._scope))
         return self._engine.back_up(file_path("path", path), verify=verify, force=force)
 
     def check(self) -> list[str]:
-        """What is wrong with the store, in words; [] where nothing is. Reads and hashes everything in it.
+        """Check the whole store and return a description of each problem; an empty list if it is intact.
 
-        Raises: ScopeError from within a scope.
+        Raises:
+            ScopeError: This memory is scoped.
+
+        Cost:
+            Reads and hashes everything in the store.
         """
         if self._scope.fixed:
             raise ScopeError("a check, which reads the whole store,", str(self._scope))
@@ -438,20 +655,28 @@ class Memory(Calls):
 
     @property
     def embedder(self) -> Embedder | None:
-        """The model for vectors, or None."""
+        """The embedding model, or None."""
         return None if self._engine.vectors is None else self._engine.vectors.embedder
 
     def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
-        """Embed every text that has no vector of the embedder yet; how many were embedded.
+        """Embed every text that has no vector of the current embedder, and return how many were embedded.
 
-        batch_size  texts that the embedder is given at a time
-        progress    is called with how many records have been looked at, and of how many
+        Other writers are not blocked. The vectors of each batch are saved at once, so a run that was killed continues
+        with the next call. A text that the embedder cannot process is skipped, with a RecollectWarning, and listed in
+        `vector_stats()["failed"]`.
 
-        Writes go on meanwhile. What each batch gave is kept at once, so a run that is killed is resumed by the next.
-        A text that the embedder cannot do is left out, with a warning; `vector_stats()["failed"]` names it.
+        Args:
+            batch_size: Number of texts that are passed to the embedder at a time, 1 or more.
+            progress: Called with the number of records processed so far and the total.
 
-        Raises: UnsupportedError without an embedder; EmbedderError, MissingExtraError where it cannot be used, or
-        failed three batches in a row; StoreError. What was embedded before stays.
+        Raises:
+            UnsupportedError: There is no embedder.
+            EmbedderError: The embedder cannot be used, or three batches in a row failed.
+            MissingExtraError: A library that the embedder needs is not installed.
+            InvalidArgumentError: An argument is invalid.
+            StoreError: The store failed.
+
+        Vectors that were saved before an error remain.
         """
         if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
             raise InvalidArgumentError("batch_size", batch_size, "must be a whole number, 1 or more")
@@ -462,40 +687,53 @@ class Memory(Calls):
         if failed:
             warnings.warn(
                 f"{len(failed)} records have no vector, the first because {failed[0]['reason']}: "
-                "vector_stats()['failed'] names them",
+                "vector_stats()['failed'] lists them",
                 RecollectWarning,
                 stacklevel=2,
             )
         return done
 
     def vector_stats(self) -> dict[str, Any]:
-        """How the records stand with vectors.
+        """Return how many records have a vector.
 
-        total, embedded, coverage   records with a text, those with a vector of the embedder, and that in per cent
-        model, dimensions           of the embedder; None where there is none, or it has not said yet
-        watermark                   the seq up to which every text has a vector; not within a scope
-        models                      what vectors there are, of every model; not within a scope
-        failed                      id and reason of each record that could not be embedded in this process
+        Returns:
+            A dictionary:
 
-        Cost: reads every record.
+            - "model", "dimensions": of the embedder; None if there is no embedder or its dimension is not known yet.
+            - "total", "embedded", "coverage": records with a text, those with a vector of the embedder, and the
+              percentage.
+            - "failed": id and reason of each record that could not be embedded in this process.
+            - "watermark": the seq up to which every text has a vector; not within a scope.
+            - "models": model, dimensions and number of the stored vectors of every model; not within a scope.
+
+        Cost:
+            Reads every record.
         """
         return self._engine.vector_stats(self._branch, self._scope)
 
     def probe(self) -> None:
-        """Write a value beside the ledger, durably, and read it back. Raises: StoreError."""
+        """Test the store: durably write a value outside the ledger and read it back.
+
+        Raises:
+            StoreError: The value could not be written or read back.
+        """
         self._engine.store.probe()
 
     def now(self) -> datetime:
-        """The time by the memory's clock."""
+        """Return the current time of the memory's clock."""
         return self._engine.now()
 
     def close(self) -> None:
-        """Deliver to the listeners, wait for the calls under way, and close the store for all that share it.
+        """Close the store, also for all namespaces and scopes that share it.
 
-        Raises: ScopeError from within a scope, which shares it with others.
+        Commits are delivered to the listeners first, and calls in progress are waited for. Closing twice is allowed.
+
+        Raises:
+            ScopeError: This memory is scoped: close the memory that it was created from.
+            StoreBusyError: This thread is inside a batch of the store.
         """
         if self._scope.fixed:
-            raise ScopeError("closing the store, which others use,", str(self._scope))
+            raise ScopeError("closing the store, which is shared,", str(self._scope))
         self._engine.close()
 
     def __enter__(self) -> Memory:
@@ -504,7 +742,7 @@ class Memory(Calls):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._scope.fixed:  # else the store is others', too
+        if not self._scope.fixed:  # a scope shares the store with the memory that it was created from
             self.close()
 
     def __repr__(self) -> str:
@@ -514,35 +752,60 @@ class Memory(Calls):
 
 @all_named
 class Batch(Calls):
-    """The calls of a memory inside one commit. Made by `Memory.batch`."""
+    """The calls of a memory, combined into one commit. Created by `Memory.batch`.
+
+    Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue
+    if the caller catches the error. After a StoreError, an interrupted call or a failed
+    `remember_all(on_error="raise")`, the batch cannot be committed: leaving its `with` block raises the error. After
+    the block, every call raises ClosedError.
+    """
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Execute an operation (`recollect.operations`) as part of the batch and return its result.
+
+        Args:
+            operation: The operation. `Batch`, `Changes` and `SetQuota` cannot be part of a batch.
+            actor: Not allowed here: pass it to `Memory.batch`.
+            reason: Not allowed here: pass it to `Memory.batch`.
+
+        Raises:
+            InvalidArgumentError: The operation cannot be part of a batch, or `actor` or `reason` was passed.
+            ClosedError: The batch has ended.
+        """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
         if actor is not None or reason is not None:
-            raise InvalidArgumentError("actor", actor or reason, "and reason belong to the batch as a whole")
+            raise InvalidArgumentError("actor", actor or reason, "and reason must be passed to Memory.batch")
         if isinstance(operation, BatchOperation):
-            raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch: it is one by itself")
+            raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch")
         return self._writing.execute(operation)
 
 
 def namespace_name(value: object) -> str:
-    """`value` as the name of a namespace: the rules of an id. Raises: InvalidArgumentError."""
+    """Return `value` as the name of a namespace. The rules of an id apply.
+
+    Raises:
+        InvalidArgumentError: It is not a valid name.
+    """
     try:
         return record_id(value, "namespace")
     except RecollectError as error:
         raise InvalidArgumentError("namespace", value, str(error.args[2])) from None
 
 
-#: What a mapping says beside a record's fields.
-_APART = ("content", "id", "expect", "if_exists", "ttl")
+#: Keys of a mapping that are arguments of `Remember`, not fields of the record.
+_ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl")
 
 
 def remember_operation(item: object) -> Remember:
-    """An item of `remember_all` as an operation. Raises: InvalidRecordError and its like."""
+    """Convert an item of `remember_all` to an operation.
+
+    Raises:
+        RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
+    """
     if isinstance(item, Remember):
         return item
     if isinstance(item, (str, bytes)):
@@ -553,13 +816,13 @@ def remember_operation(item: object) -> Remember:
         fields = dict(item)
         if "content" not in fields:
             raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
-        arguments = {name: fields.pop(name) for name in _APART if name in fields}
+        arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
         return Remember(**arguments, fields=fields)
     raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
 
 
 def _fields_of(record: Record) -> dict[str, Any]:
-    """The fields that a record has, without id and content."""
+    """Return the fields that a record has, without id and content."""
     values: dict[str, Any] = {
         name: getattr(record, name) for name in record.present() if name in Fields.__annotations__
     }

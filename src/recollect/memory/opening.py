@@ -24,15 +24,15 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.text.unicode import has_surrogate
 
-#: Names the default store, before the user's data folder.
+#: The environment variable with the path of the default store.
 PATH_VARIABLE = "RECOLLECT_DB"
 
 
 def default_path() -> str:
-    """Where the memory is when no path is given: RECOLLECT_DB, else `memory.db` in the user's data folder."""
-    named = os.environ.get(PATH_VARIABLE)
-    if named:
-        return named
+    """Return the path of the default store: RECOLLECT_DB, or else `memory.db` in the user's data folder."""
+    configured = os.environ.get(PATH_VARIABLE)
+    if configured:
+        return configured
     import platformdirs
 
     return str(Path(platformdirs.user_data_dir("recollect", appauthor=False)) / "memory.db")
@@ -53,29 +53,47 @@ def open(  # noqa: A001 - recollect.open is the name
     language: str | None = None,
     embedder: Embedder | str | None = None,
 ) -> Memory:
-    """Open the memory at a path, making it where there is none.
+    """Open a memory: one namespace of a store. The store is created if there is none.
 
-    path        a file, "sqlite:///FILE" or ":memory:"; none: RECOLLECT_DB, else a file in the user's data folder
-    namespace   the isolation boundary: nothing crosses it
-    clock       gives the time, as an aware datetime; default: the system's, in UTC
-    create      False: a missing file is an error and stays missing
-    read_only   True: nothing is ever written
-    key         from which the salts of hashes are derived. The default is public, so anyone can reproduce the root of
-                such a store; with a key of your own (16 bytes or more), erased text cannot be confirmed by guessing
-    timeout     how many seconds a writer waits for another before StoreBusyError
-    durability  "full": what was acknowledged survives a power cut; "normal": the newest commits may be lost to one
-    limits      how large a record and a question may be; default: `recollect.Limits()`
-    language    a BCP 47 tag ("de"): what records and questions are written in that do not say so, kept with each record
-                that is told from now on; default: each is read in the language that it seems to be in, else English
-    embedder    the model for vectors, an `Embedder` or "provider/model" (`recollect.embedding.environment`). Default:
-                what LLM_EMBEDDING_MODEL names, else none; "none" is none in any case
+    Args:
+        path: A file, "sqlite:///FILE" or ":memory:"; default: the path in RECOLLECT_DB, or else `memory.db` in the
+            user's data folder.
+        namespace: The name of the namespace. Namespaces are isolated from each other: each has its own records,
+            index, statistics, log and root.
+        clock: A function that returns the current time as an aware datetime; default: the system clock, in UTC.
+        create: If False, a missing file is an error and is not created.
+        read_only: If True, nothing is ever written.
+        key: The key from which the salts of hashes are derived, 16 bytes or more. The default key is public, so anyone
+            can reproduce the root of a store that uses it. With a key of your own, nobody can confirm erased text by
+            guessing it.
+        timeout: Seconds that a writer waits for another one before it raises StoreBusyError, 0 to 86,400.
+        durability: "full": acknowledged commits survive a power cut. "normal": a power cut may lose the newest
+            commits.
+        limits: Limits on the sizes of records, questions and queries; default: `recollect.Limits()`.
+        language: The language of records and questions that do not state one, as a BCP 47 tag such as "de". It is
+            stored with each new record. Default: the language is detected, or else English.
+        embedder: The embedding model: an `Embedder`, or "provider/model" (see `recollect.embedding.environment`).
+            Default: the model that LLM_EMBEDDING_MODEL names, or else none. "none" disables embedding.
 
-    Raises: StoreMissingError, NotAStoreError, NewerFormatError, WrongKeyError, StoreIOError, InvalidArgumentError.
-    Cost: milliseconds; indexes are made when first asked for.
+    Returns:
+        The memory. Close it with `close()`, or use it as a context manager.
+
+    Raises:
+        InvalidArgumentError: An argument is invalid.
+        UnsupportedError: The path is an address of an unknown kind.
+        StoreMissingError: There is no file at the path and it must not be created, or its folder does not exist.
+        NotAStoreError: The file is not a Recollect store.
+        NewerFormatError: The store was written by a newer release.
+        OlderFormatError: The store has a format that this release no longer reads.
+        WrongKeyError: The store was created with another key.
+        StoreIOError: The file cannot be read or written.
+
+    Cost:
+        Milliseconds. Indexes are loaded or built on first use.
     """
     name = namespace_name(namespace)
     if clock is not None and not callable(clock):
-        raise InvalidArgumentError("clock", clock, "must be a function that gives an aware datetime")
+        raise InvalidArgumentError("clock", clock, "must be a function that returns an aware datetime")
     if key is not None and (not isinstance(key, bytes) or len(key) < 16):
         raise InvalidArgumentError("key", "...", "must be 16 bytes or more")
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86_400:
@@ -90,23 +108,27 @@ def open(  # noqa: A001 - recollect.open is the name
 
 
 def store_file(path: str | None = None) -> str:
-    """The file that a path or address names, or the default one. Raises: UnsupportedError where it names no file."""
+    """Return the file of a path or address, or the default one.
+
+    Raises:
+        UnsupportedError: The address is not that of a file.
+    """
     location = (path or default_path()).removeprefix("sqlite:///")
     if location == ":memory:" or "://" in location:
-        raise UnsupportedError(f"the address {location!r}", "it names no file")
+        raise UnsupportedError(f"the address {location!r}", "it is not a file")
     return location
 
 
-def _embedder(wanted: Embedder | str | None) -> Embedder | None:
-    if wanted is None:
+def _embedder(value: Embedder | str | None) -> Embedder | None:
+    if value is None:
         return embedder_of_environment()
-    if isinstance(wanted, str):
-        return None if wanted == NO_EMBEDDER else embedder_from(wanted)
-    if isinstance(wanted, type) or not isinstance(wanted, Embedder):
-        raise InvalidArgumentError("embedder", wanted, "must be an Embedder, or PROVIDER/MODEL as text")
-    check_text("embedder.name", wanted.name)
-    floors_of(wanted)  # checks them
-    return wanted
+    if isinstance(value, str):
+        return None if value == NO_EMBEDDER else embedder_from(value)
+    if isinstance(value, type) or not isinstance(value, Embedder):
+        raise InvalidArgumentError("embedder", value, "must be an Embedder, or PROVIDER/MODEL as text")
+    check_text("embedder.name", value.name)
+    floors_of(value)  # checks the floors
+    return value
 
 
 def _open_store(
@@ -130,9 +152,9 @@ def _open_store(
     if location.startswith("sqlite:///"):
         location = location.removeprefix("sqlite:///")
         if not location:
-            raise InvalidArgumentError("path", path, "names no file: sqlite:///FILE")
+            raise InvalidArgumentError("path", path, "has no file name: the form is sqlite:///FILE")
     elif "://" in location:
-        raise UnsupportedError(f"the address {location!r}", "stores are files, sqlite:///FILE and :memory:")
+        raise UnsupportedError(f"the address {location!r}", "a store is a file path, sqlite:///FILE or :memory:")
     from recollect.stores.sqlite.store import SqliteStore
 
     return SqliteStore(

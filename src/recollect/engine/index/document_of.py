@@ -23,7 +23,7 @@ from recollect.text.words import analyzed, ends_with_question, terms
 #: rules are made anew. tests/test_indexing.py notices where it was forgotten.
 _LAYOUT = 6
 #: A record of at most so many bytes stands in the index whole.
-_MOST_BYTES = 2048
+_MAX_PAYLOAD_BYTES = 2048
 
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 
@@ -103,5 +103,5 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         ),
         importance=NO_IMPORTANCE if record.importance is None else record.importance,
         filter_terms=filter_terms_of(record),
-        payload=payload if len(payload) <= _MOST_BYTES else b"",
+        payload=payload if len(payload) <= _MAX_PAYLOAD_BYTES else b"",
     )

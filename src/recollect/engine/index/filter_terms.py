@@ -14,9 +14,9 @@ from recollect.records.record import Record
 
 #: Values of a key share so many marks: where each record has another value, each would be a term of its own. It is a
 #: prime, so that whole numbers at equal distances are spread over all.
-_VALUES = 4093
+_VALUE_BUCKETS = 4093
 #: A longer text, in characters, is there as its digest.
-_LONGEST = 64
+_MAX_TEXT = 64
 
 
 def tag_term(tag: str) -> str:
@@ -52,12 +52,12 @@ def value_term(key: str, value: object) -> str | None:
         number = int(value)
     else:
         return None
-    return _term("v", f"{number % _VALUES:03x}{key}")
+    return _term("v", f"{number % _VALUE_BUCKETS:03x}{key}")
 
 
 def _term(kind: str, text: str) -> str:
     """A mark; of a long text by its digest, with another letter, so that the index need not hold it twice."""
-    if len(text) <= _LONGEST:
+    if len(text) <= _MAX_TEXT:
         return f"\0{kind}{text}"
     return f"\0{kind.upper()}{blake2b(text.encode('utf-8'), digest_size=16).hexdigest()}"
 

@@ -42,27 +42,27 @@ class RecordCache(Generic[V]):
         out = {}
         with self._lock:
             for number in numbers:
-                held = self._young.values.get(number)
-                if held is None and (held := self._old.take(number)) is not None:
-                    self._put(number, held)
-                if held is not None:
-                    out[number] = held[0]
+                entry = self._young.values.get(number)
+                if entry is None and (entry := self._old.take(number)) is not None:
+                    self._put(number, entry)
+                if entry is not None:
+                    out[number] = entry[0]
         return out
 
-    def keep(self, came: Iterable[tuple[int, V, int]]) -> None:
+    def keep(self, entries: Iterable[tuple[int, V, int]]) -> None:
         """Cache values: each with its number and its size in bytes."""
         with self._lock:
-            for number, value, nbytes in came:
+            for number, value, nbytes in entries:
                 if nbytes <= MOST_OF_ONE:
                     self._young.take(number)
                     self._old.take(number)
                     self._put(number, (value, nbytes))
 
-    def _put(self, number: int, held: tuple[V, int]) -> None:
-        if self._young.nbytes + held[1] > MOST_BYTES // 2:
+    def _put(self, number: int, entry: tuple[V, int]) -> None:
+        if self._young.nbytes + entry[1] > MOST_BYTES // 2:
             self._young, self._old = _Half[V](), self._young
-        self._young.values[number] = held
-        self._young.nbytes += held[1]
+        self._young.values[number] = entry
+        self._young.nbytes += entry[1]
 
 
 class _Half(Generic[V]):
@@ -76,10 +76,10 @@ class _Half(Generic[V]):
 
     def take(self, number: int) -> tuple[V, int] | None:
         """Take a value out."""
-        held = self.values.pop(number, None)
-        if held is not None:
-            self.nbytes -= held[1]
-        return held
+        entry = self.values.pop(number, None)
+        if entry is not None:
+            self.nbytes -= entry[1]
+        return entry
 
 
 def cache_of(rows: Rows) -> RecordCache[Record]:

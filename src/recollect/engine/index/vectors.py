@@ -42,7 +42,7 @@ _GIVE_UP = 3
 _NO_VECTOR = "has made no vector yet: embed_all() does"
 
 
-class Asking(NamedTuple):
+class QuestionVector(NamedTuple):
     """A question as the dense signal has it: its vector, or why there is none.
 
     note   what to tell with the hits; "" where all is well
@@ -68,11 +68,11 @@ class Asking(NamedTuple):
 
 
 #: Inside a batch no model is asked: the write lock is held, and everyone would wait for it.
-IN_BATCH = Asking(None, note="the dense signal is silent inside a batch, which holds the write lock")
+IN_BATCH = QuestionVector(None, note="the dense signal is silent inside a batch, which holds the write lock")
 
 
 @dataclass
-class _Held:
+class _CachedVectors:
     index: DenseIndex
     life: int  # of the file that they are from
     seen: int = 0  # the number of the newest vector that it has
@@ -87,7 +87,7 @@ class VectorKeeper:
         self.store = store
         self._floors = floors_of(embedder)
         self._lock = threading.Lock()
-        self._held: dict[tuple[Branch, Model], _Held] = {}
+        self._cached: dict[tuple[Branch, Model], _CachedVectors] = {}
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: Why texts have no vector, as the latest run found: (namespace, digest) -> reason.
         self._failed: dict[tuple[str, bytes], str] = {}
@@ -101,7 +101,7 @@ class VectorKeeper:
 
     # Questions
 
-    def ask(self, question: str, branch: Branch) -> Asking:
+    def embed_question(self, question: str, branch: Branch) -> QuestionVector:
         """Embed a question. Never raises for what an embedder does: the note tells.
 
         Where the namespace has no vector of this model there is nothing to compare, and the model is not asked.
@@ -109,36 +109,38 @@ class VectorKeeper:
         try:
             known = any(model.name == self.embedder.name for model, _ in self.store.models(branch.namespace))
         except StoreError as error:
-            return Asking(None, note=f"the dense signal is silent: {error}")
+            return QuestionVector(None, note=f"the dense signal is silent: {error}")
         if not known:
-            return Asking(None, note=f"the dense signal is silent: {self.embedder.name} {_NO_VECTOR}")
+            return QuestionVector(None, note=f"the dense signal is silent: {self.embedder.name} {_NO_VECTOR}")
         with self._lock:
             kept = self._questions.get(question)
         if kept is None:
             try:
                 out = embedded(self.embedder, [question], asking=True)
             except RecollectError as error:
-                return Asking(None, note=f"the dense signal is silent: {error}")
+                return QuestionVector(None, note=f"the dense signal is silent: {error}")
             if 0 not in out.vectors:
                 reason = f"the question: {out.refused[0]}"
-                return Asking(None, note=f"the dense signal is silent: {EmbedderError(self.embedder.name, reason)}")
+                return QuestionVector(
+                    None, note=f"the dense signal is silent: {EmbedderError(self.embedder.name, reason)}"
+                )
             vector = quantised(out.vectors[0][None, :])[0]
             kept = Model(self.embedder.name, len(vector)), vector
             if isinstance(self.embedder, Supplied):  # which may be given another one
-                return Asking(self, *kept)
+                return QuestionVector(self, *kept)
             with self._lock:
                 self._questions[question] = kept
                 while len(self._questions) > _QUESTIONS:
                     del self._questions[next(iter(self._questions))]
-        return Asking(self, *kept)
+        return QuestionVector(self, *kept)
 
-    def score(self, model: Model, asked: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
+    def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
         """The dense signal of each document of a table, and what to tell of it."""
         with self._lock:
-            held = self._held.get((branch, model))
+            held = self._cached.get((branch, model))
             if held is None or held.index.rows is not table.rows or held.life != self.store.life:
-                held = _Held(DenseIndex(table.rows, model.dimension), self.store.life)
-                self._held[branch, model] = held
+                held = _CachedVectors(DenseIndex(table.rows, model.dimension), self.store.life)
+                self._cached[branch, model] = held
         with held.lock:
             try:
                 for number, vectors in self.store.newer(model, branch.namespace, held.seen):
@@ -149,7 +151,7 @@ class VectorKeeper:
             if not len(held.index):
                 return None, f"the dense signal is silent: {model.name} {_NO_VECTOR}"
             view = held.index.view(table)
-        return view.score(asked, table, *self._floors), ""
+        return view.score(question, table, *self._floors), ""
 
     def reached(self, view: View, branch: Branch, model: Model) -> int:
         """The seq up to which every text has a vector; 0 where that was in another history (a copy was put back)."""
@@ -167,17 +169,17 @@ class VectorKeeper:
         was embedded before stays.
         """
         model = self._model()
-        head, ids = self._to_look_at(store, branch, scope, model)
+        head, ids = self._candidates(store, branch, scope, model)
         run = _Run(self, model, branch.namespace)
-        told = progress or (lambda done, total: None)
-        told(0, len(ids))
+        report = progress or (lambda done, total: None)
+        report(0, len(ids))
         for start in range(0, len(ids), _PAGE):
             run.look(list(self._texts(store, branch, scope, now, ids[start : start + _PAGE])))
             looked_at = min(start + _PAGE, len(ids))
             while len(run.pending) >= batch_size or (run.pending and looked_at == len(ids)):
                 run.batch(batch_size)
-                told(looked_at - len(run.pending), len(ids))
-            told(looked_at - len(run.pending), len(ids))
+                report(looked_at - len(run.pending), len(ids))
+            report(looked_at - len(run.pending), len(ids))
         if not scope.fixed and not run.failed:
             self.store.reach(model, branch, head.seq, head.root.hash)
         return run.done
@@ -192,7 +194,7 @@ class VectorKeeper:
             dimension = len(out.vectors[0])
         return Model(self.embedder.name, dimension)
 
-    def _to_look_at(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
+    def _candidates(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
         """The newest commit, and the records that may lack a vector at it."""
         with store.read() as view:
             head = view.head(branch)
@@ -292,7 +294,7 @@ class _Run:
         self._keeper = keeper
         self._model = model
         self._namespace = namespace
-        self._barren = 0  # batches in a row of which nothing came
+        self._empty_batches = 0  # batches in a row of which nothing came
         self.pending: dict[bytes, str] = {}
         self.failed: set[bytes] = set()
         self.done = 0
@@ -315,8 +317,8 @@ class _Run:
             del self.pending[digest]
         self.failed.update(failed)
         self.done += len(vectors)
-        self._barren = 0 if vectors else self._barren + 1
-        if error is not None and self._barren >= _GIVE_UP:
+        self._empty_batches = 0 if vectors else self._empty_batches + 1
+        if error is not None and self._empty_batches >= _GIVE_UP:
             raise error
 
     def _embed(
@@ -337,6 +339,6 @@ class _Run:
                 return self._embed(digests[middle:], vectors, failed) or first
             failed.update(dict.fromkeys(digests, str(error.args[1])))
             return error
-        vectors.update({digests[place]: vector for place, vector in out.vectors.items()})
-        failed.update({digests[place]: reason for place, reason in out.refused.items()})
+        vectors.update({digests[index]: vector for index, vector in out.vectors.items()})
+        failed.update({digests[index]: reason for index, reason in out.refused.items()})
         return None

@@ -32,7 +32,7 @@ class _Step(NamedTuple):
     nbytes: int
 
 
-class Recent:
+class WriteCache:
     """The newest commits of this process, until an index has them.
 
     budget_bytes  how much memory they may take; those of the line that was written to the longest ago are let go first
@@ -93,6 +93,6 @@ def _bytes_of(record: Record | None) -> int:
     """About how much memory an id and its record take."""
     if record is None:
         return _ID_BYTES
-    told = len(record.to_bytes())
-    told *= _METADATA_BYTES if record.metadata else 1
-    return _ID_BYTES + _RECORD_BYTES + sys.getsizeof(record.content) + told
+    payload_bytes = len(record.to_bytes())
+    payload_bytes *= _METADATA_BYTES if record.metadata else 1
+    return _ID_BYTES + _RECORD_BYTES + sys.getsizeof(record.content) + payload_bytes

@@ -51,11 +51,11 @@ class Bounds(NamedTuple):
 
 
 #: So many records a store is asked for by their ids, at the most.
-MOST_NAMED = 200
+MAX_IDS = 200
 #: So many that tie are put in the order of their ids, at the most.
-_MOST_TIES = 10_000
+_MAX_TIES = 10_000
 #: What stores find by an index of their own, and mostly few have.
-_FEW_HAVE = ("id", "user", "conversation", "entity")
+_SELECTIVE_FIELDS = ("id", "user", "conversation", "entity")
 #: Of what the index says nothing.
 UNBOUNDED = Bounds(None, None)
 
@@ -98,36 +98,36 @@ def selective(where: Filter) -> bool:
     """Whether stores find what a filter may match by an index of their own: then no index of ours need be read."""
     if isinstance(where, AllOf):
         return any(map(selective, where.parts))
-    return isinstance(where, Is) and where.name in _FEW_HAVE
+    return isinstance(where, Is) and where.name in _SELECTIVE_FIELDS
 
 
-def foremost(limits: Bounds, view: WordView, wanted: int) -> Bounds:
+def most_important(limits: Bounds, view: WordView, count: int) -> Bounds:
     """Of what a filter admits, if the index tells just that, the most important, as many as are wanted: by importance,
     then by id. Cost: O(documents), and O(n log n) of those that tie with the last.
     """
     if limits.upper is None or not limits.exact:
         return limits
     numbers = np.flatnonzero(_live(limits.upper, view))
-    if len(numbers) <= wanted:
+    if len(numbers) <= count:
         return limits
     importance = view.table.importance[numbers]
-    least = np.partition(importance, -wanted)[-wanted]
+    least = np.partition(importance, -count)[-count]
     above, ties = numbers[importance > least], numbers[importance == least].tolist()
-    if len(ties) > _MOST_TIES:
+    if len(ties) > _MAX_TIES:
         return limits
     ties.sort(key=lambda number: view.table.id(number).encode("utf-8"))
     out: Flags = np.zeros(view.table.count, dtype=np.bool_)
     out[above] = True
-    out[ties[: wanted - len(above)]] = True
+    out[ties[: count - len(above)]] = True
     return _exactly(out)
 
 
-def counted(limits: Bounds, view: WordView) -> int | None:
+def exact_count(limits: Bounds, view: WordView) -> int | None:
     """How many live documents a filter matches; None where the index does not tell all of it. Cost: O(documents)."""
     return int(np.count_nonzero(_live(limits.upper, view))) if limits.exact and limits.upper is not None else None
 
 
-def picked(where: Filter, limits: Bounds, view: WordView) -> Filter:
+def as_ids(where: Filter, limits: Bounds, view: WordView) -> Filter:
     """A filter that matches the same live records and names them, for stores to find; the same where they are many.
 
     Cost: O(documents) bytes.
@@ -137,7 +137,7 @@ def picked(where: Filter, limits: Bounds, view: WordView) -> Filter:
     numbers = np.flatnonzero(_live(limits.upper, view))
     if not len(numbers):
         return Nothing()
-    if len(numbers) > MOST_NAMED:
+    if len(numbers) > MAX_IDS:
         return where
     # Of the filter only the meaning stays, so that a store has the ids to go by and nothing else.
     return AllOf.of(Is("id", tuple(map(view.table.id, numbers.tolist()))), Custom(where.matches))

@@ -11,7 +11,7 @@ from itertools import compress
 
 import numpy as np
 
-from recollect.engine.index.vectors import Asking
+from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.read.filter_bounds import UNBOUNDED, bounds, of_scope
 from recollect.engine.read.record_loader import Records
 from recollect.engine.results import Hit, Hits, Plan, Why, Word
@@ -52,7 +52,7 @@ def recall(
     now: int,
     language: str | None,
     cursor: Callable[[int], str],
-    asking: Asking | None = None,
+    question_vector: QuestionVector | None = None,
 ) -> Hits:
     """The hits of a question at a moment.
 
@@ -71,25 +71,25 @@ def recall(
         words = words.narrowed(scope, lambda: of_scope(scope, table))
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
-    dense, note = (None, "") if asking is None else asking.score(branch, words.table)
+    dense, note = (None, "") if question_vector is None else question_vector.score(branch, words.table)
     # None where everything passes, as nobody need be asked then.
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
     )
     # (The scope's own filter turns nobody away here.)
     filtered = not isinstance(operation.where, Everything)
-    told = bounds(operation.where, words) if filtered else UNBOUNDED
+    limits = bounds(operation.where, words) if filtered else UNBOUNDED
     # Where the index does not tell all of the filter, that may turn away any of the best, so all are wanted.
-    best = operation.k if told.exact or not filtered else None
-    scores = score(question, words, dense, best, told.upper)
-    among = told.upper
+    best = operation.k if limits.exact or not filtered else None
+    scores = score(question, words, dense, best, limits.upper)
+    among = limits.upper
     records = Records(view, branch, words.table)
     chosen: list[tuple[int | None, Record]] = []
-    for place, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
+    for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
             if operation.min_confidence and _confidence(total, scores) < operation.min_confidence:
                 break  # all that follow score less
-            chosen.append((place, record))
+            chosen.append((index, record))
             if len(chosen) == operation.k:
                 break
     standing = _standing(records, words.table, scores, where, among)
@@ -104,7 +104,7 @@ def recall(
         scores.reached.passed,
         None if among is None else int(np.count_nonzero(among & words.table.alive[: len(among)])),
         (note,) if note else (),
-        None if asking is None or scope.fixed else asking.reached(view, branch),
+        None if question_vector is None or scope.fixed else question_vector.reached(view, branch),
         scores.query.kernels.name,
     )
     head = view.head(branch)
@@ -133,25 +133,25 @@ def _standing(
     records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None
 ) -> list[tuple[int | None, Record]]:
     """The standing instructions and preferences: those that fit the question best, then the newest."""
-    marked = table.governing if among is None else table.governing[among[table.governing]]
-    if not len(marked):
+    standing = table.governing if among is None else table.governing[among[table.governing]]
+    if not len(standing):
         return []
-    totals = np.ones(len(marked), dtype=np.int64)  # above 0, so that none is left out
+    totals = np.ones(len(standing), dtype=np.int64)  # above 0, so that none is left out
     reached = table.standing[scores.numbers].nonzero()[0]
-    place_of: dict[int, int] = {}
+    index_of: dict[int, int] = {}
     if len(reached):
-        places = marked.searchsorted(scores.numbers[reached])
-        totals[places] += scores.totals_at(reached)
-        place_of = dict(zip(places.tolist(), reached.tolist(), strict=True))
+        indexes = standing.searchsorted(scores.numbers[reached])
+        totals[indexes] += scores.totals_at(reached)
+        index_of = dict(zip(indexes.tolist(), reached.tolist(), strict=True))
 
-    def best(wanted: int) -> tuple[Ints, Ints]:
-        places = scores.query.kernels.best(totals, marked, table, wanted)
-        return places, totals[places]
+    def best(count: int) -> tuple[Ints, Ints]:
+        indexes = scores.query.kernels.best(totals, standing, table, count)
+        return indexes, totals[indexes]
 
     chosen: list[tuple[int | None, Record]] = []
-    for place, _, record in records.of(marked, ranked(best, marked, table, STANDING), STANDING):
+    for index, _, record in records.of(standing, ranked(best, standing, table, STANDING), STANDING):
         if where is None or where.matches(record):
-            chosen.append((place_of.get(place), record))
+            chosen.append((index_of.get(index), record))
             if len(chosen) == STANDING:
                 break
     return chosen
@@ -159,12 +159,12 @@ def _standing(
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
     """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
-    found = scores.explained([place for place, _ in chosen if place is not None], _word, _WHOLE)
+    found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
     confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
     nothing = confidence(0)
     out = []
-    for place, record in chosen:
-        if place is None:
+    for index, record in chosen:
+        if index is None:
             out.append(_hit(record, 0.0, nothing, _why({}, ())))
             continue
         total, shares, words = next(found)

@@ -17,11 +17,11 @@ from recollect.ledger.commits import Branch
 from recollect.records.record import Record
 from recollect.stores.base import View
 
-_MOST_AT_A_TIME = 1000
+_MAX_PAGE = 1000
 #: What a record takes in memory beside its bytes, and each of its texts beside what it says.
 _RECORD_BYTES, _TEXT_BYTES = 600, 80
 #: A byte of a record is there as it was read, and in a text whose characters may take four bytes each.
-_FOLD = 5
+_MEMORY_PER_BYTE = 5
 _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 
 
@@ -29,17 +29,17 @@ class Records:
     """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
 
     def __init__(self, view: View, branch: Branch, table: Table) -> None:
-        self._now = view
+        self._view = view
         self._branch = branch
         self._table = table
 
-    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], at_a_time: int) -> Iterator[tuple[int, int, Record]]:
+    def of(self, numbers: Ints, order: Iterator[tuple[int, int]], page_size: int) -> Iterator[tuple[int, int, Record]]:
         """The places and scores of an order with the records of their documents, read some at a time."""
-        while ranks := list(islice(order, at_a_time)):
-            records = self._of(numbers[[place for place, _ in ranks]].tolist())
-            for (place, total), record in zip(ranks, records, strict=True):
-                yield place, total, record
-            at_a_time = min(at_a_time * 2, _MOST_AT_A_TIME)
+        while ranks := list(islice(order, page_size)):
+            records = self._of(numbers[[index for index, _ in ranks]].tolist())
+            for (index, total), record in zip(ranks, records, strict=True):
+                yield index, total, record
+            page_size = min(page_size * 2, _MAX_PAGE)
 
     def _of(self, numbers: Sequence[int]) -> list[Record]:
         cache = cache_of(self._table.rows)
@@ -50,28 +50,28 @@ class Records:
             payloads = {number: payload_of(number) for number in missing}
             if not all(payloads.values()):
                 payloads |= self._stored([number for number, payload in payloads.items() if not payload])
-            came = []
+            loaded = []
             for number, payload in payloads.items():
                 record = _record(payload)
                 if record is None or record.id != self._table.id(number):  # somebody has written to the index file
                     record = self._listed(number)
                 found[number] = record
-                came.append((number, record, memory_bytes(record)))
-            cache.keep(came)
+                loaded.append((number, record, memory_bytes(record)))
+            cache.keep(loaded)
         return [found[number] for number in numbers]
 
     def _listed(self, number: int) -> Record:
         """The record of a document, from the store. Raises: DamagedStoreError where another is under its id."""
         record = Record.load(self._stored([number])[number])
         if record.id != self._table.id(number):
-            named = f"record {self._table.id(number)!r} is not the one that it is listed as"
-            raise DamagedStoreError(f"namespace {self._branch.namespace!r}", named)
+            detail = f"record {self._table.id(number)!r} is not the one that it is listed as"
+            raise DamagedStoreError(f"namespace {self._branch.namespace!r}", detail)
         return record
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, bytes]:
         """The payloads that only the store has. Raises: DamagedStoreError."""
         ids = {number: self._table.id(number) for number in numbers}
-        stored = self._now.several(self._branch, list(ids.values()))
+        stored = self._view.several(self._branch, list(ids.values()))
         for record_id in ids.values():
             if record_id not in stored:
                 raise DamagedStoreError(
@@ -93,7 +93,7 @@ def memory_bytes(record: Record) -> int:
     texts = _texts(record)
     fields = len(texts) - texts.count(None)
     listed = len(record.tags) + len(record.supersedes) + len(record.derived_from) + 3 * len(record.unknown)
-    nbytes = _RECORD_BYTES + _FOLD * len(record.to_bytes()) + _TEXT_BYTES * (fields + listed)
+    nbytes = _RECORD_BYTES + _MEMORY_PER_BYTE * len(record.to_bytes()) + _TEXT_BYTES * (fields + listed)
     return nbytes + _json_bytes(record.metadata) if record.metadata else nbytes
 
 

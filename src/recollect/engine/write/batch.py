@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
-from recollect.engine.read.filter_bounds import bounds, picked, uses_filter_terms
+from recollect.engine.read.filter_bounds import as_ids, bounds, uses_filter_terms
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
@@ -100,16 +100,18 @@ class Writing:
         except Exception:
             raise
         except BaseException as cut:
-            half_done = StoreIOError(self._services.store.path, f"an operation of the batch was interrupted by {cut!r}")
-            self.failure = self.failure or half_done
+            interrupted = StoreIOError(
+                self._services.store.path, f"an operation of the batch was interrupted by {cut!r}"
+            )
+            self.failure = self.failure or interrupted
             raise
 
     def _execute(self, operation: Operation) -> Any:
         match operation:
             case Remember():
                 self._count += 1
-                told_at = self._now + timedelta(microseconds=self._count - 1)
-                return self.remember_draft(draft(operation, self._scope, told_at, self._services.intake))
+                requested_at = self._now + timedelta(microseconds=self._count - 1)
+                return self.remember_draft(draft(operation, self._scope, requested_at, self._services.intake))
             case RememberAll():
                 return self._remember_all(operation)
             case Update():
@@ -118,7 +120,7 @@ class Writing:
                 return self.writer.forget(operation.id, operation.expect)
             case ForgetWhere():
                 where = self._stored_form(operation.where)
-                return self.writer.forget_where(where, self._told(where))
+                return self.writer.forget_where(where, self._prefiltered(where))
             case Sweep():
                 if self._scope.fixed:
                     raise ScopeError("what is due in the namespace", str(self._scope))
@@ -143,15 +145,15 @@ class Writing:
         if isinstance(operation, Recall) and operation.reference is None:
             operation = operation.with_reference(self._now)
         words = self._words() if isinstance(operation, Recall) else None
-        asking = IN_BATCH if self._services.has_vectors else None
+        question_vector = IN_BATCH if self._services.has_vectors else None
         return self._services.read(
-            operation, self._transaction, self._branch, self._scope, self._reads_at, words, asking
+            operation, self._transaction, self._branch, self._scope, self._reads_at, words, question_vector
         )
 
     def _stored_form(self, where: Filter) -> Filter:
         return self._scope.stored_form(where, lambda each: self._transaction.known(self._branch, each))
 
-    def _told(self, where: Filter) -> Filter:
+    def _prefiltered(self, where: Filter) -> Filter:
         """A filter that the same live records match, named by the index where that is of use and at hand."""
         if self.writer.touched or not uses_filter_terms(where):  # what this transaction wrote is in no index yet
             return where
@@ -160,33 +162,33 @@ class Writing:
         if words is None:
             return where
         index_view = words.at(self._reads_at)
-        return picked(where, bounds(where, index_view), index_view)
+        return as_ids(where, bounds(where, index_view), index_view)
 
-    def remember_draft(self, wanted: Draft, held_id: str | None = None) -> Outcome:
-        """Hold a draft; `held_id` names the turn that it tells again."""
-        return self.writer.remember(wanted) if held_id is None else self.writer.again(wanted, held_id)
+    def remember_draft(self, item: Draft, replayed_id: str | None = None) -> Outcome:
+        """Hold a draft; `replayed_id` names the turn that it tells again."""
+        return self.writer.remember(item) if replayed_id is None else self.writer.remember_replayed(item, replayed_id)
 
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Hold drafts that were given together, so that a conversation told again is known as such."""
         self.writer.look_up(drafts)
-        told = self.writer.find_replay(drafts).ids
-        return [self.remember_draft(wanted, told.get(place)) for place, wanted in enumerate(drafts)]
+        replayed = self.writer.find_replay(drafts).ids
+        return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
         drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
-        self.writer.look_up([wanted for _, wanted in drafts])
-        told = self.writer.find_replay([wanted for _, wanted in drafts]).ids
+        self.writer.look_up([item for _, item in drafts])
+        replayed = self.writer.find_replay([item for _, item in drafts]).ids
         results: list[Outcome] = []
-        for at, (place, wanted) in enumerate(drafts):
+        for at, (index, item) in enumerate(drafts):
             try:
-                results.append(self.remember_draft(wanted, told.get(at)))
+                results.append(self.remember_draft(item, replayed.get(at)))
             except StoreError:
                 raise
             except RecollectError as error:
                 if operation.on_error == "raise":
                     self.failure = error  # half of it is done: the batch as a whole is given up
                     raise
-                failed.append(Failed(operation.items[place], place, error))
+                failed.append(Failed(operation.items[index], index, error))
         return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
 
     def _words(self) -> WordView:
@@ -208,14 +210,14 @@ def drafts_of(
     """
     drafts: list[tuple[int, Draft]] = []
     failed: list[Failed] = []
-    for place, item in enumerate(operation.items):
+    for index, item in enumerate(operation.items):
         try:
             # Told together, a microsecond apart: what was told later is newer.
-            drafts.append((place, draft(item, scope, now + timedelta(microseconds=place), intake)))
+            drafts.append((index, draft(item, scope, now + timedelta(microseconds=index), intake)))
         except RecollectError as error:
             if operation.on_error == "raise":
                 raise
-            failed.append(Failed(item, place, error))
+            failed.append(Failed(item, index, error))
     return drafts, failed
 
 

@@ -20,7 +20,7 @@ from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
 #: Kinds whose names begin so are the engine's own.
 INTERNAL = "_"
-_NO_MARKS: frozenset[str] = frozenset()
+_NO_TAGS: frozenset[str] = frozenset()
 _ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 
 
@@ -46,37 +46,37 @@ class Draft(NamedTuple):
     """
 
     record: Record
-    given: frozenset[str]
+    explicit: frozenset[str]
     own_id: bool
     expect: str | None
     if_exists: str
-    earned: frozenset[str]
+    added_tags: frozenset[str]
     exact: bool = False
-    lasts: bool = False
+    has_ttl: bool = False
 
-    def against(self, held: Record) -> Record:
+    def comparable_to(self, existing: Record) -> Record:
         """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
-        lost = self.earned - set(held.tags)
-        if not lost or held.content != self.record.content:
+        lost = self.added_tags - set(existing.tags)
+        if not lost or existing.content != self.record.content:
             return self.record
         return self.record.changed(tags=[tag for tag in self.record.tags if tag not in lost])
 
-    def under(self, record_id: str) -> Draft:
+    def with_id(self, record_id: str) -> Draft:
         """The same under another id."""
         return self if self.record.id == record_id else self._replace(record=self.record.changed(id=record_id))
 
-    def derives(self, record_id: str) -> bool:
+    def is_derived(self, record_id: str) -> bool:
         """Whether an id follows from what is said; also where the caller gave it, as a copy does."""
         return not self.own_id or record_id == derived_id(self.record)
 
     @property
-    def placed(self) -> bool:
-        return "position" in self.given
+    def has_position(self) -> bool:
+        return "position" in self.explicit
 
     @property
-    def appended(self) -> bool:
+    def is_appended(self) -> bool:
         """A turn without a place or an id of its own: it comes after those that are there."""
-        return is_turn(self.record) and not self.placed and not self.own_id and self.expect is None
+        return is_turn(self.record) and not self.has_position and not self.own_id and self.expect is None
 
 
 def is_turn(record: Record) -> bool:
@@ -90,27 +90,27 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     if operation.exact:
         record = checked(id=operation.id, content=operation.content, **fields)
         check_limits(record, intake)
-        return Draft(record, _ALL_FIELDS, True, operation.expect, operation.if_exists, _NO_MARKS, exact=True)
-    given = frozenset(fields)
+        return Draft(record, _ALL_FIELDS, True, operation.expect, operation.if_exists, _NO_TAGS, exact=True)
+    explicit = frozenset(fields)
     fields.setdefault("time", now)
     if operation.ttl is not None:
         fields["expires"] = now + timedelta(seconds=operation.ttl)
-        given |= {"expires"}
+        explicit |= {"expires"}
     if intake.language is not None:
         fields.setdefault("language", intake.language)
     told = fields.get("tags", ())
-    fields["tags"] = _marked(operation.content, fields, told)
-    earned = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else _NO_MARKS
+    fields["tags"] = _with_standing_tags(operation.content, fields, told)
+    added_tags = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else _NO_TAGS
     if operation.id is None:
         record = identified(content=operation.content, **fields)
     else:
         record = checked(id=operation.id, content=operation.content, **fields)
     check_limits(record, intake)
-    own_id, lasts = operation.id is not None, operation.ttl is not None
-    return Draft(record, given, own_id, operation.expect, operation.if_exists, earned, lasts=lasts)
+    own_id, has_ttl = operation.id is not None, operation.ttl is not None
+    return Draft(record, explicit, own_id, operation.expect, operation.if_exists, added_tags, has_ttl=has_ttl)
 
 
-def _marked(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
+def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
     """The tags with the marks of a standing instruction or preference, where a person states one."""
     # What has a source is a document: what it instructs is not the wish of whoever told of it.
     if not isinstance(content, str) or fields.get("role") in MACHINE_ROLES or fields.get("source") is not None:
@@ -124,13 +124,13 @@ def _is_list(value: object) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, (str, bytes))
 
 
-def remarked(held: Record, record: Record, *, tags_given: bool) -> Record:
+def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
     """A record whose text has changed, with the marks of the new text in place of those of the old."""
-    if tags_given or held.content == record.content:
+    if tags_given or existing.content == record.content:
         return record
     kept = [tag for tag in record.tags if tag not in STANDING_TAGS]
     fields = {"role": record.role, "source": record.source}
-    return record.changed(tags=_marked(record.content, fields, kept))
+    return record.changed(tags=_with_standing_tags(record.content, fields, kept))
 
 
 def check_limits(record: Record, intake: Intake) -> None:

@@ -9,7 +9,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import Trie
 
 #: So many lines have their trie kept, about a megabyte each.
-_MOST = 16
+_MAX_TRIES = 16
 
 
 class TrieKeeper:
@@ -20,14 +20,14 @@ class TrieKeeper:
 
     def take(self, branch: Branch, head: Head) -> Trie:
         """The trie at the newest commit of a line. It is no longer kept: an update that fails leaves none behind."""
-        of, trie = self._kept.pop(branch, (None, None))
+        kept_head, trie = self._kept.pop(branch, (None, None))
         # Another process may have committed, or the file been put back from a copy: the head tells.
-        return trie if trie is not None and of == head else Trie(head.root)
+        return trie if trie is not None and kept_head == head else Trie(head.root)
 
     def keep(self, branch: Branch, head: Head, trie: Trie) -> None:
         """Keep the trie for whoever follows this commit."""
         self._kept[branch] = (head, trie)
-        if len(self._kept) > _MOST:
+        if len(self._kept) > _MAX_TRIES:
             self.drop(next(iter(self._kept)))
 
     def drop(self, branch: Branch) -> None:

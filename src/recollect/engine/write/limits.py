@@ -40,14 +40,14 @@ class Limits:
     def check(self, record: Record) -> None:
         """Raises: InvalidRecordError for a record over a cap."""
         if isinstance(record.content, bytes):
-            size, most = len(record.content), self.media_bytes
+            size, limit = len(record.content), self.media_bytes
         else:
-            size, most = len(record.content.encode("utf-8")), self.content_bytes
-        if size > most:
+            size, limit = len(record.content.encode("utf-8")), self.content_bytes
+        if size > limit:
             raise InvalidRecordError(
                 "content",
                 record.content,
-                f"is longer than the cap of {most} bytes: remember it in parts, or open the memory with larger limits",
+                f"is longer than the cap of {limit} bytes: remember it in parts, or open the memory with larger limits",
             )
         if len(record.tags) > self.tags:
             raise InvalidRecordError("tags", record.tags, f"are more than the cap of {self.tags}")

@@ -37,12 +37,12 @@ class Naming:
         self._live = live
         self._qualified = qualified
 
-    def asked_for(self, wanted: Draft) -> Iterator[str]:
+    def candidate_ids(self, draft: Draft) -> Iterator[str]:
         """The stored ids that a draft will first be looked up under."""
-        yield wanted.record.id
+        yield draft.record.id
         if self._scope.fixed:
             with suppress(InvalidRecordError):  # it is too long to be chosen here
-                yield self._scope.qualified(wanted.record.id)
+                yield self._scope.qualified(draft.record.id)
 
     def stored(self, record_id: str) -> Iterator[str]:
         """The stored ids that the scope shows as this one."""
@@ -58,44 +58,44 @@ class Naming:
                 return record
         return None
 
-    def was_used(self, record_id: str, wanted: Draft) -> bool:
+    def was_used(self, record_id: str, draft: Draft) -> bool:
         """Whether the scope has ever shown a record under an id that a draft may get."""
         if not self._scope.fixed:
             return self._known(record_id)
-        if wanted.derives(record_id):  # none but those of the scope have it
+        if draft.is_derived(record_id):  # none but those of the scope have it
             return any(self._known(each) for each in self.stored(record_id))
         if any(self._known(each) for each in self.stored(record_id) if each != record_id):
             return True
         return self.find(record_id) is not None
 
-    def free(self, record_id: str, wanted: Draft) -> str:
+    def free(self, record_id: str, draft: Draft) -> str:
         """Under which id a draft is stored that the scope is to show under `record_id`.
 
         Raises: RecordExistsError: another scope shows a record under it; InvalidRecordError: too long for this one.
         """
         if not self._scope.fixed:
-            if (shadowing := self.shadowing(record_id, wanted)) is not None:
+            if (shadowing := self.shadowing(record_id, draft)) is not None:
                 raise RecordExistsError(shadowing.id, shadowing.hash)
             return record_id
-        if wanted.derives(record_id) and (not self._known(record_id) or self._live(record_id) is None):
+        if draft.is_derived(record_id) and (not self._known(record_id) or self._live(record_id) is None):
             return record_id
         for stored in self.stored(record_id):
             if stored != record_id and (not self._known(stored) or self._live(stored) is None):
                 return stored
         return self._scope.qualified(record_id)  # which raises
 
-    def shadowing(self, record_id: str, wanted: Draft) -> Record | None:
+    def shadowing(self, record_id: str, draft: Draft) -> Record | None:
         """The record that a scope would show under the same id as a draft that is written from outside."""
-        if self._scope.fixed or not wanted.own_id:
+        if self._scope.fixed or not draft.own_id:
             return None
-        return self._other(record_id, wanted.record)
+        return self._other(record_id, draft.record)
 
-    def check_move(self, held: Record, record: Record) -> None:
+    def check_move(self, existing: Record, record: Record) -> None:
         """Raises: RecordExistsError where a record is moved into a scope that shows another under its id.
 
         From within a scope that is said of narrower ones only: of what others have it must not be told.
         """
-        if all(getattr(held, name) == getattr(record, name) for name in SCOPED):
+        if all(getattr(existing, name) == getattr(record, name) for name in SCOPED):
             return
         if (other := self._other(record.id, record)) is not None:
             shown = self._scope.shown(other)
@@ -107,7 +107,7 @@ class Naming:
             if not set(scope.fixed) >= set(self._scope.fixed):
                 continue
             for stored in scope.stored_ids(scope.shown_id(record_id), self._known):
-                held = self._live(stored) if stored != record_id and self._known(stored) else None
-                if held is not None and scope.admits(held):
-                    return held
+                existing = self._live(stored) if stored != record_id and self._known(stored) else None
+                if existing is not None and scope.admits(existing):
+                    return existing
         return None

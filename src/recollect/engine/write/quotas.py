@@ -26,7 +26,7 @@ REFUSE, LEAST_RECENT, LEAST_IMPORTANT = WHEN_FULL
 #: So many records go for one that comes, at most: where a quota was lowered, what is over it goes in steps.
 STEP = 1000
 #: So many namespaces have what they hold counted at a time.
-_MOST = 16
+_MAX_CACHED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +168,11 @@ class UsageTotals:
         if entry is not None and entry.rank is not None and micros > entry.rank[-1]:
             self.put(record_id, entry._replace(rank=(*entry.rank[:-1], micros)))
 
-    def leaving(self, group: str | None, start: int = 0) -> Iterator[str]:
+    def evictable(self, group: str | None, start: int = 0) -> Iterator[str]:
         """The ids of a group that may go, in the order in which they would, from a place in it on."""
         found = self._groups.get(group)
         ranked = [] if found is None else found.ranked
-        return (ranked[place][1] for place in range(start, len(ranked)))
+        return (ranked[index][1] for index in range(start, len(ranked)))
 
 
 class UsageTotalsCache:
@@ -189,54 +189,56 @@ class UsageTotalsCache:
                nobody else goes on from it
         """
         head = transaction.head(branch)
-        then, fill = self._kept.pop(branch, (Head(), UsageTotals(quota.when_full, quota.per)))
-        goes_on = then == head or (0 < then.seq < head.seq and transaction.root_at(branch, then.seq) == then.root.hash)
-        if (fill.when_full, fill.per) != (quota.when_full, quota.per) or not goes_on:
-            then, fill = Head(), UsageTotals(quota.when_full, quota.per)
-        if then != head:
+        as_of, totals = self._kept.pop(branch, (Head(), UsageTotals(quota.when_full, quota.per)))
+        is_continuation = as_of == head or (
+            0 < as_of.seq < head.seq and transaction.root_at(branch, as_of.seq) == as_of.root.hash
+        )
+        if (totals.when_full, totals.per) != (quota.when_full, quota.per) or not is_continuation:
+            as_of, totals = Head(), UsageTotals(quota.when_full, quota.per)
+        if as_of != head:
             # Written is used: the log knows when that was, for whoever has not seen it, or was not there.
-            written = transaction.last_touched(branch, then.seq)
-            if then.seq:
+            written = transaction.last_touched(branch, as_of.seq)
+            if as_of.seq:
                 held = transaction.several(branch, list(written))
                 for record_id in written:
                     if record_id not in held:
-                        fill.put(record_id, None)
+                        totals.put(record_id, None)
             else:
                 held = dict(transaction.versions(branch))
             for record_id, stored in held.items():
-                fill.put(record_id, fill.entry(Record.load(stored.payload), written.get(record_id, head.micros)))
-        if not then.seq:
+                totals.put(record_id, totals.entry(Record.load(stored.payload), written.get(record_id, head.micros)))
+        if not as_of.seq:
             for record_id, micros in self._uses.of(branch).items():
-                fill.used(record_id, micros)
-            self._uses.keep_only(branch, fill)
+                totals.used(record_id, micros)
+            self._uses.keep_only(branch, totals)
         for record_id, micros in self._uses.new(branch).items():
-            fill.used(record_id, micros)
-        if clean and self._uses.known(branch) > 2 * len(fill) + STEP:
-            self._uses.keep_only(branch, fill)
-        if clean or then == head:
-            self.keep(branch, head, fill)
-        return fill
+            totals.used(record_id, micros)
+        if clean and self._uses.known(branch) > 2 * len(totals) + STEP:
+            self._uses.keep_only(branch, totals)
+        if clean or as_of == head:
+            self.keep(branch, head, totals)
+        return totals
 
     def drop(self, branch: Branch) -> None:
         """Let what a line holds be counted anew, unless it is kept again."""
         self._kept.pop(branch, None)
 
-    def keep(self, branch: Branch, head: Head, fill: UsageTotals) -> None:
+    def keep(self, branch: Branch, head: Head, totals: UsageTotals) -> None:
         """Keep a fill for whoever follows this commit."""
         self._kept.pop(branch, None)
-        self._kept[branch] = (head, fill)
-        if len(self._kept) > _MOST:
+        self._kept[branch] = (head, totals)
+        if len(self._kept) > _MAX_CACHED:
             del self._kept[next(iter(self._kept))]
 
 
-class _More(NamedTuple):
+class _Delta(NamedTuple):
     """How many records and bytes are held more than before; below 0: fewer."""
 
     records: int
     nbytes: int
 
 
-_NO_MORE = _More(0, 0)
+_NO_CHANGE = _Delta(0, 0)
 
 
 class Room:
@@ -250,89 +252,89 @@ class Room:
         self,
         branch: Branch,
         quota: Quota,
-        fill: UsageTotals,
+        totals: UsageTotals,
         micros: int,
         due: Callable[[], list[str]],
         *,
         visible: bool = True,
     ) -> None:
-        self.fill = fill
+        self.totals = totals
         self._branch = branch
         self._quota = quota
         self._micros = micros
         self._due = due
         self._visible = visible
         self._changed: dict[str, _Entry | None] = {}
-        self._passed: Counter[str | None] = (
+        self._skipped: Counter[str | None] = (
             Counter()
         )  # of each group, the first of those that may go are changed already
-        self._more: dict[str | None, _More] = {}  # since the commit
+        self._deltas: dict[str | None, _Delta] = {}  # since the commit
 
-    def make(self, record: Record) -> list[tuple[str, str]]:
+    def to_evict(self, record: Record) -> list[tuple[str, str]]:
         """What must go for a record to come: ids, each with the cause.
 
         What this transaction wrote itself stays. A record that makes its group hold no more than it did may come in
         any case. Raises: QuotaError, where nothing that may go makes room enough.
         """
-        group = self.fill.group_of(record)
+        group = self.totals.group_of(record)
         before = self._entry(record.id)
         if before is not None and before.group != group:
             before = None  # to this group it is a new one
-        more = _More(int(before is None), len(record.to_bytes()) - (before.nbytes if before else 0))
-        over = self._over(group, more)
+        delta = _Delta(int(before is None), len(record.to_bytes()) - (before.nbytes if before else 0))
+        over = self._over(group, delta)
         if not over:
             return []
-        gone: list[tuple[str, str]] = []
-        for record_id, cause in self._leaving(group):
-            entry = self.fill.get(record_id)
+        evictions: list[tuple[str, str]] = []
+        for record_id, cause in self._removable(group):
+            entry = self.totals.get(record_id)
             if record_id == record.id or record_id in self._changed or entry is None or entry.group != group:
                 continue
-            gone.append((record_id, cause))
-            more = _More(more.records - 1, more.nbytes - entry.nbytes)
-            if not self._over(group, more) or len(gone) == STEP:
+            evictions.append((record_id, cause))
+            delta = _Delta(delta.records - 1, delta.nbytes - entry.nbytes)
+            if not self._over(group, delta) or len(evictions) == STEP:
                 break
-        over = self._over(group, more)
-        if over and (more.records > 0 or more.nbytes > 0):
+        over = self._over(group, delta)
+        if over and (delta.records > 0 or delta.nbytes > 0):
             what, limit, held = over if self._visible else (over[0], None, None)
             per = self._quota.per
             owner = "" if per is None else f"what has no {per}" if group is None else f"{per} {group!r}"
             raise QuotaError(self._branch.namespace, what, limit, held, self._quota.when_full, owner)
-        return gone
+        return evictions
 
-    def _over(self, group: str | None, more: _More) -> tuple[str, int, int] | None:
+    def _over(self, group: str | None, delta: _Delta) -> tuple[str, int, int] | None:
         """Which limit is broken with so much more, with the limit and what would be held; None for none."""
-        records, nbytes = self.fill.size(group)
-        so_far = self._more.get(group, _NO_MORE)
+        records, nbytes = self.totals.size(group)
+        so_far = self._deltas.get(group, _NO_CHANGE)
         for what, limit, held in (
-            ("records", self._quota.records, records + so_far.records + more.records),
-            ("bytes", self._quota.bytes, nbytes + so_far.nbytes + more.nbytes),
+            ("records", self._quota.records, records + so_far.records + delta.records),
+            ("bytes", self._quota.bytes, nbytes + so_far.nbytes + delta.nbytes),
         ):
             if limit is not None and held > limit:
                 return what, limit, held
         return None
 
-    def _leaving(self, group: str | None) -> Iterator[tuple[str, str]]:
+    def _removable(self, group: str | None) -> Iterator[tuple[str, str]]:
         due = self._due()
         yield from ((record_id, "expired") for record_id in due)
         if self._quota.when_full != REFUSE:
-            gone = set(due)
-            for record_id in self.fill.leaving(group, self._passed[group]):
+            evictions = set(due)
+            for record_id in self.totals.evictable(group, self._skipped[group]):
                 if record_id not in self._changed:
                     break
-                self._passed[group] += 1
-            left = (each for each in self.fill.leaving(group, self._passed[group]) if each not in gone)
+                self._skipped[group] += 1
+            left = (each for each in self.totals.evictable(group, self._skipped[group]) if each not in evictions)
             yield from ((record_id, "evicted") for record_id in islice(left, STEP + len(self._changed)))
 
     def _entry(self, record_id: str) -> _Entry | None:
-        return self._changed[record_id] if record_id in self._changed else self.fill.get(record_id)
+        return self._changed[record_id] if record_id in self._changed else self.totals.get(record_id)
 
     def note(self, record_id: str, record: Record | None) -> None:
         """A record was put, or (None) dropped."""
-        entry = None if record is None else self.fill.entry(record, self._micros)
+        entry = None if record is None else self.totals.entry(record, self._micros)
         for each, sign in ((self._entry(record_id), -1), (entry, 1)):
             if each is not None:
-                more = self._more.get(each.group, _NO_MORE)
-                self._more[each.group] = _More(more.records + sign, more.nbytes + sign * each.nbytes)
+                delta = self._deltas.get(each.group, _NO_CHANGE)
+                self._deltas[each.group] = _Delta(delta.records + sign, delta.nbytes + sign * each.nbytes)
         self._changed[record_id] = entry
 
     def committed(self, micros: int) -> UsageTotals:
@@ -340,6 +342,6 @@ class Room:
         for record_id, entry in self._changed.items():
             if entry is not None and entry.rank is not None:
                 entry = entry._replace(rank=(*entry.rank[:-1], micros))
-            self.fill.put(record_id, entry)
+            self.totals.put(record_id, entry)
         self._changed.clear()
-        return self.fill
+        return self.totals

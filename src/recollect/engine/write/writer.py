@@ -14,8 +14,8 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from recollect.engine.results import Outcome
-from recollect.engine.scope import MARK, Scope
-from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, remarked
+from recollect.engine.scope import QUALIFIED_PREFIX, Scope
+from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, retagged
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache, quota_of
@@ -42,9 +42,9 @@ SWEPT = 1000
 _ALL = 2**62
 #: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote, an id and what keeps
 #: it counted as so many more.
-_KEPT_BYTES, _ID_BYTES = 2**22, 200
+_WRITTEN_BYTES, _ID_BYTES = 2**22, 200
 #: How many ordinals are looked at one by one before the first free one is searched by doubling.
-_LOOKED_AT = 3
+_TRIED_FIRST = 3
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
 
@@ -76,7 +76,7 @@ class Writer:
         scope: Scope,
         intake: Intake,
         tries: TrieKeeper,
-        fills: UsageTotalsCache,
+        usage_totals: UsageTotalsCache,
     ) -> None:
         self._tx = transaction
         self._branch = branch
@@ -86,7 +86,7 @@ class Writer:
         self._scope = scope
         self._limits = intake
         self._tries = tries
-        self._fills = fills
+        self._usage_totals = usage_totals
         self._room: Room | None = None
         self._room_known = False
         self._swept = False
@@ -101,7 +101,7 @@ class Writer:
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts in one query, so that each draft need not query the store for its own."""
-        ids = [stored for wanted in drafts for stored in self._naming.asked_for(wanted)]
+        ids = [stored for draft in drafts for stored in self._naming.candidate_ids(draft)]
         self._never_known = self._tx.never_known(self._branch, ids)
 
     @property
@@ -111,7 +111,7 @@ class Writer:
 
     def _any_qualified(self) -> bool:
         if self._qualified is None:
-            self._qualified = self._tx.any_id(self._branch, MARK)
+            self._qualified = self._tx.any_id(self._branch, QUALIFIED_PREFIX)
         return self._qualified
 
     @property
@@ -121,7 +121,7 @@ class Writer:
 
     def written(self, commit: Commit) -> dict[str, Record | None] | None:
         """What a commit of this transaction did to each id that it names; None where that was too much to keep."""
-        if self._written_bytes > _KEPT_BYTES:
+        if self._written_bytes > _WRITTEN_BYTES:
             return None
         return {change.id: self._written[change.id] for change in commit.changes}
 
@@ -157,81 +157,81 @@ class Writer:
 
     # Operations
 
-    def remember(self, wanted: Draft) -> Outcome:
+    def remember(self, draft: Draft) -> Outcome:
         """Hold a record: the five cases of ids, and `expect`."""
-        if wanted.expect is not None:
-            return self._remember_expecting(wanted)
-        if is_turn(wanted.record) and not wanted.own_id:
-            return self._remember_turn(wanted)
-        return self._remember_fact(wanted)
+        if draft.expect is not None:
+            return self._remember_expecting(draft)
+        if is_turn(draft.record) and not draft.own_id:
+            return self._remember_turn(draft)
+        return self._remember_fact(draft)
 
-    def _remember_fact(self, wanted: Draft) -> Outcome:
+    def _remember_fact(self, draft: Draft) -> Outcome:
         """Walk the candidate ids to the same fact, or else to the first that is free."""
-        asked = wanted.record
-        others = islice(numbered_ids(asked.id), 1, None) if wanted.own_id else derived_ids(asked, 1)
+        requested = draft.record
+        others = islice(numbered_ids(requested.id), 1, None) if draft.own_id else derived_ids(requested, 1)
         free = None
         # Under this id and no other, whoever says the same.
-        exactly = wanted.exact and wanted.if_exists != "keep"
-        for candidate in chain((asked.id,), others):
-            used = self._naming.was_used(candidate, wanted)
-            held = self._naming.find(candidate) if used else None
-            if held is None:
-                hidden = self._naming.shadowing(candidate, wanted) if free is None else None
-                if hidden is not None and wanted.if_exists != "keep" and candidate == asked.id:
+        exactly = draft.exact and draft.if_exists != "keep"
+        for candidate in chain((requested.id,), others):
+            used = self._naming.was_used(candidate, draft)
+            existing = self._naming.find(candidate) if used else None
+            if existing is None:
+                hidden = self._naming.shadowing(candidate, draft) if free is None else None
+                if hidden is not None and draft.if_exists != "keep" and candidate == requested.id:
                     raise self._exists(hidden)  # "update" and "error" are about this id, not the next
                 if free is None and hidden is None:
                     free = candidate
                 if free is not None and (exactly or not used):  # as most are not: then nothing more need be looked up
                     break
-            elif wanted.own_id and wanted.if_exists != "keep" and candidate == asked.id:
-                return self._take_over(wanted, held)
-            elif self._says_the_same(held, wanted):
-                return self._again(wanted, held)
+            elif draft.own_id and draft.if_exists != "keep" and candidate == requested.id:
+                return self._take_over(draft, existing)
+            elif self._is_same_fact(existing, draft):
+                return self._remember_same(draft, existing)
         assert free is not None
-        return self._create(wanted, free, asked.id if wanted.own_id and free != asked.id else None)
+        return self._create(draft, free, requested.id if draft.own_id and free != requested.id else None)
 
-    def _says_the_same(self, held: Record, wanted: Draft) -> bool:
-        if wanted.own_id:
+    def _is_same_fact(self, existing: Record, draft: Draft) -> bool:
+        if draft.own_id:
             # The caller's id says which fact it is; the text decides whether it is still the same.
-            return same_text(held, wanted.record) and held.kind == wanted.record.kind
-        return same_fact(held, wanted.record)
+            return same_text(existing, draft.record) and existing.kind == draft.record.kind
+        return same_fact(existing, draft.record)
 
-    def _remember_turn(self, wanted: Draft) -> Outcome:
+    def _remember_turn(self, draft: Draft) -> Outcome:
         """A turn: the one that says the same at its place, where a place was given; else one more.
 
         One more gets the first ordinal that no live turn of its text has. Its cost does not grow with how often the
         text was said: beyond the first few, ordinals are searched by doubling.
         """
-        record = wanted.record
-        if wanted.placed:
+        record = draft.record
+        if draft.has_position:
             assert record.conversation is not None
             assert record.position is not None
             for stored in self._tx.turns_at(self._branch, record.conversation, record.position):
-                held = self.live(Record.load(stored.payload).id)
-                if held is not None and same_fact(held, record):
-                    return self._again(wanted, held)
-        for ordinal in range(_LOOKED_AT):
+                existing = self.live(Record.load(stored.payload).id)
+                if existing is not None and same_fact(existing, record):
+                    return self._remember_same(draft, existing)
+        for ordinal in range(_TRIED_FIRST):
             candidate = derived_id(record, ordinal) if ordinal else record.id
             if self._naming.find(candidate) is None:
-                return self._create(wanted, candidate)
-        low = high = _LOOKED_AT
-        while self._naming.was_used(derived_id(record, high), wanted):
+                return self._create(draft, candidate)
+        low = high = _TRIED_FIRST
+        while self._naming.was_used(derived_id(record, high), draft):
             low, high = high, high * 2
         while low < high:
             middle = (low + high) // 2
-            used = self._naming.was_used(derived_id(record, middle), wanted)
+            used = self._naming.was_used(derived_id(record, middle), draft)
             low, high = (middle + 1, high) if used else (low, middle)
-        return self._create(wanted, derived_id(record, low))
+        return self._create(draft, derived_id(record, low))
 
-    def _create(self, wanted: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
+    def _create(self, draft: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
         """Store a new record."""
-        record = wanted.under(self._naming.free(record_id, wanted)).record
-        if not wanted.exact:
-            record = self._placed(record)
+        record = draft.with_id(self._naming.free(record_id, draft)).record
+        if not draft.exact:
+            record = self._with_position(record)
         self._put(record)
         return self._outcome(record, "created", asked_id=asked_id)
 
-    def _placed(self, record: Record) -> Record:
+    def _with_position(self, record: Record) -> Record:
         """The record; a turn that has no position gets the one after the last of its conversation."""
         if record.position is not None or not is_turn(record):
             return record
@@ -241,107 +241,113 @@ class Writer:
         # Behind a turn at the last place there is, others come by their time.
         return record.changed(position=0 if last is None else min(last + 1, LAST_POSITION))
 
-    def _again(self, wanted: Draft, held: Record) -> Outcome:
+    def _remember_same(self, draft: Draft, existing: Record) -> Outcome:
         """The same fact again."""
-        if wanted.if_exists == "error":
-            raise self._exists(held)
-        differing = self._differing(wanted, held)
-        if not differing or wanted.if_exists == "keep":
-            return self._outcome(held, "unchanged", differing)
-        record = held.changed(**{name: getattr(wanted.against(held), name) for name in differing})
+        if draft.if_exists == "error":
+            raise self._exists(existing)
+        differing = self._differing(draft, existing)
+        if not differing or draft.if_exists == "keep":
+            return self._outcome(existing, "unchanged", differing)
+        record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in differing})
         self._put(record)
         return self._outcome(record, "updated")
 
-    def _exists(self, held: Record) -> RecordExistsError:
-        shown = self._scope.shown(held)
+    def _exists(self, existing: Record) -> RecordExistsError:
+        shown = self._scope.shown(existing)
         return RecordExistsError(shown.id, shown.hash)
 
-    def again(self, wanted: Draft, record_id: str) -> Outcome:
+    def remember_replayed(self, draft: Draft, record_id: str) -> Outcome:
         """The same turn again, as `find_replay` found out."""
         if record_id == FORGOTTEN:
             return Outcome(None, "unchanged")
-        held = self.live(record_id)
-        return self.remember(wanted) if held is None else self._again(wanted, held)
+        existing = self.live(record_id)
+        return self.remember(draft) if existing is None else self._remember_same(draft, existing)
 
-    def _take_over(self, wanted: Draft, held: Record) -> Outcome:
+    def _take_over(self, draft: Draft, existing: Record) -> Outcome:
         """`if_exists` is "update" or "error", and the caller's id is held: by whatever text."""
-        if wanted.if_exists == "error":
-            raise self._exists(held)
-        names = {*wanted.given, "content", "media_type"}
-        record = held.changed(**{name: getattr(wanted.against(held), name) for name in names})
-        if wanted.exact:
-            record = record.changed(unknown=wanted.record.unknown)
+        if draft.if_exists == "error":
+            raise self._exists(existing)
+        names = {*draft.explicit, "content", "media_type"}
+        record = existing.changed(**{name: getattr(draft.comparable_to(existing), name) for name in names})
+        if draft.exact:
+            record = record.changed(unknown=draft.record.unknown)
         else:
-            record = remarked(held, self._placed(record), tags_given="tags" in wanted.given)
-        if record == held:
-            return self._outcome(held, "unchanged")
-        self._naming.check_move(held, record)
+            record = retagged(existing, self._with_position(record), tags_given="tags" in draft.explicit)
+        if record == existing:
+            return self._outcome(existing, "unchanged")
+        self._naming.check_move(existing, record)
         self._put(record)
         return self._outcome(record, "updated")
 
-    def _differing(self, wanted: Draft, held: Record) -> tuple[str, ...]:
+    def _differing(self, draft: Draft, existing: Record) -> tuple[str, ...]:
         """The fields that the caller gave and that are held otherwise."""
         return tuple(
             name
             for name in FIELD_NAMES
-            if name in wanted.given and name not in ("id", "content") and _differ(name, wanted.against(held), held)
+            if name in draft.explicit
+            and name not in ("id", "content")
+            and _differ(name, draft.comparable_to(existing), existing)
         )
 
-    def _remember_expecting(self, wanted: Draft) -> Outcome:
+    def _remember_expecting(self, draft: Draft) -> Outcome:
         """`expect`: only where the id is held with this hash, or not at all."""
-        asked = wanted.record.id
-        held = self._naming.find(asked)
-        self._check_expectation(asked, wanted.expect, held, lambda: self._is_asked_for(wanted, held, earlier=True))
-        if held is None:
-            return self._create(wanted, asked)
-        if self._is_asked_for(wanted, held):
-            return self._outcome(held, "unchanged")
-        record = wanted.under(held.id).record
-        if not wanted.exact:
-            if is_turn(record) and record.position is None and record.conversation == held.conversation:
-                record = record.changed(position=held.position)
-            record = self._placed(record)
-        self._naming.check_move(held, record)
+        requested = draft.record.id
+        existing = self._naming.find(requested)
+        self._check_expectation(
+            requested, draft.expect, existing, lambda: self._is_asked_for(draft, existing, earlier=True)
+        )
+        if existing is None:
+            return self._create(draft, requested)
+        if self._is_asked_for(draft, existing):
+            return self._outcome(existing, "unchanged")
+        record = draft.with_id(existing.id).record
+        if not draft.exact:
+            if is_turn(record) and record.position is None and record.conversation == existing.conversation:
+                record = record.changed(position=existing.position)
+            record = self._with_position(record)
+        self._naming.check_move(existing, record)
         self._put(record)
         return self._outcome(record, "updated")
 
     @staticmethod
-    def _is_asked_for(wanted: Draft, held: Record | None, *, earlier: bool = False) -> bool:
+    def _is_asked_for(draft: Draft, existing: Record | None, *, earlier: bool = False) -> bool:
         """Whether a live record is what replacing it by a draft would give, but for what the memory adds by itself.
 
         earlier  or would have given, when it was asked for before: a `ttl` counts from another time then
         """
-        if held is None:
+        if existing is None:
             return False
-        added = [name for name in ("time", "position") if name not in wanted.given]
-        if earlier and wanted.lasts and held.expires is not None:
+        added = [name for name in ("time", "position") if name not in draft.explicit]
+        if earlier and draft.has_ttl and existing.expires is not None:
             added.append("expires")
-        if not is_turn(wanted.record):
+        if not is_turn(draft.record):
             added = [name for name in added if name != "position"]
-        replaced = wanted.against(held).changed(id=held.id, **{name: getattr(held, name) for name in added})
-        return replaced.hash == held.hash
+        replaced = draft.comparable_to(existing).changed(
+            id=existing.id, **{name: getattr(existing, name) for name in added}
+        )
+        return replaced.hash == existing.hash
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
         """Change fields of a record. Raises: UnknownRecordError, ConflictError, InvalidRecordError, ScopeError."""
-        held = self._naming.find(record_id)
-        if held is None:
+        existing = self._naming.find(record_id)
+        if existing is None:
             self._check_expectation(record_id, expect, None)
             raise UnknownRecordError(record_id, self._branch.namespace)
-        self._check_expectation(record_id, expect, held, lambda: self._changes_nothing(held, changes))
-        record = self._placed(self._changed(held, changes))
+        self._check_expectation(record_id, expect, existing, lambda: self._changes_nothing(existing, changes))
+        record = self._with_position(self._changed(existing, changes))
         if not callable(changes):  # a function gives the record just as it is to be
-            record = remarked(held, record, tags_given="tags" in changes)
+            record = retagged(existing, record, tags_given="tags" in changes)
         check_limits(record, self._limits)
         if not self._scope.admits(record):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))
-        if record == held:
-            return self._outcome(held, "unchanged")
-        self._naming.check_move(held, record)
+        if record == existing:
+            return self._outcome(existing, "unchanged")
+        self._naming.check_move(existing, record)
         self._put(record)
         return self._outcome(record, "updated")
 
     def _check_expectation(
-        self, record_id: str, expect: str | None, held: Record | None, satisfied: Callable[[], bool] = lambda: False
+        self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False
     ) -> None:
         """Compare what is live with what the caller expects, before anything else is decided.
 
@@ -349,41 +355,41 @@ class Writer:
 
         Raises: ConflictError.
         """
-        current = self._scope.shown(held).hash if held else ABSENT
+        current = self._scope.shown(existing).hash if existing else ABSENT
         if expect is not None and expect != current:
             raise ConflictError(f"record {record_id!r}", expect, current, satisfied())
 
-    def _changes_nothing(self, held: Record, changes: Mapping[str, Any] | Any) -> bool:
+    def _changes_nothing(self, existing: Record, changes: Mapping[str, Any] | Any) -> bool:
         """Whether a record already has the fields that an update asks for. A function asks for no state."""
         if callable(changes):
             return False
         try:
-            return remarked(held, self._changed(held, changes), tags_given="tags" in changes) == held
+            return retagged(existing, self._changed(existing, changes), tags_given="tags" in changes) == existing
         except InvalidRecordError:  # they do not go with what is there now
             return False
 
-    def _changed(self, held: Record, changes: Mapping[str, Any] | Any) -> Record:
+    def _changed(self, existing: Record, changes: Mapping[str, Any] | Any) -> Record:
         if not callable(changes):
             # None takes a field away, also one whose absence is written otherwise.
             absent: dict[str, Any] = {"tags": (), "metadata": {}, "supersedes": (), "derived_from": (), "pinned": False}
-            return held.changed(
+            return existing.changed(
                 **{name: absent.get(name) if value is None else value for name, value in changes.items()}
             )
-        shown = self._scope.shown(held)
+        shown = self._scope.shown(existing)
         record = changes(shown)
         if not isinstance(record, Record):
             raise InvalidRecordError("update", record, "the function must return a record, such as record.changed(...)")
         if record.id != shown.id:
             raise InvalidRecordError("id", record.id, "of a record cannot change; remember it anew")
-        return record if record.id == held.id else record.changed(id=held.id)
+        return record if record.id == existing.id else record.changed(id=existing.id)
 
     def forget(self, record_id: str, expect: str | None = None) -> Outcome:
         """Let a record be held no longer. Raises: UnknownRecordError where it never was; ConflictError."""
-        held = self._naming.find(record_id)
-        self._check_expectation(record_id, expect, held, lambda: held is None)
-        if held is not None:
-            self._drop(held.id, "forgotten")
-            return self._outcome(held, "forgotten")
+        existing = self._naming.find(record_id)
+        self._check_expectation(record_id, expect, existing, lambda: existing is None)
+        if existing is not None:
+            self._drop(existing.id, "forgotten")
+            return self._outcome(existing, "forgotten")
         # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
         for stored in self._naming.stored(record_id):
             due = self._due(stored)
@@ -429,32 +435,32 @@ class Writer:
         payload = record.to_bytes()
         room = self._room_left()
         if room is not None:
-            for record_id, cause in room.make(record):
+            for record_id, cause in room.to_evict(record):
                 self._drop(record_id, cause)
             room.note(record.id, record)
-        if record.id.startswith(MARK):
+        if record.id.startswith(QUALIFIED_PREFIX):
             self._qualified = True
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
         self._tx.put(self._branch, record, Stored(version, payload))
         # Before it is pending: an interruption leaves no change of which it is not known what it did.
-        self._keep(record.id, record if type(record) is Record else Record.load(payload), len(payload))
+        self._note_written(record.id, record if type(record) is Record else Record.load(payload), len(payload))
         self._pending[record.id] = change
         self._journal.append(record.id)
 
     def _drop(self, record_id: str, cause: str) -> None:
         change = Change(record_id, self._before(record_id), None, cause)
         self._tx.drop(self._branch, record_id)
-        self._keep(record_id, None, 0)
+        self._note_written(record_id, None, 0)
         self._pending[record_id] = change
         self._journal.append(record_id)
         if self._room is not None:
             self._room.note(record_id, None)
 
-    def _keep(self, record_id: str, record: Record | None, nbytes: int) -> None:
+    def _note_written(self, record_id: str, record: Record | None, nbytes: int) -> None:
         """Keep what was written for whoever asks for it after the commit, unless it is too much."""
         self._written_bytes += _ID_BYTES + nbytes
-        if self._written_bytes <= _KEPT_BYTES:
+        if self._written_bytes <= _WRITTEN_BYTES:
             self._written[record_id] = record
         else:
             self._written.clear()
@@ -464,9 +470,9 @@ class Writer:
         if not self._room_known:
             quota = quota_of(self._tx, self._branch)
             if quota is not None:
-                fill = self._fills.at(self._tx, self._branch, quota, clean=not self._pending)
+                totals = self._usage_totals.at(self._tx, self._branch, quota, clean=not self._pending)
                 visible = all(name == quota.per for name, _ in self._scope.fixed)
-                self._room = Room(self._branch, quota, fill, self._micros, self._due_of_others, visible=visible)
+                self._room = Room(self._branch, quota, totals, self._micros, self._due_of_others, visible=visible)
                 for record_id in self._pending:  # dropped before
                     self._room.note(record_id, None)
             self._room_known = True
@@ -511,8 +517,8 @@ class Writer:
         head = Head(commit.seq, commit.root, commit.micros)
         self._tries.keep(self._branch, head, trie)
         if self._room is not None:
-            self._fills.drop(self._branch)  # an interruption leaves none that is half brought up
-            self._fills.keep(self._branch, head, self._room.committed(commit.micros))
+            self._usage_totals.drop(self._branch)  # an interruption leaves none that is half brought up
+            self._usage_totals.keep(self._branch, head, self._room.committed(commit.micros))
         return commit
 
     def outdated(self, known: Replay) -> bool:
@@ -533,32 +539,32 @@ class Writer:
         All else is new, as it would be one turn at a time.
         """
         told: dict[str, list[int]] = {}
-        for place, wanted in enumerate(drafts):
-            if wanted.appended:
-                assert wanted.record.conversation is not None
-                told.setdefault(wanted.record.conversation, []).append(place)
+        for index, draft in enumerate(drafts):
+            if draft.is_appended:
+                assert draft.record.conversation is not None
+                told.setdefault(draft.record.conversation, []).append(index)
         out: dict[int, str] = {}
-        for conversation, places in told.items():
-            held = list(self._turns(conversation))
-            found = self._aligned(held, [(place, drafts[place].record) for place in places])
+        for conversation, indexes in told.items():
+            existing = list(self._turns(conversation))
+            found = self._aligned(existing, [(index, drafts[index].record) for index in indexes])
             matched = sum(each != FORGOTTEN for each in found.values())
-            if matched and (matched == len(held) or (len(found) == len(places) and len(places) > 1)):
+            if matched and (matched == len(existing) or (len(found) == len(indexes) and len(indexes) > 1)):
                 out.update(found)
         return Replay(out, self._tx.head(self._branch).seq, frozenset(told), frozenset(out.values()))
 
-    def _aligned(self, held: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
+    def _aligned(self, existing: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
         """As many turns from the start as are held, in their order, or were forgotten."""
         found: dict[int, str] = {}
         said: Counter[str] = Counter()
         at = 0
-        for place, record in told:
+        for index, record in told:
             once_held = derived_id(record, said[record.id])
             said[record.id] += 1
-            if at < len(held) and same_fact(held[at], record):
-                found[place] = held[at].id
+            if at < len(existing) and same_fact(existing[at], record):
+                found[index] = existing[at].id
                 at += 1
             elif self._was_forgotten(once_held):
-                found[place] = FORGOTTEN
+                found[index] = FORGOTTEN
             else:
                 break
         return found
