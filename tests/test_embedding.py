@@ -261,7 +261,7 @@ class TestRecall:
         with memory.batch() as batch:
             hits = batch.recall("sleeps feline")
             assert [list(hit.why.shares) for hit in hits] == [["words"]]
-            assert "silent inside a batch" in hits.plan.notes[0]
+            assert "not used inside a batch" in hits.plan.notes[0]
         assert embedder.calls == calls
 
 
@@ -279,7 +279,7 @@ class TestFailingAtQuestionTime:
         assert [hit.record.id for hit in hits] == ["a"]
         assert "dense" not in hits[0].why.shares
         (note,) = hits.plan.notes
-        assert "the dense signal is silent" in note
+        assert "the dense signal is not used" in note
         assert str(failure.args[-1]) in note
         assert hits.to_json()["notes"] == [note]
         assert memory.recall("feline")[0].record.id == "a"  # and the next question is embedded again
@@ -733,7 +733,7 @@ class TestFile:
             memory.embed_all()
         hits = memory.recall("kitten")
         assert len(hits) == 1
-        assert "dense signal is silent" in hits.plan.notes[0]
+        assert "dense signal is not used" in hits.plan.notes[0]
         assert os.path.isfile(tmp_path / "a.db.index")
 
     def test_a_file_that_was_deleted_while_it_was_open_is_made_anew(self, on_disk: Open, tmp_path: Path) -> None:

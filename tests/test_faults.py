@@ -439,7 +439,7 @@ def test_a_memory_error_while_an_index_is_made_leaves_none_half_made(
         count = 0
         with monkeypatch.context() as patch:
             patch.setattr(indexing, "document_of", fail)
-            with pytest.raises(NoMemoryError, match=r"while its index was made\); nothing was changed"):
+            with pytest.raises(NoMemoryError, match=r"while its index was built\); nothing was changed"):
                 memory.recall("boat")
         with recollect.open(path) as complete:
             assert told(memory) == told(complete)

@@ -236,7 +236,7 @@ def test_where_memory_does_not_suffice_for_an_index_the_store_answers_by_itself(
         memory.remember("more tea", tags=("red",))
         with patch.object(IndexKeeper, "_catch_up", side_effect=MemoryError):
             assert len(memory.find(where=f.tag("red"))) == 4
-            assert "changes no answer" in caplog.text
+            assert "changes no result" in caplog.text
             with pytest.raises(NoMemoryError):
                 memory.recall("tea")
         assert len(memory.find(where=f.tag("red"))) == 4

@@ -1,1 +1,1 @@
-"""The engine: one table of operations over the write path, the read path and the indexes."""
+"""The engine: executes operations with the write path, the read path and the indexes."""

@@ -1,9 +1,12 @@
-"""Cursors: where in the log a caller stands, as text that can be handed back to `changes` and `listen`.
+"""Cursors: positions in the log, as text that callers can pass to `changes` and `listen`.
 
-Outside of scopes a cursor is the seq. Within one, where the seq would tell how much others write, it is the seq under a
-permutation that only this store knows: the same in every process, and without order or distance. The permutation is a
-Feistel network of four rounds over 16 bytes with HMAC-SHA256 as its function (Luby and Rackoff, 1988); eight of the
-bytes are zeros, by which a cursor of another scope or store is known.
+Outside of scopes a cursor is the seq. Within a scope the seq would reveal how much others write, so the cursor is the
+seq under a keyed permutation: it is the same in every process and reveals neither order nor distance. The permutation
+is a Feistel network of four rounds over 16 bytes, with HMAC-SHA256 as its round function. Eight of the bytes are zeros,
+so that a cursor of another scope or store is detected.
+
+Source:
+    Luby and Rackoff, How to construct pseudorandom permutations from pseudorandom functions, 1988.
 """
 
 from __future__ import annotations
@@ -24,14 +27,19 @@ _SEQ = re.compile(r"[0-9]{1,18}")
 class Cursors:
     """The cursors of a store.
 
-    secret  what nobody knows who has not got the store itself
+    Args:
+        secret: The key of the permutation, derived from the store's key and uuid.
     """
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
 
     def at(self, seq: int, branch: Branch, scope: Scope) -> str:
-        """The cursor behind a commit. Cost: four hashes within a scope."""
+        """Return the cursor after a commit.
+
+        Cost:
+            Four hashes within a scope.
+        """
         if not scope.fixed:
             return str(seq)
         left, right = seq.to_bytes(_HALF, "big"), bytes(_HALF)
@@ -40,9 +48,11 @@ class Cursors:
         return (left + right).hex()
 
     def seq(self, cursor: int | str, branch: Branch, scope: Scope) -> int:
-        """The seq that a cursor, or where that may be seen a seq, stands for; 0 is the beginning of the log.
+        """Return the seq of a cursor; 0 is the beginning of the log. Outside of scopes, a seq is accepted too.
 
-        Raises: InvalidArgumentError; ScopeError for a seq within a scope.
+        Raises:
+            InvalidArgumentError: It is not a cursor of this branch and scope.
+            ScopeError: It is a seq, within a scope.
         """
         if cursor == 0:
             return 0
@@ -51,7 +61,7 @@ class Cursors:
                 raise InvalidArgumentError("since", cursor, "must be a seq, or the cursor of a commit of this memory")
             return int(cursor)
         if isinstance(cursor, int):
-            raise ScopeError("a seq, which tells of the whole namespace (a commit's cursor does not),", str(scope))
+            raise ScopeError("a seq, which counts the commits of the whole namespace (pass a cursor),", str(scope))
         if _TOKEN.fullmatch(cursor):
             token = bytes.fromhex(cursor)
             left, right = token[:_HALF], token[_HALF:]

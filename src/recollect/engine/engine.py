@@ -1,7 +1,7 @@
-"""The engine: one store, its indexes and its clock, behind `execute`.
+"""The engine: a store, its indexes and its clock, behind `execute`.
 
-Every public call arrives here as an operation with the line and scope it is about. Reads open a view of the store,
-catch the index up to it and work inside it; writes open a transaction, and listeners are told once it is durable.
+Every public call arrives here as an operation on a branch and scope. Reads open a view of the store, catch the index up
+to it and work on that view. Writes open a transaction, and listeners are notified after it is durable.
 """
 
 from __future__ import annotations
@@ -85,15 +85,15 @@ from recollect.stores.derived.vectors import VectorStore
 from recollect.stores.root_check import disagreements
 
 T = TypeVar("T")
-#: Indexes together take at most so much memory; those that were not asked for the longest are let go first.
+#: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
 INDEX_BYTES = 2**31
-#: Bulk writes commit once for so many items.
+#: Number of items per commit in bulk writes.
 BULK = 1000
 WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Sweep, Clear, Batch)
 
 
 class Engine:
-    """A store with what makes it a memory. Shared by all namespaces and scopes that are opened from one handle."""
+    """A store with its indexes, clock and listeners. Shared by all namespaces and scopes opened from one memory."""
 
     def __init__(
         self, store: Store, clock: Callable[[], datetime], intake: Intake, embedder: Embedder | None = None
@@ -101,7 +101,7 @@ class Engine:
         self.store = store
         self._pid = os.getpid()
         self.clock = clock
-        self._latest = -(2**63)  # that the clock has said, in microseconds of 1970
+        self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self.intake = intake
         self.feed = Feed()
         self._tries = TrieKeeper()
@@ -120,34 +120,38 @@ class Engine:
             self.vectors = VectorKeeper(embedder, VectorStore(folder, uuid, read_only=read_only))
 
     def now(self) -> datetime:
-        """The clock's time. Raises: InvalidArgumentError where it is naive."""
+        """Return the clock's time.
+
+        Raises:
+            InvalidArgumentError: The clock returned something else than an aware datetime.
+        """
         try:
             now = aware("clock", self.clock())
         except RecollectError as error:
             raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
-        # Two threads at once may leave the earlier of their times: by so little is it wrong, and it needs no lock.
+        # Of two concurrent threads, the earlier time may win. The error is that small, so no lock is needed.
         self._latest = max(self._latest, microseconds(now))
         return now
 
     def reads_at(self, view: View, branch: Branch) -> int:
-        """The time by which records have expired at a moment of the store, in microseconds of 1970.
+        """Return the time that decides which records of a view have expired, in microseconds since 1970.
 
-        It is the latest that the clock has said, or that of the newest commit where that is later: a clock that goes
-        back brings nothing back. What is read depends on this time and on the records alone.
+        It is the latest time of the clock or the time of the newest commit, whichever is later, so a clock that goes
+        back never revives expired records. What is read depends only on this time and on the records.
         """
         return max(self._latest, view.head(branch).micros)
 
-    # The two ways in
+    # Executing operations
 
     def execute(
         self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
     ) -> Any:
-        """Do an operation and give its result."""
+        """Execute an operation and return its result."""
         for name, value in (("actor", actor), ("reason", reason)):
             if value is not None:
                 check_text(name, value, blank=True)
         if isinstance(operation, RememberAll):
-            with gc_paused():  # for all of it: each time that it ends, what was made so far is looked through
+            with gc_paused():  # for the whole call: each resume triggers a collection of all objects created so far
                 return self._remember_all(operation, branch, scope, actor, reason)
         if isinstance(operation, SetQuota):
             return self._set_quota(operation, branch, scope)
@@ -155,13 +159,13 @@ class Engine:
             if isinstance(operation, Batch):
                 actor, reason = operation.actor or actor, operation.reason or reason
             if isinstance(operation, Remember):
-                # Drafted before it is its turn: what was given may be the caller's code, which nobody should wait for.
+                # Draft before taking the write lock: the arguments may run code of the caller, such as a property.
                 requested_at = self.now()
-                wanted = draft(operation, scope, requested_at, self.intake)
+                new = draft(operation, scope, requested_at, self.intake)
                 with self.writing(branch, scope, actor, reason, shared=True, now=requested_at) as writing:
-                    return writing.remember_draft(wanted)
+                    return writing.remember_draft(new)
             if isinstance(operation, ForgetWhere) and uses_filter_terms(operation.where):
-                with self.store.read() as view:  # what is in a file is read before others must wait for it
+                with self.store.read() as view:  # load an index file before taking the write lock
                     self.keeper.loaded(view, branch, in_file=not selective(AllOf.of(scope.filter, operation.where)))
             with self.writing(branch, scope, actor, reason, shared=_is_short(operation)) as writing:
                 return writing.execute(operation)
@@ -171,16 +175,15 @@ class Engine:
         if isinstance(operation, Recall):
             self.intake.limits.check_question(operation.question)
         if isinstance(operation, Recall) and operation.reference is None:
-            operation = operation.with_reference(clock)  # with the clock's offset: "today" is the asker's day
+            operation = operation.with_reference(clock)  # with the clock's UTC offset, which decides what "today" is
         question_vector: QuestionVector | None = None
         if isinstance(operation, Recall) and self.vectors is not None:
-            with self.store.read():  # a closed memory asks nobody
+            with self.store.read():  # raises if the memory is closed, before the model is called
                 pass
-            question_vector = self.vectors.embed_question(
-                operation.question, branch
-            )  # a model may be slow: before anything is opened
+            # A model may be slow, so it is called before a view is opened.
+            question_vector = self.vectors.embed_question(operation.question, branch)
 
-        # What a store would read every record for is asked of the index, where that is at hand.
+        # If a store would have to read every record, use the index, provided that it is loaded or in a file.
         index_helps = in_file = False
         if isinstance(operation, (Find, Count)):
             in_file = not selective(AllOf.of(scope.filter, operation.where))
@@ -199,7 +202,7 @@ class Engine:
         return self._in_view(branch, read, needs_index=isinstance(operation, Recall))
 
     def _note_uses(self, operation: Operation, found: Any, view: View, branch: Branch, scope: Scope, now: int) -> None:
-        """Note what was used, where eviction goes by it. Nothing is written for a while, and nothing in the ledger."""
+        """Note the use of records, if the quota evicts by use. It is written later in batches, outside the ledger."""
         if isinstance(operation, (Recall, Get)) and found:
             quota = quota_of(view, branch)
             if quota is not None and quota.when_full != REFUSE:
@@ -229,10 +232,16 @@ class Engine:
         shared: bool = False,
         now: datetime | None = None,
     ) -> Iterator[Writing]:
-        """A transaction that becomes one commit when the block ends well, and nothing when it raises.
+        """Open a transaction that is committed when the block ends, and undone if the block raises.
 
-        shared  whether a store that can may make it durable together with those of other threads
-        now     the clock's time, where it was asked already
+        Args:
+            branch: The branch to write to.
+            scope: The scope of the caller.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+            expect_head: Raise ConflictError unless the newest commit has this seq.
+            shared: Allow a store that supports it to commit together with other threads (group commit).
+            now: The clock's time, if the caller has read it already.
         """
         now = now or self.now()
         try:
@@ -240,7 +249,7 @@ class Engine:
                 if expect_head is not None:
                     check_head(transaction, branch, scope, expect_head)
                 reads_at = self.reads_at(transaction, branch)
-                # Records that have no time get the clock's; what has expired is told by the other.
+                # `now` is the default time of records; `reads_at` decides which records have expired.
                 at = _now(reads_at, now)
                 writer = Writer(
                     transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._usage_totals
@@ -265,7 +274,7 @@ class Engine:
             self.feed.wake()
 
     def _in_view(self, branch: Branch, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
-        """Read at a moment of the store, where it is needed with the index there."""
+        """Call `read` with a view of the store and, if needed, the index at that view."""
         while True:
             with self.store.read() as view:
                 words = self.keeper.view(view, branch) if needs_index else None
@@ -273,7 +282,7 @@ class Engine:
                     return read(view, words)
                 with self.store.read() as newer:
                     if self.keeper.view(newer, branch) is None:
-                        self.keeper.drop(branch)  # there is no newer moment: the file was put back from a copy
+                        self.keeper.drop(branch)  # no view is as new as the index: an older copy was restored
 
     def read(
         self,
@@ -285,9 +294,16 @@ class Engine:
         words: WordView | None,
         question_vector: QuestionVector | None = None,
     ) -> Any:
-        """Do a reading operation at a moment.
+        """Execute a reading operation on a view.
 
-        words  the index there: recall needs it, and to find and count it is of use
+        Args:
+            operation: The operation.
+            view: The view.
+            branch: The branch to read.
+            scope: The scope of the caller.
+            now: The time that decides which records have expired (see `reads_at`).
+            words: The index at that view. Recall needs it; find and count are faster with it.
+            question_vector: The vector of a recall's question; None without an embedder.
         """
         known = partial(view.known, branch)
         if isinstance(operation, Find | Count | Recall) and scope.fixed:
@@ -304,7 +320,7 @@ class Engine:
                     if wanted := _importance_limit(operation):
                         limits = most_important(limits, index_view, wanted)
                     where = as_ids(where, limits, index_view)
-                if scope.fixed and operation.order == "id":  # of the ids that it shows
+                if scope.fixed and operation.order == "id":  # order by the ids that the scope shows
                     all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
                     return in_order(all_found, "id")[: operation.limit]
                 found = view.select(branch, where, order=operation.order, limit=operation.limit, now=now)
@@ -327,12 +343,12 @@ class Engine:
             case Stats():
                 return self._stats(view, branch, scope, now)
             case Namespaces():
-                # A scope cannot tell which other namespaces there are.
+                # A scope does not reveal other namespaces.
                 return [branch.namespace] if scope.fixed else sorted({each.namespace for each in view.branches()})
         raise InvalidOperationError(operation, "is not an operation of this memory")
 
     def _changes(self, operation: Changes, view: View, branch: Branch, scope: Scope) -> Iterator[Commit]:
-        """The commits after a cursor, as a scope sees them; of one id, those that touched what the scope shows so."""
+        """Yield the commits after a cursor as a scope sees them; with an id, those that changed that record."""
         since = self._cursors.seq(operation.since, branch, scope)
         if operation.id is None:
             commits = view.commits(branch, since)
@@ -347,7 +363,7 @@ class Engine:
                 yield seen
 
     def _visible_part(self, scope: Scope, view: View, commit: Commit) -> Commit | None:
-        """A commit as a scope sees it: what it did to records that lie in it, and nothing that tells of others."""
+        """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
         if not scope.fixed:
             return commit
         branch = Branch(commit.namespace, commit.branch)
@@ -384,11 +400,12 @@ class Engine:
     def _remember_all(
         self, operation: RememberAll, branch: Branch, scope: Scope, actor: str | None, reason: str | None
     ) -> Report:
-        """All items are checked first; then the valid ones are held, a commit for each thousand."""
+        """Check all items, then store the valid ones in commits of `BULK` items."""
         drafts, failed = drafts_of(operation, scope, self.now(), self.intake)
+        all_drafts = [each for _, each in drafts]
         if operation.on_error == "raise":
             with self.writing(branch, scope, actor, reason) as writing:
-                return Report(tuple(writing.remember_drafts([wanted for _, wanted in drafts])))
+                return Report(tuple(writing.remember_drafts(all_drafts)))
         results: list[tuple[int, Outcome]] = []
         known: Replay | None = None
         for start in range(0, len(drafts), BULK):
@@ -397,21 +414,21 @@ class Engine:
             refused: list[Failed] = []
             try:
                 with self.writing(branch, scope, actor, reason) as writing:
-                    writing.writer.look_up([wanted for _, wanted in part])
-                    # For all items at once: a conversation may be longer than a commit. And again where another has
-                    # written turns since the part before, which may be the same conversation.
+                    writing.writer.look_up([each for _, each in part])
+                    # Find replayed turns among all items, since a conversation may be longer than a commit. Repeat it
+                    # if others have written turns since the previous part: they may be of the same conversation.
                     if known is None or writing.writer.outdated(known):
-                        known = writing.writer.find_replay([wanted for _, wanted in drafts])
-                    for at, (place, wanted) in enumerate(part, start):
+                        known = writing.writer.find_replay(all_drafts)
+                    for number, (index, each) in enumerate(part, start):
                         try:
-                            outcomes.append((place, writing.remember_draft(wanted, known.ids.get(at))))
+                            outcomes.append((index, writing.remember_draft(each, known.ids.get(number))))
                         except StoreError:
                             raise
                         except RecollectError as error:
-                            refused.append(Failed(operation.items[place], place, error))
+                            refused.append(Failed(operation.items[index], index, error))
             except (StoreError, ClosedError) as error:
-                # What was committed stays; neither this part nor what follows is held.
-                failed.extend(Failed(operation.items[place], place, error) for place, _ in drafts[start:])
+                # Earlier parts are committed; neither this part nor the following ones are stored.
+                failed.extend(Failed(operation.items[index], index, error) for index, _ in drafts[start:])
                 break
             known = known._replace(seq=writing.seq)
             results.extend(outcomes)
@@ -422,16 +439,23 @@ class Engine:
     # Reads
 
     def grep(self, operation: Grep, branch: Branch, scope: Scope, staged: Sequence[Record | str] = ()) -> list[Record]:
-        """The records that match a full-text query. Raises: InvalidQueryError, also for one over its cap.
+        """Return the records that match a full-text query.
 
-        staged  what a batch wrote and has not committed: records, and ids of those that it forgot
+        Args:
+            operation: The operation.
+            branch: The branch to read.
+            scope: The scope of the caller.
+            staged: Uncommitted changes of a batch: written records, and ids of forgotten ones.
+
+        Raises:
+            InvalidQueryError: The query is malformed or exceeds its limit.
         """
         self.intake.limits.check_query(operation.query)
         with ExitStack() as stack:
             views: list[View] = []
 
             def updates_since(reached: int, root: bytes | None) -> Updates:
-                stack.close()  # the moment before is not wanted any more
+                stack.close()  # the previous view is not needed any more
                 view = stack.enter_context(self.store.read())
                 views[:] = [view]
                 head = view.head(branch)
@@ -441,25 +465,24 @@ class Engine:
                 return Updates(head.seq, head.root.hash, False, _texts(view, branch, view.changed(branch, reached)))
 
             with self.store.read():
-                pass  # a store that is closed or forked says so before the index is touched: its file, its locks
+                pass  # raises if the store is closed or forked, before the file and locks of the index are used
             ids = self._fulltext.search(branch, operation.query, updates_since)
             stored = ((record_id, views[0].get(branch, record_id)) for record_id in ids)
-            records = {each: Record.load(held.payload) for each, held in stored if held is not None}
+            records = {each: Record.load(version.payload) for each, version in stored if version is not None}
             if mismatched := [each for each, record in records.items() if record.id != each]:
-                raise DamagedStoreError(
-                    self.store.path, f"record {mismatched[0]!r} is not the one that it is listed as"
-                )
+                raise DamagedStoreError(self.store.path, f"record {mismatched[0]!r} has another id in its payload")
             now = self.reads_at(views[0], branch)
         if staged:
-            own = FullText(None, "batch")
+            staged_index = FullText(None, "batch")
             written = {each.id: each for each in staged if isinstance(each, Record)}
             for each in staged:
                 records.pop(each if isinstance(each, str) else each.id, None)
             staged_updates = Updates(1, b"", False, [(each.id, each.text) for each in written.values()])
             records |= {
-                each: written[each] for each in own.search(branch, operation.query, lambda seq, root: staged_updates)
+                each: written[each]
+                for each in staged_index.search(branch, operation.query, lambda seq, root: staged_updates)
             }
-            own.close()
+            staged_index.close()
         where = operation.where
         found = (
             shown
@@ -480,7 +503,7 @@ class Engine:
             "oldest": None if tally.oldest is None else datetime_of(tally.oldest).isoformat(),
             "newest": None if tally.newest is None else datetime_of(tally.newest).isoformat(),
         }
-        if not scope.fixed:  # the log and the root tell of the others too
+        if not scope.fixed:  # the log and the root would reveal records outside the scope
             head = view.head(branch)
             quota = quota_of(view, branch)
             if quota is not None:
@@ -490,7 +513,7 @@ class Engine:
         return out
 
     def export_records(self, branch: Branch, scope: Scope) -> tuple[str, list[Record]]:
-        """The live records by rising id, and the root of just these; "" within a scope."""
+        """Return the root hash of the live records ("" within a scope), and the records by ascending id."""
         self.now()
         with self.store.read() as view:
             now = self.reads_at(view, branch)
@@ -505,7 +528,11 @@ class Engine:
     # Vectors
 
     def embed_all(self, branch: Branch, scope: Scope, batch_size: int, progress: Progress | None) -> int:
-        """Embed the texts that have no vector yet; how many. Raises: UnsupportedError without an embedder."""
+        """Embed the texts that have no vector yet and return how many.
+
+        Raises:
+            UnsupportedError: There is no embedder.
+        """
         if self.vectors is None:
             raise needs_embedder()
         self.now()
@@ -514,7 +541,7 @@ class Engine:
         return self.vectors.embed_all(self.store, branch, scope, now, batch_size, progress)
 
     def vector_stats(self, branch: Branch, scope: Scope) -> dict[str, Any]:
-        """How many texts there are, and how many have a vector."""
+        """Return how many texts there are and how many have a vector (see `Memory.vector_stats`)."""
         stats = no_embedder if self.vectors is None else self.vectors.stats
         self.now()
         with self.store.read() as view:
@@ -525,7 +552,7 @@ class Engine:
     def listen(
         self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
     ) -> Subscription:
-        """Deliver the commits after the cursor `since` (None: those to come) to a callback."""
+        """Deliver the commits after the cursor `since` to a callback; None: only future commits."""
         if since is None:
             with self.store.read() as view:
                 after = view.head(branch).seq
@@ -540,17 +567,21 @@ class Engine:
         return self.feed.add(callback, read, after)
 
     def check(self) -> list[str]:
-        """What is wrong with the store: its structure, and every namespace's root against its records."""
+        """Check the structure of the store and the root of every namespace, and return the problems."""
         return self.store.check() + disagreements(self.store)
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
-        """Copy the store to a file. Raises: UnsupportedError where it is none."""
+        """Copy the store to a file.
+
+        Raises:
+            UnsupportedError: The store is not a file.
+        """
         if not isinstance(self.store, CopiedStore):
             raise UnsupportedError("a backup", f"the store {self.store.path} is not a file: export its records")
         return self.store.back_up(path, verify=verify, force=force)
 
     def close(self) -> None:
-        """End the listeners, wait for the calls under way, close the store. In a fork: nothing, it is the parent's."""
+        """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""
         if os.getpid() != self._pid:
             return
         try:
@@ -567,7 +598,7 @@ class Engine:
 
 
 def _stored(record_id: str, view: View, branch: Branch, scope: Scope, now: int) -> Record | None:
-    """The live record that a scope shows under an id, as it is stored."""
+    """Return the live record that a scope shows under an id, in its stored form; None if there is none."""
     for stored_id in scope.stored_ids(record_id, partial(view.known, branch)):
         stored = view.get(branch, stored_id)
         record = None if stored is None else Record.load(stored.payload)
@@ -577,19 +608,19 @@ def _stored(record_id: str, view: View, branch: Branch, scope: Scope, now: int) 
 
 
 def _now(micros: int, now: datetime) -> datetime:
-    """A time as a datetime; `now` where it is none: the head of a damaged store may have any."""
+    """Return a time as a datetime, or `now` if it is out of range, as in the head of a corrupt store."""
     try:
         return datetime_of(micros)
     except (OverflowError, ValueError):
         return now
 
 
-#: What runs no code of the caller's when it is looked at.
+#: Types whose values run no code of the caller when they are used.
 _PLAIN = (str, bytes, int, float, bool, type(None), datetime)
 
 
 def _is_short(operation: Operation) -> bool:
-    """Whether an operation is soon done, and waits for nobody: it runs no code of the caller's."""
+    """Return whether an operation is short and runs no code of the caller, so that it can share a commit."""
     return isinstance(operation, Forget) or (
         isinstance(operation, Update)
         and not callable(operation.changes)
@@ -598,14 +629,14 @@ def _is_short(operation: Operation) -> bool:
 
 
 def _importance_limit(operation: Find | Count) -> int | None:
-    """How many of the most important records an operation is for, where it is for a few: no store has that order."""
+    """Return the limit of a find by importance, if it is small enough to use the index; stores do not index it."""
     if not isinstance(operation, Find) or operation.order != "importance":
         return None
     return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
 
 
 def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """The texts of records by id, None for those that are not held."""
+    """Yield the id and text of each record; the text is None if the record is not stored."""
     for record_id in ids:
         stored = view.get(branch, record_id)
         yield record_id, Record.load(stored.payload).text if stored else None

@@ -1,8 +1,7 @@
-"""Bulk work without the collector of cycles.
+"""Pausing Python's cyclic garbage collector during bulk work.
 
-Python looks for garbage in cycles after every so many new objects, at all those that are young, and now and then at all
-there are. Where many thousands of records are made in a row and none of them is in a cycle, that takes a quarter of the
-time and finds nothing.
+The collector runs after a number of allocations, mostly over young objects and sometimes over all. When thousands of
+records are created in a row, none of them part of a cycle, it takes a quarter of the time and finds nothing.
 """
 
 from __future__ import annotations
@@ -21,16 +20,19 @@ _was_enabled = False
 
 
 def gc_paused() -> AbstractContextManager[None]:
-    """Let the collector rest while the block runs, in all threads; then it is as it was."""
+    """Return a context manager that disables the collector in all threads, and restores its state at the end.
+
+    Blocks may be nested and may overlap in several threads: the collector is enabled when the last one ends.
+    """
     global _was_enabled
     key = object()
     block, steps = watched(_pause(key))
     with _lock:
-        # In this order, an interruption leaves at most a rest that the next block ends.
+        # In this order, an interruption leaves at most a pause that the end of the next block ends.
         if not _active:
             _was_enabled = gc.isenabled()
         _active[key] = steps
-        # No `if` in a loop here: CPython 3.13 leaves the jump back out of what a `with` covers (its exception table).
+        # No `if` in a loop here: CPython 3.13 omits the jump back from the exception table of the `with`.
         for each in list(filter(lambda each: ended(_active[each]), _active)):
             del _active[each]
         gc.disable()
@@ -48,7 +50,7 @@ def _pause(key: object) -> Generator[None, None, None]:
 
 
 def _after_fork() -> None:
-    """In a child nobody else is at work, whose end would switch the collector on again."""
+    """Reset the state in a forked child: the threads whose blocks would enable the collector do not exist there."""
     global _lock
     _lock = threading.Lock()
     if _active and _was_enabled:

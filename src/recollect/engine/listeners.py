@@ -1,8 +1,8 @@
-"""The feed: commits delivered to listeners, in order, each once, after they are durable.
+"""The feed: delivers durable commits to listeners, in order, each once.
 
-A listener has a thread of its own and reads the log from where it stands, so a slow one delays nobody, nothing is
-queued without bound, and nothing is lost: what it has not seen yet is still in the log. An exception in a callback is
-logged and kept; the next commit is delivered all the same.
+Each listener has a thread of its own and reads the log from its own position. So a slow listener delays no other
+thread, there is no unbounded queue, and nothing is lost: commits that are not delivered yet are in the log. An
+exception in a callback is logged and stored in `Subscription.error`, and the next commit is delivered nevertheless.
 """
 
 from __future__ import annotations
@@ -15,16 +15,23 @@ from recollect.errors import ClosedError, ForkedError, RecollectError
 from recollect.ledger.commits import Commit
 
 _log = logging.getLogger("recollect")
-#: How many commits are read from the log at a time.
+#: Number of commits that are read from the log at a time.
 _PAGE = 256
 
 
-#: Gives the commits after a seq, at most so many: each with its seq, or None where the listener may not see it.
+#: (seq, limit) -> the commits after a seq, each with its seq; None for a commit that the listener must not see.
 Read = Callable[[int, int], Sequence[tuple[int, Commit | None]]]
 
 
 class Subscription:
-    """One listener. Close it, or leave its `with` block, to end it; what was committed before is delivered first."""
+    """A listener, created by `Memory.listen`.
+
+    Close it, or leave its `with` block, to stop it. Commits made before that are delivered first.
+
+    Attributes:
+        error: The last exception that the callback raised, or that ended or delayed the listener; None if there was
+            none.
+    """
 
     def __init__(self, callback: Callable[[Commit], object], read: Read, since: int, feed: Feed) -> None:
         self._callback = callback
@@ -35,21 +42,20 @@ class Subscription:
         self._wakes = 1
         self._done = 0
         self._closing = False
-        #: The last exception that the callback raised, if any.
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="recollect-listener", daemon=True)
         self._thread.start()
 
     def wake(self) -> None:
-        """Tell the listener that the log may have grown."""
+        """Make the listener read the log, which may have new commits of another process."""
         with self._woken:
             self._wakes += 1
             self._woken.notify_all()
 
     def drain(self) -> None:
-        """Wait until everything that is committed now has been delivered."""
+        """Wait until all commits made before this call have been delivered. Returns at once within the callback."""
         if threading.current_thread() is self._thread:
-            return  # the callback itself: waiting would be for ever
+            return  # called by the callback: waiting would never end
         with self._woken:
             self._wakes += 1
             wanted = self._wakes
@@ -57,7 +63,7 @@ class Subscription:
             self._woken.wait_for(lambda: self._done >= wanted or not self._thread.is_alive())
 
     def close(self) -> None:
-        """Deliver what is committed, then end. May be called from the callback itself."""
+        """Deliver the commits made so far, then stop. May be called by the callback."""
         with self._woken:
             self._closing = True
             self._wakes += 1
@@ -79,12 +85,12 @@ class Subscription:
                 wakes, closing = self._wakes, self._closing
             try:
                 self._deliver()
-            except (ClosedError, ForkedError) as error:  # there is nothing more to read
+            except (ClosedError, ForkedError) as error:  # the log cannot be read any more
                 self.error = error
                 closing = True
-            except RecollectError as error:  # busy, or out of reach for now: the log keeps what is to be delivered
+            except RecollectError as error:  # busy or unavailable for now: the commits stay in the log
                 self.error = error
-                _log.warning("a listener could not read the log, and tries again at the next commit: %s", error)
+                _log.warning("a listener could not read the log; it retries at the next commit: %s", error)
             with self._woken:
                 self._done = wakes
                 self._woken.notify_all()
@@ -100,7 +106,7 @@ class Subscription:
                     continue
                 try:
                     self._callback(commit)
-                except BaseException as error:  # noqa: BLE001 - the callback is not ours; what it raises is kept
+                except BaseException as error:  # noqa: BLE001 - the callback may raise anything; it is stored
                     self.error = error
                     _log.exception("a listener failed on commit %d of %r", commit.seq, commit.namespace)
             if len(commits) < _PAGE:
@@ -115,27 +121,28 @@ class Feed:
         self._lock = threading.Lock()
 
     def add(self, callback: Callable[[Commit], object], read: Read, since: int) -> Subscription:
-        """Deliver the commits after `since`, which `read(since, limit)` gives, to a callback."""
+        """Deliver the commits after `since`, which `read(since, limit)` returns, to a callback."""
         subscription = Subscription(callback, read, since, self)
         with self._lock:
             self._subscriptions.append(subscription)
-        subscription.wake()  # for what was committed before it was in the list
+        subscription.wake()  # for commits made before it was added to the list
         return subscription
 
     def discard(self, subscription: Subscription) -> None:
+        """Stop waking a listener."""
         with self._lock:
             if subscription in self._subscriptions:
                 self._subscriptions.remove(subscription)
 
     def wake(self) -> None:
-        """The log may have grown."""
+        """Make all listeners read the log."""
         with self._lock:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:
             subscription.wake()
 
     def close(self) -> None:
-        """End every listener, after delivering what is committed."""
+        """Stop all listeners, after delivering the commits made so far."""
         with self._lock:
             subscriptions = list(self._subscriptions)
         for subscription in subscriptions:

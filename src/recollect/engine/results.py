@@ -1,4 +1,4 @@
-"""What calls give back: outcomes of writes, hits of recall, and why."""
+"""Results of calls: outcomes of writes, hits of recall, and their explanations."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from recollect.records.record import Record
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a write did to one record.
+    """The effect of a write on one record.
 
-    record     as it is held now; of a forgotten one, as it was last (None where it was gone before)
-    status     "created", "updated", "forgotten", or "unchanged": the state already was what was asked for
-    differing  fields that were given another value than the one that was kept
-    asked_id   the id that was asked for, where another text holds it and the record got one with a counter
+    Attributes:
+        record: The record as it is stored now; after forgetting, its last version, or None if it was forgotten before.
+        status: "created", "updated", "forgotten", or "unchanged" if the state already was as requested.
+        differing: Fields for which another value was passed than the stored one, which was kept.
+        asked_id: The requested id, if another text has it and the record got an id with a counter instead.
     """
 
     record: Record | None
@@ -27,7 +28,7 @@ class Outcome:
     asked_id: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         out: dict[str, Any] = {"status": self.status, "record": self.record and record_json(self.record)}
         if self.differing:
             out["differing"] = list(self.differing)
@@ -37,7 +38,13 @@ class Outcome:
 
 
 class Failed(NamedTuple):
-    """An item that was not held: the item as it was given, its place among the items (from 0), and the reason."""
+    """An item that was not stored.
+
+    Attributes:
+        item: The item as it was passed.
+        place: Its index among the items, from 0.
+        reason: The error.
+    """
 
     item: Any
     place: int
@@ -46,17 +53,22 @@ class Failed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of many items. `results` are in the order of the items, without those that failed."""
+    """The result of storing many items.
+
+    Attributes:
+        results: The outcomes, in the order of the items, without those that failed.
+        failed: The items that were not stored.
+    """
 
     results: tuple[Outcome, ...] = ()
     failed: tuple[Failed, ...] = ()
 
     def count(self, status: str) -> int:
-        """How many outcomes have a status."""
+        """Return how many outcomes have a status, such as "created"."""
         return sum(outcome.status == status for outcome in self.results)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {
             **{status: self.count(status) for status in ("created", "updated", "unchanged")},
             "failed": [{"place": failed.place, **failed.reason.to_json()} for failed in self.failed],
@@ -64,13 +76,14 @@ class Report:
 
 
 class Word(NamedTuple):
-    """A word of the question that a hit has, or is lent by the turns around it.
+    """A word of the question that contributed to a hit's score.
 
-    word     as it was asked
-    like     the word of the memory that stood in for it, where it is unknown or misspelt; else ""
-    score    its part of the hit's score
-    own      the part of that which the record's own text has
-    lent_by  ids of the turns that lend the rest
+    Attributes:
+        word: The word in the question.
+        like: The known word that replaced it because it is unknown or misspelt; else "".
+        score: Its part of the hit's score.
+        own: The part of `score` that comes from the record's own text.
+        lent_by: Ids of the surrounding turns that the rest of `score` comes from.
     """
 
     word: str
@@ -82,10 +95,11 @@ class Word(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """Why a record was recalled.
+    """The explanation of a hit's score.
 
-    shares  signal -> its share; the shares add up to the score, exactly
-    words   the words that matched, weightiest first
+    Attributes:
+        shares: The share of each signal. They add up to the score exactly.
+        words: The words that matched, highest score first.
     """
 
     shares: Mapping[str, float]
@@ -97,7 +111,7 @@ class Why:
         return f"{shares} ({words})" if words else shares
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
 
 
@@ -110,7 +124,14 @@ def _described(word: Word) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A record that answers, with its score (the sum of `why.shares`) and its confidence (0 to 1)."""
+    """A record that answers a question.
+
+    Attributes:
+        record: The record.
+        score: The sum of `why.shares`.
+        confidence: The calibrated score, 0 to 1 (see docs/retrieval.md).
+        why: The explanation of the score.
+    """
 
     record: Record
     score: float
@@ -118,7 +139,7 @@ class Hit:
     why: Why
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {
             "record": record_json(self.record),
             "score": self.score,
@@ -129,16 +150,19 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a question was read.
+    """How a question was processed.
 
-    terms     what was asked for, stand-ins for unknown words included
-    weight    what the question weighs: the sum of its terms' IDF, each as often as it was asked
-    passed    how many records the question reaches, of those that the index admits for the filter
-    narrowed  how many records those are, before scoring; None where there is no filter, or the index says nothing of it
-              and hits are asked one by one
-    notes     what kept a signal from acting, in words
-    vectors   the seq up to which every text has a vector; None where no embedder answered
-    kernels   what walked the postings, "numpy" or "numba"; they give the same bits
+    Attributes:
+        question: The question.
+        k: The maximum number of hits.
+        terms: The terms that were searched for, including replacements of unknown words.
+        weight: The weight of the question: the sum of the IDF of its terms, counting repeated terms.
+        passed: Number of records that the question reaches, among those that the index admits for the filter.
+        narrowed: Number of live records that the index admits for the filter, before scoring; None if there is no
+            filter, or if the index cannot evaluate any part of it and it is evaluated for each hit.
+        notes: Reasons why a signal was not used.
+        vectors: The seq up to which every text has a vector; None if no embedder was used, and within a scope.
+        kernels: The kernels that computed the scores, "numpy" or "numba". Both give identical results.
     """
 
     question: str
@@ -154,14 +178,16 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Hits(Sequence[Hit]):
-    """The hits of a question, best first, and what binds them to their moment.
+    """The hits of a question, best first, and the snapshot that they were computed from. A sequence of `Hit`.
 
-    plan       how the question was read
-    standing   standing instructions and preferences (records tagged "standing:..."), those that fit the question best
-               first; a list of their own, so that they displace no hit
-    watermark  the seq of the commit that the index reflects; 0 within a scope
-    root       the root hash of the namespace at that commit, in hex; "" within a scope
-    token      the cursor within a scope; "" outside
+    Attributes:
+        hits: The hits.
+        plan: How the question was processed.
+        watermark: The seq of the commit that the index reflects; 0 within a scope.
+        root: The root hash of the namespace at that commit, in hex; "" within a scope.
+        standing: Standing instructions and preferences (records tagged "standing:..."), the most relevant first. They
+            are separate from the hits and do not count towards `k`.
+        token: The cursor within a scope; "" outside.
     """
 
     hits: tuple[Hit, ...]
@@ -173,7 +199,7 @@ class Hits(Sequence[Hit]):
 
     @property
     def cursor(self) -> str:
-        """The commit that the index reflects, as `changes(since=)` takes it, also within a scope."""
+        """The cursor of the commit that the index reflects, for `changes(since=)` and `listen(since=)`."""
         return self.token or str(self.watermark)
 
     @overload
@@ -190,7 +216,7 @@ class Hits(Sequence[Hit]):
         return iter(self.hits)
 
     def to_json(self) -> dict[str, Any]:
-        """The JSON form."""
+        """Return the JSON form."""
         return {
             "question": self.plan.question,
             "hits": [hit.to_json() for hit in self.hits],
@@ -204,5 +230,5 @@ class Hits(Sequence[Hit]):
 
 
 def record_json(record: Record) -> dict[str, Any]:
-    """A record's JSON form with its hash, as calls give it."""
+    """Return the JSON form of a record, with its hash."""
     return {**record.to_json(), "hash": record.hash}

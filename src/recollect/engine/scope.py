@@ -1,8 +1,8 @@
-"""Scopes: a view of a namespace narrowed to a user, an agent or a conversation.
+"""Scopes: views of a namespace that are restricted to a user, an agent or a conversation.
 
-A scope is a condition that is ANDed to everything a caller reads and written into everything a caller writes. It can
-be narrowed further and never lifted. To its caller it is as if there were nothing else: an id that is chosen in it is
-stored in a qualified form, so that nobody meets the ids of others, and read back as it was chosen.
+A scope is a condition that is ANDed to everything a caller reads and written into everything a caller writes. It can be
+narrowed further but never widened. Within it, other records seem not to exist: an id that is chosen in a scope is
+stored in a qualified form, so that it never collides with ids chosen elsewhere, and returned as it was chosen.
 """
 
 from __future__ import annotations
@@ -20,21 +20,31 @@ from recollect.operations import SCOPED
 from recollect.records.record import MAX_ID_BYTES, Record, RecordId
 from recollect.text.unicode import nfc
 
-#: What a qualified id begins with: `@user=ana/note`, or `@user=ana&2/note` where the first is another's by now.
+#: The first character of a qualified id: `@user=ana/note`, or `@user=ana&2/note` if the record with the first id has
+#: left the scope.
 QUALIFIED_PREFIX = "@"
-#: A qualifier of more bytes is replaced by a digest, so that there is room for the id itself.
+#: A longer qualifier, in bytes, is replaced by a digest, so that there is room for the id itself.
 _MAX_QUALIFIER_BYTES = 100
 _RESERVED = re.compile("[%&/=\\x00-\\x1f\\x7f-\\x9f\ud800-\udfff]")
 _NUMBER_AND_ID = re.compile(rf"(?:&(?:[2-9]|[1-9][0-9]+))?/([^{QUALIFIED_PREFIX}].*)", re.DOTALL)
 
 
 class Scope(NamedTuple):
-    """The fields that are fixed, by name. Of none: the whole namespace."""
+    """A restriction to records with certain field values.
+
+    Attributes:
+        fixed: (name, value) of each fixed field, sorted by name. If empty, the scope is the whole namespace.
+    """
 
     fixed: tuple[tuple[str, str], ...] = ()
 
     def narrowed(self, **fields: str | None) -> Scope:
-        """This scope with more fields fixed. Raises: ScopeError for another value of a field that is fixed."""
+        """Return this scope with more fields fixed.
+
+        Raises:
+            InvalidArgumentError: A value is not a non-empty text.
+            ScopeError: A field is fixed to another value already.
+        """
         fixed = dict(self.fixed)
         for name, value in fields.items():
             if value is None:
@@ -47,15 +57,19 @@ class Scope(NamedTuple):
 
     @property
     def filter(self) -> Filter:
-        """The condition that records in the scope meet."""
+        """The condition that the records in the scope match."""
         return AllOf.of(*(Is(name, (value,)) for name, value in self.fixed))
 
     def admits(self, record: Record) -> bool:
-        """Whether the record lies in the scope."""
+        """Return whether a record lies in the scope."""
         return all(getattr(record, name) == value for name, value in self.fixed)
 
     def fill(self, fields: Mapping[str, Any]) -> dict[str, Any]:
-        """Fields for a write, with those of the scope filled in. Raises: ScopeError where one says otherwise."""
+        """Return the fields of a write with those of the scope filled in.
+
+        Raises:
+            ScopeError: A field has another value than the scope requires.
+        """
         out = dict(fields)
         for name, value in self.fixed:
             if out.get(name) not in (None, value):
@@ -66,22 +80,23 @@ class Scope(NamedTuple):
     # Ids
 
     def qualified(self, record_id: str, number: int = 1) -> RecordId:
-        """The form in which an id that is chosen in this scope is stored.
+        """Return the form in which an id that is chosen in this scope is stored.
 
-        Raises: InvalidRecordError: it is too long, or looks like one that was chosen in another scope.
+        Raises:
+            InvalidRecordError: The id is too long or begins with `QUALIFIED_PREFIX`.
         """
         if record_id.startswith(QUALIFIED_PREFIX):
             raise InvalidRecordError(
-                "id", record_id, f"begins with {QUALIFIED_PREFIX}, as no id may that is chosen in a scope"
+                "id", record_id, f"begins with {QUALIFIED_PREFIX}, which is not allowed for an id chosen in a scope"
             )
         prefix = f"{_qualifier(self.fixed)}{'' if number == 1 else f'&{number}'}/"
         limit = MAX_ID_BYTES - len(prefix.encode("utf-8"))
         if len(record_id.encode("utf-8")) > limit:
-            raise InvalidRecordError("id", record_id, f"is longer than {limit} bytes, the most in the scope {self}")
+            raise InvalidRecordError("id", record_id, f"is longer than {limit} bytes, the limit in the scope {self}")
         return RecordId(prefix + record_id)
 
     def shown_id(self, record_id: str) -> str:
-        """A stored id as this scope shows it: one that was chosen here, as it was chosen; any other as it is."""
+        """Return a stored id as this scope shows it: unqualified if it was chosen here, else unchanged."""
         if not self.fixed or not record_id.startswith(QUALIFIED_PREFIX):
             return record_id
         qualifier = _qualifier(self.fixed)
@@ -89,20 +104,22 @@ class Scope(NamedTuple):
         return record_id if found is None else found[1]
 
     def shown(self, record: Record) -> Record:
-        """A stored record as this scope shows it."""
+        """Return a stored record as this scope shows it."""
         shown = self.shown_id(record.id)
         return record if shown == record.id else record.changed(id=shown)
 
     def stored_ids(self, record_id: str, known: Callable[[str], bool]) -> Iterator[str]:
-        """The stored ids that this scope shows as `record_id`, and the first such that was never in use.
+        """Yield the stored ids that this scope shows as `record_id`, and the first such id that was never in use.
 
-        Those that were chosen here come first: another may come into the scope from elsewhere, under its plain id.
+        Ids that were chosen here come first. A record may also have moved into the scope under its unqualified id.
 
-        known  whether a stored id was ever in use
+        Args:
+            record_id: The id as the scope shows it.
+            known: Returns whether a stored id was ever in use.
         """
         if self.fixed:
             yield from self._qualified_ids(record_id, known)
-        if self.shown_id(record_id) == record_id:  # a qualified form is not an id here
+        if self.shown_id(record_id) == record_id:  # else it is an id qualified by this scope, which it never shows
             yield record_id
 
     def _qualified_ids(self, record_id: str, known: Callable[[str], bool]) -> Iterator[str]:
@@ -116,7 +133,7 @@ class Scope(NamedTuple):
                 return
 
     def stored_form(self, where: Filter, known: Callable[[str], bool]) -> Filter:
-        """A filter on records as this scope shows them, as one on stored records."""
+        """Translate a filter on records as this scope shows them into a filter on stored records."""
         if not self.fixed:
             return where
         match where:
@@ -138,14 +155,14 @@ class Scope(NamedTuple):
 
 
 def scopes_of(record: Record) -> list[Scope]:
-    """Every scope that fixes something and in which a record lies: 7 at most."""
+    """Return the scopes that contain a record, except the whole namespace: at most 7."""
     fields = [(name, value) for name in sorted(SCOPED) if (value := getattr(record, name)) is not None]
     return [Scope(fixed) for size in range(1, len(fields) + 1) for fixed in combinations(fields, size)]
 
 
 @lru_cache(maxsize=256)
 def _qualifier(fixed: tuple[tuple[str, str], ...]) -> str:
-    """What the ids chosen in a scope are qualified with, up to the number or the slash."""
+    """Return the prefix of the ids chosen in a scope, up to the number or the slash."""
     escaped = (f"{name}={_RESERVED.sub(lambda found: f'%{ord(found[0]):02X}', value)}" for name, value in fixed)
     qualifier = nfc(QUALIFIED_PREFIX + "&".join(escaped))
     if len(qualifier.encode("utf-8")) <= _MAX_QUALIFIER_BYTES:

@@ -1,1 +1,1 @@
-"""Keeping indexes up to date with the ledger: words and vectors."""
+"""Keeping the word indexes and the vectors up to date with the ledger."""

@@ -1,4 +1,4 @@
-"""From records to documents: what indexes see of a record, and by which rules."""
+"""Conversion of records to the documents that indexes store, and the version of its rules."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from recollect.text.languages import CODES
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
 from recollect.text.words import analyzed, ends_with_question, terms
 
-#: Changes whenever a record may give another document, or documents another segment: those that were kept by other
-#: rules are made anew. tests/test_indexing.py notices where it was forgotten.
+#: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
+#: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.
 _LAYOUT = 6
-#: A record of at most so many bytes stands in the index whole.
+#: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
 _NUMBER = {code: number for number, code in enumerate(CODES)}
 
 
 def rules(digests: bool) -> str:
-    """What decides which segment given records have."""
+    """Return the rules that, together with the records, determine a segment."""
     return f"{_LAYOUT} snowball-{Stemmer.version()}{' digests' if digests else ''}"
 
 
 def text_of(record: Record) -> str:
-    """What is embedded of a record: its text and what an attached picture shows, after the name of its speaker.
+    """Return the text to embed for a record: the speaker's name, its text and the caption of an attached picture.
 
-    The name makes a vector that of what this person said, which questions about people are nearer to.
+    The name makes the vector more similar to questions about this person.
     """
     caption = record.metadata.get("caption")
     text = f"{record.text}\n{caption}".strip() if isinstance(caption, str) else record.text
@@ -44,30 +44,33 @@ def text_of(record: Record) -> str:
 
 
 def digest_of(record: Record) -> bytes:
-    """What the vectors of a record's text are kept under; b"" where there is no text to embed.
+    """Return the digest that the vectors of a record's text are stored under; b"" if there is no text to embed.
 
-    It is of those, too, whom a scope can be about: else a scope could tell by a vector that another has said the same.
+    It covers the fields that a scope can fix. Otherwise a vector would reveal within a scope that another one contains
+    the same text.
     """
     text = text_of(record)
-    whose = [record.user, record.agent, record.conversation]
-    return text_digest(json.dumps([*whose, text])) if text.strip() else b""
+    scoped = [record.user, record.agent, record.conversation]
+    return text_digest(json.dumps([*scoped, text])) if text.strip() else b""
 
 
 @lru_cache(maxsize=4096)
 def _names(speaker: str) -> tuple[str, ...]:
-    """The terms of a speaker's name."""
+    """Return the terms of a speaker's name."""
     return tuple(term for term, _ in terms(speaker))
 
 
 def _fixed(weight: Fraction) -> int:
-    """A weight with 16 bits of fraction."""
+    """Return a weight as a fixed-point number with 16 bits of fraction."""
     return weight.numerator * ONE // weight.denominator
 
 
 def document_of(record: Record, *, digests: bool = True) -> Document:
-    """A record as indexes see it: its text, and what an attached picture shows (`metadata["caption"]`).
+    """Convert a record to a document: its text, and the caption of an attached picture (`metadata["caption"]`).
 
-    digests  whether it may be asked for its vectors
+    Args:
+        record: The record.
+        digests: Include the digest that its vectors are stored under.
     """
     text, role, tags = record.text, record.role, record.tags
     caption = record.metadata.get("caption")

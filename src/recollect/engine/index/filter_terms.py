@@ -1,7 +1,7 @@
-"""Marks: what filters ask of a record and no column of the index holds: its tags, its session, its metadata.
+"""Filter terms: index terms for the tags, session and metadata of a record, which have no column in the index.
 
-Each is a term of the index, found like a word, so that a filter on it costs what asking for a word does. Marks begin
-with a character that no word has, and no question asks for one.
+Each is found like a word, so a filter on it costs as much as looking up a word. Filter terms begin with a character
+that no word contains, so no question matches one.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from zlib import crc32
 
 from recollect.records.record import Record
 
-#: Values of a key share so many marks: where each record has another value, each would be a term of its own. It is a
-#: prime, so that whole numbers at equal distances are spread over all.
+#: Number of terms that the values of a metadata key are hashed to, so that a key with a different value in every record
+#: does not add one term per record. It is prime, so that evenly spaced integers are spread over all of them.
 _VALUE_BUCKETS = 4093
-#: A longer text, in characters, is there as its digest.
+#: A longer text, in characters, is replaced by its digest.
 _MAX_TEXT = 64
 
 
 def tag_term(tag: str) -> str:
-    """The mark of the records that carry a tag."""
+    """Return the term of the records that have a tag."""
     return _term("t", tag)
 
 
 def session_term(session: str) -> str:
-    """The mark of the records of a session, in whatever conversation."""
+    """Return the term of the records of a session, in any conversation."""
     return _term("s", session)
 
 
 def key_term(key: str) -> str:
-    """The mark of the records whose metadata has a key."""
+    """Return the term of the records whose metadata has a key."""
     return _term("k", key)
 
 
 def value_term(key: str, value: object) -> str | None:
-    """The mark of all records that have a value under a key, and of a few others; None of a list or an object.
+    """Return the term of the records that have a value under a key, and of a few others; None for lists and objects.
 
-    What is equal to Python has the same mark.
+    Values that are equal in Python have the same term.
 
     >>> value_term("n", 1) == value_term("n", 1.0) == value_term("n", True)
     True
@@ -56,14 +56,14 @@ def value_term(key: str, value: object) -> str | None:
 
 
 def _term(kind: str, text: str) -> str:
-    """A mark; of a long text by its digest, with another letter, so that the index need not hold it twice."""
+    """Return a term. A long text is replaced by its digest, with an upper-case kind, to keep the index small."""
     if len(text) <= _MAX_TEXT:
         return f"\0{kind}{text}"
     return f"\0{kind.upper()}{blake2b(text.encode('utf-8'), digest_size=16).hexdigest()}"
 
 
 def filter_terms_of(record: Record) -> tuple[str, ...]:
-    """The marks of a record, each once and in their order: not in that of keys, which a record does not keep."""
+    """Return the filter terms of a record, unique and sorted, since a record does not preserve the order of keys."""
     terms = [tag_term(tag) for tag in record.tags]
     if record.session is not None:
         terms.append(session_term(record.session))

@@ -1,11 +1,11 @@
-"""Keeping indexes in step with the ledger.
+"""Keeping word indexes up to date with the ledger.
 
-There is one index for each line, made or loaded when it is first asked for and caught up by seq: a reader that finds
-newer commits applies just what they touched. Views of it are immutable; a reader whose moment is older than the index
-has already reached is told to look again, since a newer moment exists.
+There is one index per branch. It is loaded or built on first use and then caught up by seq: a reader that finds newer
+commits applies only their changes. Views of an index are immutable. A reader whose view of the store is older than the
+index gets no index and must open a new view.
 
-A worker in the background merges what came since into a new segment, keeps it in a file, and lets the index go on from
-it. Indexes that were not asked for the longest are let go where all together take more memory than they may.
+A background worker merges recent changes into a new segment, saves it to a file, and replaces the index by one that is
+based on it. If all indexes together exceed their memory budget, the least recently used ones are evicted.
 """
 
 from __future__ import annotations
@@ -32,32 +32,33 @@ from recollect.stores.base import Store, View
 from recollect.stores.derived.segment_files import Made, SegmentFiles
 
 _log = logging.getLogger("recollect")
-#: A smaller index is made anew as fast as it is loaded.
+#: Smallest number of records for which an index file is kept: a smaller index is built as fast as it is loaded.
 KEPT_FROM = 1000
-#: What came since is merged into the segment when it is so many documents, and such a part of it.
+#: Changes are merged into the segment once they are this many documents, and this fraction (1/8) of the segment.
 MERGED_FROM, MERGED_PART = 1000, 8
-#: A line takes about so much beside its index and the records that stay at hand (`record_cache`): its tables, and
-#: what may come to hand before it is counted again.
+#: Approximate memory of a branch in addition to its index and its record cache, and how far the record cache may grow
+#: before its size is updated in the sum.
 _BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
-#: From so many changes on they are bulk work: where no more is held than came, the index is made anew.
+#: From this many changes on, an update is bulk work. If there are at least as many changes as live records, the index
+#: is rebuilt.
 _BULK_CHANGES = 100
-#: What was written last takes at most so much memory until an index has it.
+#: Memory limit of the write cache.
 _WRITE_CACHE_BYTES = 2**26
-#: The worker goes on from a new segment while more commits than this are missing from it; the rest is the reader's.
+#: The worker catches a new segment up while it is more than this many commits behind; readers apply the rest.
 _MAX_LAG = 20
-#: An index that is so many records behind, at most, is brought up for who could do without it.
+#: `find`, `count` and `forget_where` use an index only if at most this many records must be applied to catch it up.
 _MAX_BEHIND = 1000
 
 
 @dataclass
 class _CachedIndex:
     index: WordIndex = field(default_factory=WordIndex)
-    seq: int = 0
+    seq: int = 0  # of the commit that the index reflects; 0 if it is not usable
     root: bytes = EMPTY
     view: WordView | None = None
     merging: bool = False
-    counted: int = 0  # of its bytes, in the keeper's sum
-    counted_cache_bytes: int = 0  # of those, what the records at hand take
+    counted: int = 0  # its size as included in the keeper's sum
+    counted_cache_bytes: int = 0  # the part of that which is its record cache
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -67,16 +68,18 @@ class _CachedIndex:
     @property
     def nbytes(self) -> int:
         segment = self.index.segment
-        held = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
-        return _BRANCH_BYTES + held + self.counted_cache_bytes
+        index_bytes = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
+        return _BRANCH_BYTES + index_bytes + self.counted_cache_bytes
 
 
 class IndexKeeper:
-    """The indexes of a store.
+    """The word indexes of a store.
 
-    files    where segments are kept; None keeps none
-    digests  whether documents carry the digests that vectors are kept under
-    budget_bytes  how much memory all indexes together may take; at least one is held
+    Args:
+        store: The store.
+        files: The index files; None to keep none.
+        digests: Include in documents the digests that vectors are stored under.
+        budget_bytes: Memory limit of all indexes together. At least one index is kept.
     """
 
     def __init__(self, store: Store, files: SegmentFiles | None, *, digests: bool, budget_bytes: int) -> None:
@@ -85,35 +88,41 @@ class IndexKeeper:
         self._digests = digests
         self._rules = rules(digests)
         self._budget_bytes = budget_bytes
-        self._indexes: dict[Branch, _CachedIndex] = {}  # the one that was asked for last comes last
+        self._indexes: dict[Branch, _CachedIndex] = {}  # the most recently used one is last
         self._total_bytes = 0
         self._write_cache = WriteCache(_WRITE_CACHE_BYTES)
-        self._unusable: dict[Branch, Made] = {}  # files of indexes that could not be used
+        self._unusable: dict[Branch, Made] = {}  # index files that could not be used
         self._lock = threading.Lock()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
         self._closed = False
 
     def note(self, commit: Commit, before: bytes, written: Written | None) -> None:
-        """Take note of what a commit of this process did to the root before, now that it is durable."""
+        """Add a durable commit of this process to the write cache; `before` is the root that it followed."""
         if written is not None:
             self._write_cache.note(commit, before, written)
 
     def view(self, view: View, branch: Branch) -> WordView | None:
-        """The index at a moment of the store; None where the index is already past it, so a newer moment exists.
+        """Return the index at a view of the store; None if the index is already newer, so that a newer view exists.
 
-        Cost: in proportion to the commits since the index was last asked for; at first, to what is held, unless a file
-        has it.
+        Cost:
+            In proportion to the changes since the index was last used. On first use, in proportion to the index file,
+            or, if there is none, to the number of records.
         """
         return self._viewed(view, branch)[1]
 
     def loaded(self, view: View, branch: Branch, *, in_file: bool) -> WordView | None:
-        """The index at a moment of the store, where it is there already or but a few records behind; else None.
+        """Return the index at a view if that is cheap: it is loaded and at most `_MAX_BEHIND` records behind.
 
-        in_file  whether one that only a file has is read, too
+        Never builds an index; returns None if none is available or memory is short.
 
-        None is made here, and none is an error: whoever asks can do without. Cost: in proportion to the records that it
-        is behind, at most _MAX_BEHIND; of one in a file, what reading that takes.
+        Args:
+            view: The view of the store.
+            branch: The branch.
+            in_file: If the index is not loaded, load it from its file.
+
+        Cost:
+            In proportion to the number of records that the index is behind, and to the file if it is loaded.
         """
         head = view.head(branch)
         try:
@@ -125,11 +134,11 @@ class IndexKeeper:
             with cached.lock:
                 return self._viewed(view, branch)[1] if _is_near(view, branch, head, cached.seq, cached.root) else None
         except MemoryError as error:
-            _log.warning("the index of %r is not asked, which changes no answer: %s", branch.namespace, error)
+            _log.warning("the index of %r is not used, which changes no result: %s", branch.namespace, error)
             return None
 
     def _load_near(self, view: View, branch: Branch, head: Head) -> _CachedIndex | None:
-        """The index that a file has, if it is near a moment."""
+        """Load the index from its file, if it is at most `_MAX_BEHIND` records behind the view."""
         made = None if self._files is None else self._files.made(branch, self._rules)
         if self._files is None or made is None or made == self._unusable.get(branch):
             return None
@@ -137,20 +146,20 @@ class IndexKeeper:
             return None
         found = self._files.read(branch, self._rules)
         if found is None or not _is_near(view, branch, head, found[1].seq, found[1].root_hash):
-            self._unusable[branch] = made  # damaged: it is not read again at each call
+            self._unusable[branch] = made  # corrupt: do not read it again at each call
             return None
         cached = self._cached(branch)
         with cached.lock:
-            if not cached.seq:  # nobody was faster
+            if not cached.seq:  # no other thread has loaded it meanwhile
                 cached.index, cached.view = WordIndex(found[0]), None
                 cached.seq, cached.root = found[1].seq, found[1].root_hash
         return cached
 
     def _viewed(self, view: View, branch: Branch) -> tuple[_CachedIndex, WordView | None]:
         head = view.head(branch)
-        if not head.seq:  # there is nothing, and perhaps never will be: a name that somebody asked for
+        if not head.seq:  # the branch has no commit: keep no index for it
             self.drop(branch)
-            return (nothing := _CachedIndex()), nothing.index.view()
+            return (empty := _CachedIndex()), empty.index.view()
         cached = self._cached(branch)
         with cached.lock:
             if head.seq < cached.seq:
@@ -160,9 +169,9 @@ class IndexKeeper:
             try:
                 self._catch_up(cached, view, branch)
             except BaseException as error:
-                self._discard(branch, cached)  # the next reader starts anew, also one that waits for this very one
+                self._discard(branch, cached)  # the next reader rebuilds it, even one that waits for this lock
                 if isinstance(error, MemoryError) and not isinstance(error, RecollectError):
-                    raise NoMemoryError(self._store.path, "while its index was made") from error
+                    raise NoMemoryError(self._store.path, "while its index was built") from error
                 raise
             if cached.view is None:
                 cached.view = cached.index.view()
@@ -185,17 +194,17 @@ class IndexKeeper:
     def _catch_up(self, cached: _CachedIndex, view: View, branch: Branch) -> None:
         head = view.head(branch)
         if cached.seq and not _in_history(view, branch, head, cached.seq, cached.root):
-            cached.seq = 0  # another history: the file was put back from a copy
+            cached.seq = 0  # another history: the store was restored from a copy
         if cached.seq == 0 and head.seq:
             self._load_or_rebuild(cached, view, branch)
         if head.seq > cached.seq:
             since = cached.seq
-            # Half caught up is no index. Said beforehand: an interruption leaves no time for it afterwards.
+            # Mark the index as unusable first: an interruption may leave it partly updated.
             cached.seq, cached.view = 0, None
             written = self._write_cache.since(branch, since, cached.root, head)
             changed = view.changed(branch, since) if written is None else list(written)
             if len(changed) >= max(_BULK_CHANGES, cached.index.documents.live_count):
-                self._rebuild(cached, view, branch)  # sooner done than adding so many
+                self._rebuild(cached, view, branch)  # faster than applying this many changes
                 return
             if written is None:
                 written = read_back(view, branch, changed)
@@ -205,7 +214,7 @@ class IndexKeeper:
         self._merge_if_due(cached, branch)
 
     def _load_or_rebuild(self, cached: _CachedIndex, view: View, branch: Branch) -> None:
-        """From the segment that was kept, or from the records."""
+        """Load the index from its file, or else build it from the records."""
         cached.view = None
         found = self._files.read(branch, self._rules) if self._files is not None else None
         if found is not None:
@@ -213,11 +222,15 @@ class IndexKeeper:
             if view.root_at(branch, about.seq) == about.root_hash:
                 cached.index, cached.seq, cached.root = WordIndex(segment), about.seq, about.root_hash
                 return
-            _log.warning("the index of %r in a file is of another history; it is made anew", branch.namespace)
+            _log.warning("the index file of %r belongs to another history; it is rebuilt", branch.namespace)
         self._rebuild(cached, view, branch)
 
     def _rebuild(self, cached: _CachedIndex, view: View, branch: Branch) -> None:
-        """From the records. Cost: O(records), a fraction of what `apply_written` takes for as many."""
+        """Build the index from the records.
+
+        Cost:
+            O(records), a fraction of the cost of `apply_written` for as many records.
+        """
         head = view.head(branch)
         builder = Builder()
         with gc_paused():
@@ -230,7 +243,7 @@ class IndexKeeper:
             self._schedule_merge(branch, cached)
 
     def _records(self, view: View, branch: Branch, head: Head) -> Iterator[Record]:
-        """The records that are held at a moment."""
+        """Return the live records of a view."""
         written = self._write_cache.since(branch, 0, EMPTY, head)
         if written is None:
             return (Record.load(stored.payload) for _, stored in view.versions(branch))
@@ -238,16 +251,16 @@ class IndexKeeper:
 
     def _merge_if_due(self, cached: _CachedIndex, branch: Branch) -> None:
         index = cached.index
-        held = 0 if index.segment is None else index.segment.count
-        came = index.documents.count - held
-        died = index.documents.count - index.documents.live_count
-        if max(came, died) >= max(MERGED_FROM, held // MERGED_PART):
+        in_segment = 0 if index.segment is None else index.segment.count
+        added = index.documents.count - in_segment
+        removed = index.documents.count - index.documents.live_count
+        if max(added, removed) >= max(MERGED_FROM, in_segment // MERGED_PART):
             self._schedule_merge(branch, cached)
 
     # The worker
 
     def _schedule_merge(self, branch: Branch, cached: _CachedIndex) -> None:
-        """Let the worker merge an index and keep it in a file."""
+        """Make the worker merge an index and save it to its file."""
         with self._lock:
             if cached.merging or self._closed:
                 return
@@ -256,8 +269,8 @@ class IndexKeeper:
                 worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
                 try:
                     worker.start()
-                except RuntimeError as error:  # no thread to be had: the index that there is serves on
-                    _log.warning("an index could not be merged, which changes no answer: %s", error)
+                except RuntimeError as error:  # no thread can be started: the current index remains in use
+                    _log.warning("an index could not be merged, which changes no result: %s", error)
                     cached.merging = False
                     return
                 self._worker = worker
@@ -267,10 +280,10 @@ class IndexKeeper:
         while (task := self._tasks.get()) is not None:
             try:
                 task()
-            except RecollectError as error:  # the store is closed, or cannot be read now: another time
-                _log.warning("an index could not be merged, which changes no answer: %s", error)
-            except Exception:  # noqa: BLE001 - whatever it is, the index that there is serves on
-                _log.exception("an index could not be merged, which changes no answer")
+            except RecollectError as error:  # the store is closed or cannot be read: it is merged another time
+                _log.warning("an index could not be merged, which changes no result: %s", error)
+            except Exception:  # noqa: BLE001 - after any error the current index remains in use
+                _log.exception("an index could not be merged, which changes no result")
 
     def _merge(self, branch: Branch, cached: _CachedIndex) -> None:
         try:
@@ -290,23 +303,23 @@ class IndexKeeper:
         if segment is index.segment:
             return
         successor = WordIndex(segment)
-        # Caught up outside the lock while much is missing, so that no reader waits for it.
+        # Catch up outside the lock while the lag is large, so that readers do not wait.
         while True:
             with self._store.read() as view:
                 head = view.head(branch)
                 if self._closed or not _in_history(view, branch, head, seq, root):
                     return
-                came = read_back(view, branch, view.changed(branch, seq))
-                apply_written(successor, came, digests=self._digests)
+                written = read_back(view, branch, view.changed(branch, seq))
+                apply_written(successor, written, digests=self._digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _MAX_LAG:
                 break
         with cached.lock:
-            if cached.index is index:  # though a reader may be some commits ahead: the next one catches up again
+            if cached.index is index:  # the successor may be some commits behind: the next reader catches it up
                 cached.index, cached.seq, cached.root, cached.view = successor, seq, root, None
 
     def close(self) -> None:
-        """Let the worker end what it is doing."""
+        """Wait for the worker to finish its current task, and release all indexes."""
         with self._lock:
             self._closed = True
             worker = self._worker
@@ -318,16 +331,16 @@ class IndexKeeper:
             self._indexes.clear()
             self._total_bytes = 0
 
-    # What is held
+    # Memory
 
     def recount(self, branch: Branch) -> None:
-        """Count what came to hand of a line's records. To be called after a recall."""
+        """Update the counted size of a branch's record cache. Called after each recall."""
         cached = self._indexes.get(branch)
         if cached is not None and cached.cache_bytes > cached.counted_cache_bytes + _UNCOUNTED_BYTES:
             self._count(branch, cached)
 
     def _count(self, branch: Branch, cached: _CachedIndex) -> None:
-        """Count what an index takes now, and let go of others until all are within the budget."""
+        """Update the counted size of an index, and evict others until all are within the budget."""
         cached.counted_cache_bytes = cached.cache_bytes
         nbytes = cached.nbytes
         with self._lock:
@@ -340,44 +353,43 @@ class IndexKeeper:
                 self._total_bytes -= self._indexes.pop(oldest).counted
 
     def drop(self, branch: Branch) -> None:
-        """Let the index of a line be made anew."""
+        """Remove the index of a branch, so that it is rebuilt on next use."""
         with self._lock:
             cached = self._indexes.pop(branch, None)
             self._total_bytes -= 0 if cached is None else cached.counted
 
     def fork(self, view: View, branch: Branch) -> WordIndex:
-        """A copy of the index at a moment that nobody can commit after (a writer waits), to go its own way."""
+        """Return a copy of the index at a view, to be changed independently. The caller must hold the write lock."""
         while True:
-            cached, _ = self._viewed(
-                view, branch
-            )  # this very one: another thread may let the line's index go meanwhile
+            # Use this object, as another thread may evict the branch's index meanwhile.
+            cached, _ = self._viewed(view, branch)
             with cached.lock:
-                if cached.seq == view.head(branch).seq:  # else a merged one has taken its place, some commits behind
+                if cached.seq == view.head(branch).seq:  # else the worker has replaced it by one that is behind
                     return cached.index.fork()
 
 
 def _in_history(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
-    """Whether the history at a moment has, at a seq, the commit of this root."""
+    """Return whether the history of a view contains a commit with this seq and root."""
     return (head.root.hash == root) if head.seq == seq else head.seq > seq and view.root_at(branch, seq) == root
 
 
 def _is_near(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
-    """Whether an index that reflects a seq is of the history at a moment, and at most _MAX_BEHIND records behind."""
+    """Return whether an index belongs to the history of a view and is at most `_MAX_BEHIND` records behind."""
     if not seq or not 0 <= head.seq - seq <= _MAX_BEHIND or not _in_history(view, branch, head, seq, root):
         return False
     return head.seq == seq or len(view.changed(branch, seq)) <= _MAX_BEHIND
 
 
 def read_back(view: View, branch: Branch, changed: Iterable[str]) -> Written:
-    """What records some ids have at a moment."""
+    """Read the records of some ids from a view; None for those that have none."""
     changed = list(changed)
     with _gc_paused_if_bulk(len(changed)):
-        held = view.several(branch, changed)
-        return {each: Record.load(held[each].payload) if each in held else None for each in changed}
+        stored = view.several(branch, changed)
+        return {each: Record.load(stored[each].payload) if each in stored else None for each in changed}
 
 
 def apply_written(index: WordIndex, written: Written, *, digests: bool = True) -> None:
-    """Bring some ids up to what was written: take the record of each out, and put in what it is now."""
+    """Apply changes to an index: remove the document of each id, and insert that of its new record."""
     with _gc_paused_if_bulk(len(written)):
         documents = [document_of(record, digests=digests) for record in written.values() if record is not None]
         index.apply(written, sorted(documents, key=lambda document: (document.place, document.id)))

@@ -15,7 +15,7 @@ from recollect.indexes.documents.row_data import Rows
 from recollect.records.record import Record
 
 V = TypeVar("V")
-#: All that stays, and the most that one value may take of it.
+#: Size limit of the cache and of one value in it, in bytes.
 MOST_BYTES, MOST_OF_ONE = 512 * 1024, 64 * 1024
 
 
@@ -38,7 +38,7 @@ class RecordCache(Generic[V]):
         return self._young.nbytes + self._old.nbytes
 
     def known(self, numbers: Iterable[int]) -> dict[int, V]:
-        """The cached values among some numbers."""
+        """Return the cached values among some document numbers."""
         out = {}
         with self._lock:
             for number in numbers:
@@ -66,7 +66,7 @@ class RecordCache(Generic[V]):
 
 
 class _Half(Generic[V]):
-    """Values with the bytes that each takes, and those that all take."""
+    """Values with the size of each, and the size of all."""
 
     __slots__ = ("nbytes", "values")
 
@@ -75,7 +75,7 @@ class _Half(Generic[V]):
         self.nbytes = 0
 
     def take(self, number: int) -> tuple[V, int] | None:
-        """Take a value out."""
+        """Remove and return a value with its size; None if it is not there."""
         entry = self.values.pop(number, None)
         if entry is not None:
             self.nbytes -= entry[1]
@@ -83,6 +83,6 @@ class _Half(Generic[V]):
 
 
 def cache_of(rows: Rows) -> RecordCache[Record]:
-    """The cache that belongs to the rows of an index."""
+    """Return the cache that belongs to the rows of an index."""
     found: RecordCache[Record] | None = rows.kept.get("records")
     return rows.kept.setdefault("records", RecordCache()) if found is None else found

@@ -1,9 +1,9 @@
-"""Vectors beside the records: who makes them, and what recall reads of them.
+"""Vectors of records: creating them with an embedder, and reading them for the dense signal of recall.
 
-No model is ever on the write path, inside a transaction, or inside a view of the store: texts are durable first, and
-`embed_all` follows, page by page, keeping what each batch gave before it asks for the next. So it can be killed at any
-moment and goes on where it was. At question time the question is embedded before the store is looked at; where that
-fails, the other signals answer and the hits say what happened.
+No model is called on the write path, inside a transaction or inside a view of the store. Texts are durable first;
+`embed_all` embeds them later, page by page, and saves the vectors of each batch before the next, so that it can be
+killed at any time and then continues. A question is embedded before a view is opened. If that fails, the other signals
+are used, and the notes of the hits state the reason.
 """
 
 from __future__ import annotations
@@ -32,20 +32,24 @@ from recollect.records.record import Record
 from recollect.stores.base import Store, View, expired
 from recollect.stores.derived.vectors import Model, VectorStore
 
-#: (how many records have been looked at, of how many)
+#: (number of records processed so far, total)
 Progress = Callable[[int, int], object]
-#: So many records are read at a time, and so many questions' vectors are kept.
+#: Number of records that are read at a time, and of question vectors that are cached.
 _PAGE = 500
 _QUESTIONS = 256
-#: After so many batches in a row of which nothing came, the embedder is given up.
+#: `embed_all` stops after this many batches in a row without a vector.
 _GIVE_UP = 3
-_NO_VECTOR = "has made no vector yet: embed_all() does"
+_NO_VECTOR = "has made no vector yet: call embed_all()"
 
 
 class QuestionVector(NamedTuple):
-    """A question as the dense signal has it: its vector, or why there is none.
+    """The vector of a question, or the reason why there is none.
 
-    note   what to tell with the hits; "" where all is well
+    Attributes:
+        keeper: The vectors to compare it with; None if there is no vector.
+        model: The model of the vector.
+        vector: The vector.
+        note: The reason for the notes of the hits; "" if there is a vector.
     """
 
     keeper: VectorKeeper | None
@@ -54,33 +58,33 @@ class QuestionVector(NamedTuple):
     note: str = ""
 
     def score(self, branch: Branch, table: Table) -> tuple[Dense | None, str]:
-        """The dense signal of each document, and what to tell of it."""
+        """Return the dense signal of each document, and a note; None and the reason if there is no signal."""
         if self.keeper is None or self.model is None or self.vector is None:
             return None, self.note
         return self.keeper.score(self.model, self.vector, branch, table)
 
     def reached(self, view: View, branch: Branch) -> int | None:
-        """The seq up to which every text has a vector; None where there is no embedder, or it cannot be told."""
+        """Return the seq up to which every text has a vector; None if there is no vector or it cannot be read."""
         if self.keeper is not None and self.model is not None:
             with suppress(StoreError):
                 return self.keeper.reached(view, branch, self.model)
         return None
 
 
-#: Inside a batch no model is asked: the write lock is held, and everyone would wait for it.
-IN_BATCH = QuestionVector(None, note="the dense signal is silent inside a batch, which holds the write lock")
+#: Inside a batch no model is called: all other writers would have to wait for it.
+IN_BATCH = QuestionVector(None, note="the dense signal is not used inside a batch, which holds the write lock")
 
 
 @dataclass
 class _CachedVectors:
     index: DenseIndex
-    life: int  # of the file that they are from
-    seen: int = 0  # the number of the newest vector that it has
+    life: int  # the `VectorStore.life` of the file that they were read from
+    seen: int = 0  # the number of the newest vector in `index`
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class VectorKeeper:
-    """The vectors of a store, by one embedder. Shared by all namespaces and scopes of one handle."""
+    """The vectors of a store and their embedder. Shared by all namespaces and scopes opened from one memory."""
 
     def __init__(self, embedder: Embedder, store: VectorStore) -> None:
         self.embedder = embedder
@@ -89,11 +93,11 @@ class VectorKeeper:
         self._lock = threading.Lock()
         self._cached: dict[tuple[Branch, Model], _CachedVectors] = {}
         self._questions: dict[str, tuple[Model, Quantised]] = {}
-        #: Why texts have no vector, as the latest run found: (namespace, digest) -> reason.
+        #: (namespace, digest) -> reason why the latest run could not embed the text.
         self._failed: dict[tuple[str, bytes], str] = {}
 
     def close(self) -> None:
-        """Close the file, and what the embedder holds open."""
+        """Close the file, and the embedder if it can be closed."""
         self.store.close()
         close = getattr(self.embedder, "close", None)
         if callable(close):
@@ -102,59 +106,59 @@ class VectorKeeper:
     # Questions
 
     def embed_question(self, question: str, branch: Branch) -> QuestionVector:
-        """Embed a question. Never raises for what an embedder does: the note tells.
+        """Embed a question. If the embedder fails, the result has a note instead of a vector.
 
-        Where the namespace has no vector of this model there is nothing to compare, and the model is not asked.
+        The model is not called if the namespace has no vector of it, since there is nothing to compare.
         """
         try:
             known = any(model.name == self.embedder.name for model, _ in self.store.models(branch.namespace))
         except StoreError as error:
-            return QuestionVector(None, note=f"the dense signal is silent: {error}")
+            return QuestionVector(None, note=f"the dense signal is not used: {error}")
         if not known:
-            return QuestionVector(None, note=f"the dense signal is silent: {self.embedder.name} {_NO_VECTOR}")
+            return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.name} {_NO_VECTOR}")
         with self._lock:
-            kept = self._questions.get(question)
-        if kept is None:
+            cached = self._questions.get(question)
+        if cached is None:
             try:
                 out = embedded(self.embedder, [question], asking=True)
             except RecollectError as error:
-                return QuestionVector(None, note=f"the dense signal is silent: {error}")
+                return QuestionVector(None, note=f"the dense signal is not used: {error}")
             if 0 not in out.vectors:
                 reason = f"the question: {out.refused[0]}"
                 return QuestionVector(
-                    None, note=f"the dense signal is silent: {EmbedderError(self.embedder.name, reason)}"
+                    None, note=f"the dense signal is not used: {EmbedderError(self.embedder.name, reason)}"
                 )
             vector = quantised(out.vectors[0][None, :])[0]
-            kept = Model(self.embedder.name, len(vector)), vector
-            if isinstance(self.embedder, Supplied):  # which may be given another one
-                return QuestionVector(self, *kept)
+            cached = Model(self.embedder.name, len(vector)), vector
+            if isinstance(self.embedder, Supplied):  # its vectors can be replaced, so do not cache this one
+                return QuestionVector(self, *cached)
             with self._lock:
-                self._questions[question] = kept
+                self._questions[question] = cached
                 while len(self._questions) > _QUESTIONS:
                     del self._questions[next(iter(self._questions))]
-        return QuestionVector(self, *kept)
+        return QuestionVector(self, *cached)
 
     def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
-        """The dense signal of each document of a table, and what to tell of it."""
+        """Return the dense signal of each document of a table, and a note; None and the reason if there is none."""
         with self._lock:
-            held = self._cached.get((branch, model))
-            if held is None or held.index.rows is not table.rows or held.life != self.store.life:
-                held = _CachedVectors(DenseIndex(table.rows, model.dimension), self.store.life)
-                self._cached[branch, model] = held
-        with held.lock:
+            cached = self._cached.get((branch, model))
+            if cached is None or cached.index.rows is not table.rows or cached.life != self.store.life:
+                cached = _CachedVectors(DenseIndex(table.rows, model.dimension), self.store.life)
+                self._cached[branch, model] = cached
+        with cached.lock:
             try:
-                for number, vectors in self.store.newer(model, branch.namespace, held.seen):
-                    held.index.add(vectors)
-                    held.seen = number
+                for number, vectors in self.store.newer(model, branch.namespace, cached.seen):
+                    cached.index.add(vectors)
+                    cached.seen = number
             except StoreError as error:
-                return None, f"the dense signal is silent: {error}"
-            if not len(held.index):
-                return None, f"the dense signal is silent: {model.name} {_NO_VECTOR}"
-            view = held.index.view(table)
+                return None, f"the dense signal is not used: {error}"
+            if not len(cached.index):
+                return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
+            view = cached.index.view(table)
         return view.score(question, table, *self._floors), ""
 
     def reached(self, view: View, branch: Branch, model: Model) -> int:
-        """The seq up to which every text has a vector; 0 where that was in another history (a copy was put back)."""
+        """Return the seq up to which every text has a vector; 0 if it belongs to another history (a restored copy)."""
         seq, root = self.store.reached(model, branch)
         return seq if seq and view.root_at(branch, seq) == root else 0
 
@@ -163,10 +167,13 @@ class VectorKeeper:
     def embed_all(
         self, store: Store, branch: Branch, scope: Scope, now: int, batch_size: int, progress: Progress | None
     ) -> int:
-        """Embed the texts that have no vector yet; how many.
+        """Embed the texts that have no vector yet and return how many.
 
-        Raises: EmbedderError, MissingExtraError: the embedder cannot be used, or failed several times in a row. What
-        was embedded before stays.
+        Vectors that were saved before an error remain.
+
+        Raises:
+            EmbedderError: The embedder cannot be used, or `_GIVE_UP` batches in a row failed.
+            MissingExtraError: A library that the embedder needs is not installed.
         """
         model = self._model()
         head, ids = self._candidates(store, branch, scope, model)
@@ -185,7 +192,7 @@ class VectorKeeper:
         return run.done
 
     def _model(self) -> Model:
-        """The model, with its dimension: asked of it where it does not say."""
+        """Return the model with its dimension; if the embedder does not state it, a trial text is embedded."""
         dimension = self.embedder.dimension
         if dimension is None:
             out = embedded(self.embedder, ["dimension"])
@@ -195,21 +202,21 @@ class VectorKeeper:
         return Model(self.embedder.name, dimension)
 
     def _candidates(self, store: Store, branch: Branch, scope: Scope, model: Model) -> tuple[Head, list[str]]:
-        """The newest commit, and the records that may lack a vector at it."""
+        """Return the newest commit, and the ids of the records that may lack a vector."""
         with store.read() as view:
             head = view.head(branch)
             seq = 0 if scope.fixed else self.reached(view, branch, model)
             if seq:
                 ids = view.changed(branch, seq)
-            elif scope.fixed:  # how many others there are is not told
+            elif scope.fixed:  # only the scope's records, since progress reports their number
                 ids = [record.id for record in view.select(branch, scope.filter, order="id", now=-(2**63))]
-            else:  # never done, or with another history
+            else:  # first run, or another history
                 ids = [record_id for record_id, _ in view.versions(branch)]
         return head, sorted(ids)
 
     @staticmethod
     def _texts(store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-        """The texts of the records that are live, with their digests. The view is closed before anyone is asked."""
+        """Yield the digest and text of each live record. The view is closed before the embedder is called."""
         with store.read() as view:
             records = [record for record in (_live(view, branch, each, now) for each in ids) if record is not None]
         for record in records:
@@ -217,7 +224,7 @@ class VectorKeeper:
                 yield digest, text_of(record)
 
     def keep(self, model: Model, namespace: str, vectors: dict[bytes, Floats], failed: dict[bytes, str]) -> None:
-        """Store what a batch gave, and remember why the others have nothing."""
+        """Save the vectors of a batch, and remember why its other texts have none."""
         if vectors:
             self.store.put(model, namespace, vectors)
         with self._lock:
@@ -228,13 +235,13 @@ class VectorKeeper:
     # Facts
 
     def stats(self, view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
-        """How many texts there are to embed, and how many have a vector of this model."""
+        """Return how many texts there are and how many have a vector of this model (see `Memory.vector_stats`)."""
         dimension = self.embedder.dimension
-        if dimension is None:  # without asking the model: that of the newest vectors under its name
+        if dimension is None:  # do not call the model: use the dimension of its newest vectors
             named = [model for model, _ in self.store.models(branch.namespace) if model.name == self.embedder.name]
             dimension = named[-1].dimension if named else None
         model = None if dimension is None else Model(self.embedder.name, dimension)
-        held = self.store.held(model, branch.namespace) if model else set()
+        with_vector = self.store.held(model, branch.namespace) if model else set()
         total = done = 0
         failed = []
         with self._lock:
@@ -242,8 +249,8 @@ class VectorKeeper:
         for record in view.select(branch, scope.filter, order="id", now=now):
             digest = digest_of(record)
             total += bool(digest)
-            done += digest in held
-            if (branch.namespace, digest) in reasons and digest not in held:
+            done += digest in with_vector
+            if (branch.namespace, digest) in reasons and digest not in with_vector:
                 failed.append({"id": scope.shown_id(record.id), "reason": reasons[branch.namespace, digest]})
         out: dict[str, Any] = {
             "model": self.embedder.name,
@@ -253,7 +260,7 @@ class VectorKeeper:
             "coverage": round(100.0 * done / total, 2) if total else 100.0,
             "failed": failed,
         }
-        if not scope.fixed:  # these tell of the others too
+        if not scope.fixed:  # these would reveal records outside the scope
             out["watermark"] = self.reached(view, branch, model) if model else 0
             out["models"] = [
                 {"model": each.name, "dimensions": each.dimension, "vectors": count}
@@ -263,7 +270,7 @@ class VectorKeeper:
 
 
 def no_embedder(view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
-    """What `VectorKeeper.stats` gives where there is no embedder."""
+    """Return the result of `VectorKeeper.stats` if there is no embedder."""
     total = sum(bool(digest_of(record)) for record in view.select(branch, scope.filter, order="id", now=now))
     return {
         "model": None,
@@ -277,8 +284,10 @@ def no_embedder(view: View, branch: Branch, scope: Scope, now: int) -> dict[str,
 
 
 def needs_embedder() -> UnsupportedError:
-    """What calls that need an embedder raise where there is none."""
-    return UnsupportedError("embedding", "no embedder is set up: open(..., embedder=...), or LLM_EMBEDDING_MODEL")
+    """Return the error of calls that need an embedder if there is none."""
+    return UnsupportedError(
+        "embedding", "no embedder is set up: pass embedder= to recollect.open, or set LLM_EMBEDDING_MODEL"
+    )
 
 
 def _live(view: View, branch: Branch, record_id: str, now: int) -> Record | None:
@@ -288,26 +297,31 @@ def _live(view: View, branch: Branch, record_id: str, now: int) -> Record | None
 
 
 class _Run:
-    """One run of the worker: the texts that wait for their vectors, and what became of the others."""
+    """A run of `embed_all`: the texts that wait for their vectors, those that failed, and the number of vectors."""
 
     def __init__(self, keeper: VectorKeeper, model: Model, namespace: str) -> None:
         self._keeper = keeper
         self._model = model
         self._namespace = namespace
-        self._empty_batches = 0  # batches in a row of which nothing came
+        self._empty_batches = 0  # batches in a row without a vector
         self.pending: dict[bytes, str] = {}
         self.failed: set[bytes] = set()
         self.done = 0
 
     def look(self, texts: list[tuple[bytes, str]]) -> None:
-        """Add those of the texts that have no vector."""
+        """Add those texts that have no vector."""
         known = dict(texts)
         for digest in self._keeper.store.absent(self._model, self._namespace, known):
             if digest not in self.failed:
                 self.pending[digest] = known[digest]
 
     def batch(self, size: int) -> None:
-        """Embed the first texts that wait, and store what they give. Raises: EmbedderError, MissingExtraError."""
+        """Embed the first `size` waiting texts and save their vectors.
+
+        Raises:
+            EmbedderError: The embedder cannot be used, or too many batches in a row failed.
+            MissingExtraError: A library that the embedder needs is not installed.
+        """
         digests = list(self.pending)[:size]
         vectors: dict[bytes, Floats] = {}
         failed: dict[bytes, str] = {}
@@ -324,7 +338,7 @@ class _Run:
     def _embed(
         self, digests: list[bytes], vectors: dict[bytes, Floats], failed: dict[bytes, str]
     ) -> EmbedderError | None:
-        """Embed texts; where the embedder refuses them together, by halves, so that one bad text costs only itself."""
+        """Embed texts. If the embedder refuses them, split them in halves, so that only the bad texts fail."""
         try:
             out = embedded(
                 self._keeper.embedder, [self.pending[each] for each in digests], dimension=self._model.dimension
@@ -332,7 +346,7 @@ class _Run:
         except EmbedderUnavailableError:
             raise
         except EmbedderError as error:
-            # What a local model raises is most often about a text, too.
+            # An exception of a local model (the cause) is usually about one of the texts, too.
             if len(digests) > 1 and (isinstance(error, EmbedderRefusedError) or error.__cause__ is not None):
                 middle = len(digests) // 2
                 first = self._embed(digests[:middle], vectors, failed)

@@ -1,7 +1,7 @@
-"""What this process wrote last, for its own indexes: they need not read back and decode what is at hand.
+"""The write cache: records this process committed recently, so that its indexes catch up without re-reading the store.
 
-It is only a short cut. Where it does not lead from the root that an index stands at to the root of the moment (another
-process wrote in between, something was let go, the history is another), the store is asked for all that came.
+It is only a shortcut. If its commits do not lead from the root of an index to the root of the view (another process
+wrote in between, commits were evicted, or the history was replaced), the index reads the changes from the store.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from typing import NamedTuple
 from recollect.ledger.commits import Branch, Commit, Head
 from recollect.records.record import Record
 
-#: About what a commit takes, each id in it, and a record beside its content and its bytes.
+#: Approximate memory of a commit, of an id in it, and of a record in addition to its content and payload, in bytes.
 _COMMIT_BYTES, _ID_BYTES, _RECORD_BYTES = 500, 200, 600
-#: Metadata takes about so many bytes for each of its record's: an empty object in it is an object of Python's.
+#: Approximate memory per payload byte of a record with metadata: even an empty object in it is a Python object.
 _METADATA_BYTES = 20
-#: What one write did: each id that it touched, with its record from then on; None where it has none.
+#: The changes of a write: id -> the new record, or None if it has none any more.
 Written = Mapping[str, Record | None]
 
 
 class _Step(NamedTuple):
-    """From a root to the next."""
+    """A commit: the roots before and after it, its changes, and their size."""
 
     before: bytes
     after: bytes
@@ -33,9 +33,10 @@ class _Step(NamedTuple):
 
 
 class WriteCache:
-    """The newest commits of this process, until an index has them.
+    """The newest commits of this process, until an index includes them.
 
-    budget_bytes  how much memory they may take; those of the line that was written to the longest ago are let go first
+    Args:
+        budget_bytes: Memory limit. The commits of the branch that was least recently written to are evicted first.
     """
 
     def __init__(self, budget_bytes: int) -> None:
@@ -45,13 +46,13 @@ class WriteCache:
         self._nbytes = 0
 
     def note(self, commit: Commit, before: bytes, written: Written) -> None:
-        """Keep what a commit did, which is durable, and the root before it."""
+        """Add the changes of a durable commit, and the root before it."""
         branch = Branch(commit.namespace, commit.branch)
         step = _Step(before, commit.root.hash, written, _COMMIT_BYTES + sum(map(_bytes_of, written.values())))
         with self._lock:
             steps = self._branches.setdefault(branch, {})
             self._branches.move_to_end(branch)
-            self._nbytes -= steps[commit.seq].nbytes if commit.seq in steps else 0  # of a history that was given up
+            self._nbytes -= steps[commit.seq].nbytes if commit.seq in steps else 0  # a commit of a replaced history
             steps[commit.seq] = step
             self._nbytes += step.nbytes
             while self._nbytes > self._budget_bytes:
@@ -59,7 +60,7 @@ class WriteCache:
                 self._nbytes -= sum(each.nbytes for each in oldest.values())
 
     def since(self, branch: Branch, seq: int, root: bytes, head: Head) -> Written | None:
-        """What the commits did that lead from a seq and its root to a head; None where not all of them are here."""
+        """Return the combined changes from a seq and its root to a head; None if not all commits are cached."""
         out: dict[str, Record | None] = {}
         with self._lock:
             steps = self._branches.get(branch, {})
@@ -74,7 +75,7 @@ class WriteCache:
         return out if root == head.root.hash else None
 
     def drop(self, branch: Branch, upto: int) -> None:
-        """Let the commits of a line go that an index has now."""
+        """Remove the commits of a branch up to a seq, which an index now includes."""
         with self._lock:
             steps = self._branches.get(branch, {})
             for seq in list(filter(lambda seq: seq <= upto, steps)):
@@ -83,14 +84,14 @@ class WriteCache:
                 self._branches.pop(branch, None)
 
     def clear(self) -> None:
-        """Let all go."""
+        """Remove all commits."""
         with self._lock:
             self._branches.clear()
             self._nbytes = 0
 
 
 def _bytes_of(record: Record | None) -> int:
-    """About how much memory an id and its record take."""
+    """Estimate the memory of an id and its record."""
     if record is None:
         return _ID_BYTES
     payload_bytes = len(record.to_bytes())

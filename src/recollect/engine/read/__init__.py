@@ -1,1 +1,1 @@
-"""The read path: plan, find candidates, score, load records, explain."""
+"""The read path: evaluates filters, scores documents, loads records and explains hits."""

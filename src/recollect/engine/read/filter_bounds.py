@@ -1,8 +1,8 @@
-"""Which documents a filter may admit, and which it surely does, told by the index: nobody need read a record for that.
+"""Pre-filtering: a superset and a subset of the documents that match a filter, computed from the index alone.
 
-Each filter has two bounds, as it has for stores with columns (`stores.sqlite.filters`): an upper one that holds every
-document which matches (and perhaps more), and a lower one that holds only documents which match (and perhaps not all).
-So `~` turns one into the other, and what the index cannot tell only makes them wider.
+Each filter has two bounds, as in SQL (`stores.sqlite.filters`): the upper bound contains every matching document and
+perhaps others; the lower bound contains only matching documents and perhaps not all. So negation (`~`) turns one into
+the other, and conditions that the index cannot evaluate only make the bounds wider.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ from recollect.records.codec import microseconds
 
 
 class Bounds(NamedTuple):
-    """The bounds of a filter among the documents of a view, its dead ones too.
+    """The bounds of a filter among the documents of a view, including removed ones.
 
-    upper  None where the index says nothing of it: it may admit any document
-    lower  None where the index is sure of none
+    Attributes:
+        upper: Superset of the matching documents; None if any document may match.
+        lower: Subset of the matching documents; None if no document is known to match.
     """
 
     upper: Flags | None
@@ -46,24 +47,25 @@ class Bounds(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether the index says just what the filter says."""
+        """Whether both bounds are exactly the matching documents."""
         return self.upper is not None and self.upper is self.lower
 
 
-#: So many records a store is asked for by their ids, at the most.
+#: Maximum number of records that are read from a store by their ids.
 MAX_IDS = 200
-#: So many that tie are put in the order of their ids, at the most.
+#: Maximum number of ties that are ordered by their ids.
 _MAX_TIES = 10_000
-#: What stores find by an index of their own, and mostly few have.
+#: Fields that stores have an index on, and whose values usually match few records.
 _SELECTIVE_FIELDS = ("id", "user", "conversation", "entity")
-#: Of what the index says nothing.
+#: The bounds of a condition that the index cannot evaluate.
 UNBOUNDED = Bounds(None, None)
 
 
 def bounds(where: Filter, view: WordView) -> Bounds:
-    """What the index says of a filter.
+    """Return the bounds of a filter.
 
-    Cost: O(documents) bytes for each condition: one comparison of a column, or the postings of a mark.
+    Cost:
+        O(documents) bytes per condition: one comparison of a column, or the postings of a filter term.
     """
     match where:
         case Everything():
@@ -82,7 +84,10 @@ def bounds(where: Filter, view: WordView) -> Bounds:
 
 
 def uses_filter_terms(where: Filter) -> bool:
-    """Whether a filter asks for what stores have no column for, but the index has marks; and not for some ids."""
+    """Return whether a filter has a condition that the index has filter terms for and stores no column.
+
+    False if the filter is restricted to certain ids.
+    """
     match where:
         case AllOf():
             named = any(isinstance(part, Is) and part.name == "id" for part in where.parts)
@@ -95,15 +100,19 @@ def uses_filter_terms(where: Filter) -> bool:
 
 
 def selective(where: Filter) -> bool:
-    """Whether stores find what a filter may match by an index of their own: then no index of ours need be read."""
+    """Return whether stores can use an index of their own for a filter, so that ours need not be loaded."""
     if isinstance(where, AllOf):
         return any(map(selective, where.parts))
     return isinstance(where, Is) and where.name in _SELECTIVE_FIELDS
 
 
 def most_important(limits: Bounds, view: WordView, count: int) -> Bounds:
-    """Of what a filter admits, if the index tells just that, the most important, as many as are wanted: by importance,
-    then by id. Cost: O(documents), and O(n log n) of those that tie with the last.
+    """Narrow exact bounds to the `count` most important live documents, by importance, then by id.
+
+    Bounds that are not exact, or that have too many ties, are returned unchanged.
+
+    Cost:
+        O(documents), and O(n log n) for the n documents that tie with the last one.
     """
     if limits.upper is None or not limits.exact:
         return limits
@@ -123,14 +132,19 @@ def most_important(limits: Bounds, view: WordView, count: int) -> Bounds:
 
 
 def exact_count(limits: Bounds, view: WordView) -> int | None:
-    """How many live documents a filter matches; None where the index does not tell all of it. Cost: O(documents)."""
+    """Return how many live documents a filter matches; None if its bounds are not exact.
+
+    Cost:
+        O(documents).
+    """
     return int(np.count_nonzero(_live(limits.upper, view))) if limits.exact and limits.upper is not None else None
 
 
 def as_ids(where: Filter, limits: Bounds, view: WordView) -> Filter:
-    """A filter that matches the same live records and names them, for stores to find; the same where they are many.
+    """Return a filter that matches the same live records and lists the candidate ids; unchanged if there are too many.
 
-    Cost: O(documents) bytes.
+    Cost:
+        O(documents) bytes.
     """
     if limits.upper is None:
         return where
@@ -139,7 +153,7 @@ def as_ids(where: Filter, limits: Bounds, view: WordView) -> Filter:
         return Nothing()
     if len(numbers) > MAX_IDS:
         return where
-    # Of the filter only the meaning stays, so that a store has the ids to go by and nothing else.
+    # The filter itself becomes a Custom condition, so that stores search by the ids only.
     return AllOf.of(Is("id", tuple(map(view.table.id, numbers.tolist()))), Custom(where.matches))
 
 
@@ -159,25 +173,25 @@ def _negated(part: Bounds) -> Bounds:
 
 
 def _joined(where: AllOf | AnyOf, view: WordView) -> Bounds:
-    """The bounds of several conditions: one after the other, as there may be thousands."""
+    """Return the bounds of several conditions, evaluated one after the other to save memory: there may be thousands."""
     upper = lower = _Joined(np.logical_and if isinstance(where, AllOf) else np.logical_or)
     for part in where.parts:
         limits = bounds(part, view)
-        if lower is upper and not limits.exact:  # the same until now
+        if lower is upper and not limits.exact:  # from here on they differ
             lower = upper.copy()
         if lower is not upper:
             lower.add(limits.lower)
         upper.add(limits.upper)
     if lower is upper:
         return _exactly(upper.flags)
-    # One condition that is told bounds a conjunction from above, and a disjunction from below.
+    # One known condition bounds a conjunction from above, and a disjunction from below.
     if isinstance(where, AllOf):
         return Bounds(upper.flags, lower.flags if lower.all_known else None)
     return Bounds(upper.flags if upper.all_known else None, lower.flags)
 
 
 class _Joined:
-    """Flags joined with others; those that are not told leave it as it is."""
+    """Flags combined by AND or OR. Unknown flags (None) are ignored and noted in `all_known`."""
 
     def __init__(self, join: Any) -> None:
         self.flags: Flags | None = None
@@ -193,13 +207,13 @@ class _Joined:
         if flags is None:
             self.all_known = False
         elif self.flags is None:
-            self.flags = flags.copy()  # what it was taken from may be both bounds of a part
+            self.flags = flags.copy()  # the same array may be both bounds of a part
         else:
             self._join(self.flags, flags, out=self.flags)
 
 
 def _exact_flags(where: Filter, view: WordView) -> Flags | None:
-    """The documents that a condition admits, neither more nor less; None where the index cannot tell."""
+    """Return exactly the documents that match a condition; None if the index cannot evaluate it."""
     table = view.table
     match where:
         case Is("id"):
@@ -207,7 +221,7 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Is("session"):
             return view.having(map(session_term, where.values))
         case Is("speaker") if not any(value.startswith("\0") for value in where.values):
-            # (What begins so is the role of those whom nobody names.)
+            # A speaker beginning with \0 stands for a role: the record has no speaker.
             numbers = [table.speakers.number.get(value, NONE) for value in where.values]
             return np.isin(table.speaker[: table.count], [number for number in numbers if number != NONE])
         case Is() if where.name in FIELDS:
@@ -217,7 +231,7 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Meta():
             return view.having([key_term(where.key)])
         case ImportanceAtLeast():
-            out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # those with none are below
+            out: Flags = table.importance[: table.count] >= max(where.least, 0.0)  # records without one have -1
             return out
         case Time():
             return _in_time(where, table)
@@ -225,7 +239,7 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
 
 
 def _in_time(where: Time, table: Table) -> Flags:
-    """The documents whose time is in an interval."""
+    """Return the documents whose time is in an interval."""
     micros = table.micros[: table.count]
     out: Flags = micros != NO_TIME
     if where.test != "before":
@@ -240,5 +254,5 @@ def _in_time(where: Time, table: Table) -> Flags:
 
 
 def of_scope(scope: Scope, table: Table) -> Flags:
-    """The documents of a scope that fixes something, neither more nor less: each of its fields has a column."""
+    """Return exactly the documents of a scope with at least one fixed field. Each such field has a column."""
     return reduce(np.logical_and, [table.having(name, [value]) for name, value in scope.fixed])

@@ -1,7 +1,7 @@
-"""The read path of recall: plan, score, order, explain.
+"""Recall: analyses a question, scores all documents, and returns the best records with explanations.
 
-A recall is a pure function of the records that are live at a moment, the question and the time. Each signal gives
-every document an integer share; the score is their sum. A filter decides which hits are given, never what they score.
+A recall is a pure function of the live records of a view, the question and the time. Each signal gives every document
+an integer share, and the score is the sum of the shares. A filter decides which hits are returned, never their scores.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import View
 
 _WHOLE = 1 << SHARE_BITS
-#: At most so many standing instructions and preferences come with an answer.
+#: Maximum number of standing instructions and preferences that are returned with the hits.
 STANDING = 10
-#: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the root of what the question weighs: the
-#: chance that the hit belongs to a question that this memory can answer, fitted on questions put to right and wrong
-#: memories.
+#: Confidence is 1 / (1 + exp(4.42 - 2.50 f)), where f is the score times the square root of the question's weight: the
+#: probability that the hit belongs to a question that this memory can answer, fitted on questions that were put to the
+#: right and to wrong memories.
 _CONFIDENCE = ("4.42", "2.50")
-#: Twenty hits with their words are some hundred objects: made without a call of ours for each.
+#: Constructors that skip `__init__`: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
 _word = unchecked_tuple(Word)
 
@@ -54,32 +54,38 @@ def recall(
     cursor: Callable[[int], str],
     question_vector: QuestionVector | None = None,
 ) -> Hits:
-    """The hits of a question at a moment.
+    """Return the hits of a question at a view.
 
-    words      the index at that moment
-    now        in microseconds of 1970: records that are due are not there
-    language   of the memory, where it has one
-    cursor     what a scope is given for a seq
-    asking     the question's vector, where there is an embedder
+    Args:
+        operation: The operation.
+        view: The view of the store.
+        branch: The branch to search.
+        words: The index at that view.
+        scope: The scope of the caller.
+        now: Records that expire at or before this time (microseconds since 1970) are ignored.
+        language: The language of the memory, if it has one.
+        cursor: Returns the cursor of a seq within the scope.
+        question_vector: The vector of the question; None without an embedder.
 
-    Cost: in proportion to the postings of the question's words, and to the hits that the filter turns away.
+    Cost:
+        In proportion to the postings of the question's words, and to the number of hits that the filter rejects.
     """
     words = words.at(now)
     if scope.fixed:
-        # As if there were nothing else: neither a word, nor a length, nor a name of others has a part in it.
+        # Statistics too must not depend on records outside the scope: words, lengths and names.
         table = words.table
         words = words.narrowed(scope, lambda: of_scope(scope, table))
     assert operation.reference is not None, "the engine sets it"
     question = read(operation.question, words, operation.reference.date(), operation.language or language)
     dense, note = (None, "") if question_vector is None else question_vector.score(branch, words.table)
-    # None where everything passes, as nobody need be asked then.
+    # None if every record passes, so that no record need be checked.
     where = (
         None if not scope.fixed and isinstance(operation.where, Everything) else AllOf.of(scope.filter, operation.where)
     )
-    # (The scope's own filter turns nobody away here.)
+    # The scope's own filter rejects nothing here, since `words` is narrowed to the scope.
     filtered = not isinstance(operation.where, Everything)
     limits = bounds(operation.where, words) if filtered else UNBOUNDED
-    # Where the index does not tell all of the filter, that may turn away any of the best, so all are wanted.
+    # Unless the bounds are exact, the filter may reject any of the best documents, so all are ranked.
     best = operation.k if limits.exact or not filtered else None
     scores = score(question, words, dense, best, limits.upper)
     among = limits.upper
@@ -88,12 +94,12 @@ def recall(
     for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
             if operation.min_confidence and _confidence(total, scores) < operation.min_confidence:
-                break  # all that follow score less
+                break  # the following hits do not score higher
             chosen.append((index, record))
             if len(chosen) == operation.k:
                 break
     standing = _standing(records, words.table, scores, where, among)
-    # Explained together, as that costs little more than for one of them.
+    # Explaining all hits together costs little more than explaining one.
     explained = _hits([*chosen, *standing], scores)
     hits, governing = explained[: len(chosen)], explained[len(chosen) :]
     plan = Plan(
@@ -108,13 +114,13 @@ def recall(
         scores.query.kernels.name,
     )
     head = view.head(branch)
-    if scope.fixed:  # seq and root tell of others, too
+    if scope.fixed:  # seq and root would reveal changes outside the scope
         return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope), cursor(head.seq))
     return Hits(hits, plan, head.seq, head.root.hash.hex(), governing)
 
 
 def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
-    """Hits with the ids that a scope shows."""
+    """Return hits with the ids that a scope shows."""
     return tuple(
         _hit(
             scope.shown(hit.record),
@@ -132,11 +138,11 @@ def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:
 def _standing(
     records: Records, table: Table, scores: Scores, where: Filter | None, among: Flags | None
 ) -> list[tuple[int | None, Record]]:
-    """The standing instructions and preferences: those that fit the question best, then the newest."""
+    """Return the standing instructions and preferences: the most relevant first, then the newest."""
     standing = table.governing if among is None else table.governing[among[table.governing]]
     if not len(standing):
         return []
-    totals = np.ones(len(standing), dtype=np.int64)  # above 0, so that none is left out
+    totals = np.ones(len(standing), dtype=np.int64)  # above 0, so that records without a score are included
     reached = table.standing[scores.numbers].nonzero()[0]
     index_of: dict[int, int] = {}
     if len(reached):
@@ -158,7 +164,7 @@ def _standing(
 
 
 def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[Hit, ...]:
-    """Records as hits, explained: each with its place in the scores, None where the question does not reach it."""
+    """Return records as explained hits. Each comes with its index in the scores, None if it has no score."""
     found = scores.explained([index for index, _ in chosen if index is not None], _word, _WHOLE)
     confidence = logistic_of(scores.mass * 2 // 5, *_CONFIDENCE)
     nothing = confidence(0)

@@ -1,4 +1,4 @@
-"""The records of hits: from document numbers to records. Most stand in the index; long ones are read from the store."""
+"""Loading the records of hits by document number. Most are stored in the index; long ones are read from the store."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from recollect.records.record import Record
 from recollect.stores.base import View
 
 _MAX_PAGE = 1000
-#: What a record takes in memory beside its bytes, and each of its texts beside what it says.
+#: Memory of a record in addition to its payload, and of each of its texts in addition to its characters, in bytes.
 _RECORD_BYTES, _TEXT_BYTES = 600, 80
-#: A byte of a record is there as it was read, and in a text whose characters may take four bytes each.
+#: Memory per payload byte: the byte itself, and a text whose characters may take four bytes each.
 _MEMORY_PER_BYTE = 5
 _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 
 
 class Records:
-    """The records of documents, at a moment. A document has one version of its record, so what was read stays true."""
+    """The records of documents. A document stands for one version of a record, so cached records stay valid."""
 
     def __init__(self, view: View, branch: Branch, table: Table) -> None:
         self._view = view
@@ -34,7 +34,10 @@ class Records:
         self._table = table
 
     def of(self, numbers: Ints, order: Iterator[tuple[int, int]], page_size: int) -> Iterator[tuple[int, int, Record]]:
-        """The places and scores of an order with the records of their documents, read some at a time."""
+        """Yield (index, score, record) for each (index, score) of `order`; `numbers[index]` is the document number.
+
+        Records are loaded in pages, at first of `page_size`, then of growing size.
+        """
         while ranks := list(islice(order, page_size)):
             records = self._of(numbers[[index for index, _ in ranks]].tolist())
             for (index, total), record in zip(ranks, records, strict=True):
@@ -53,7 +56,7 @@ class Records:
             loaded = []
             for number, payload in payloads.items():
                 record = _record(payload)
-                if record is None or record.id != self._table.id(number):  # somebody has written to the index file
+                if record is None or record.id != self._table.id(number):  # the index file was tampered with
                     record = self._listed(number)
                 found[number] = record
                 loaded.append((number, record, memory_bytes(record)))
@@ -61,27 +64,33 @@ class Records:
         return [found[number] for number in numbers]
 
     def _listed(self, number: int) -> Record:
-        """The record of a document, from the store. Raises: DamagedStoreError where another is under its id."""
+        """Return the record of a document from the store.
+
+        Raises:
+            DamagedStoreError: The record is missing, or its payload has another id.
+        """
         record = Record.load(self._stored([number])[number])
         if record.id != self._table.id(number):
-            detail = f"record {self._table.id(number)!r} is not the one that it is listed as"
+            detail = f"record {self._table.id(number)!r} has another id in its payload"
             raise DamagedStoreError(f"namespace {self._branch.namespace!r}", detail)
         return record
 
     def _stored(self, numbers: Sequence[int]) -> dict[int, bytes]:
-        """The payloads that only the store has. Raises: DamagedStoreError."""
+        """Read payloads from the store.
+
+        Raises:
+            DamagedStoreError: A record is missing.
+        """
         ids = {number: self._table.id(number) for number in numbers}
         stored = self._view.several(self._branch, list(ids.values()))
         for record_id in ids.values():
             if record_id not in stored:
-                raise DamagedStoreError(
-                    f"namespace {self._branch.namespace!r}", f"record {record_id!r} cannot be found"
-                )
+                raise DamagedStoreError(f"namespace {self._branch.namespace!r}", f"record {record_id!r} is missing")
         return {number: stored[record_id].payload for number, record_id in ids.items()}
 
 
 def _record(payload: bytes) -> Record | None:
-    """The record of bytes that an index file has; None where they are of none."""
+    """Decode a payload from an index file; None if it is not a record."""
     try:
         return Record.load(payload)
     except (ValueError, AttributeError, TypeError):
@@ -89,7 +98,7 @@ def _record(payload: bytes) -> Record | None:
 
 
 def memory_bytes(record: Record) -> int:
-    """What a record takes in memory, at the most: counted in a moment, for those that stay at hand."""
+    """Return an upper bound of the memory of a record, in bytes. Fast, as it is called for each cached record."""
     texts = _texts(record)
     fields = len(texts) - texts.count(None)
     listed = len(record.tags) + len(record.supersedes) + len(record.derived_from) + 3 * len(record.unknown)
@@ -98,7 +107,7 @@ def memory_bytes(record: Record) -> int:
 
 
 def _json_bytes(value: Any) -> int:
-    """What a JSON value takes in memory."""
+    """Return the memory of a JSON value, in bytes."""
     nbytes = sys.getsizeof(value)
     if isinstance(value, dict):
         return nbytes + sum(map(_json_bytes, value)) + sum(map(_json_bytes, value.values()))
