@@ -38,7 +38,7 @@ STANDING = 10
 #: probability that the hit belongs to a question that this memory can answer, fitted on questions that were put to the
 #: right and to wrong memories.
 _CONFIDENCE = ("4.42", "2.50")
-#: Constructors that skip `__init__`: twenty hits with their words are several hundred objects.
+#: Fast constructors: twenty hits with their words are several hundred objects.
 _hit, _why = unchecked(Hit), unchecked(Why)
 _word = unchecked_tuple(Word)
 

@@ -1,1 +1,1 @@
-"""The write path: validate, name, encode and commit."""
+"""The write path: validates records, assigns ids, enforces quotas and commits."""

@@ -1,4 +1,4 @@
-"""A transaction under way, as operations see it: each sees what those before it did, and all become one commit."""
+"""Operations inside an open transaction: each sees the effects of those before it, and all become one commit."""
 
 from __future__ import annotations
 
@@ -44,10 +44,15 @@ from recollect.stores.base import Store, Transaction, View
 
 
 class Services(NamedTuple):
-    """What a transaction needs of the engine that it is part of.
+    """The parts of the engine that a transaction uses.
 
-    read  answers an operation that only reads: Engine.read
-    grep  finds words, with the texts of ids that are not committed yet: Engine.grep
+    Attributes:
+        store: The store.
+        intake: The limits and the default language of the memory.
+        keeper: The word indexes.
+        has_vectors: Whether there is an embedder.
+        read: `Engine.read`.
+        grep: `Engine.grep`.
     """
 
     store: Store
@@ -59,7 +64,14 @@ class Services(NamedTuple):
 
 
 class Writing:
-    """A transaction under way: operations on it see what those before them did."""
+    """An open transaction. Operations on it see the effects of those before them.
+
+    Attributes:
+        writer: The writes of the transaction.
+        open: False once the transaction has ended.
+        seq: The seq of the newest commit, set when the transaction is committed or ends without effect.
+        failure: The error because of which the transaction must not be committed, if any.
+    """
 
     def __init__(
         self,
@@ -77,18 +89,18 @@ class Writing:
         self._branch = branch
         self._scope = scope
         self._now = now
-        self._reads_at = reads_at  # the time by which records have expired: see `Engine.reads_at`
+        self._reads_at = reads_at  # decides which records have expired: see `Engine.reads_at`
         self._index: WordIndex | None = None
-        self._count = 0  # how many records were told one by one
+        self._count = 0  # of single `remember` operations
         self.open = True
-        self.seq = 0  # of the newest commit, once the transaction has become one or changed nothing
+        self.seq = 0
         self.failure: RecollectError | None = None
 
     def execute(self, operation: Operation) -> Any:
-        """Do an operation inside the transaction.
+        """Execute an operation inside the transaction.
 
-        An operation that is refused changes nothing, and the transaction goes on. Where the store itself fails, or an
-        interruption cuts an operation off, the transaction is lost, also for a caller who catches that.
+        An operation that is refused changes nothing, and the transaction can continue. If the store fails or an
+        operation is interrupted, the transaction cannot be committed any more, even if the caller catches the error.
         """
         if not self.open:
             raise ClosedError("the batch")
@@ -110,8 +122,8 @@ class Writing:
         match operation:
             case Remember():
                 self._count += 1
-                requested_at = self._now + timedelta(microseconds=self._count - 1)
-                return self.remember_draft(draft(operation, self._scope, requested_at, self._services.intake))
+                default_time = self._now + timedelta(microseconds=self._count - 1)  # later records are newer
+                return self.remember_draft(draft(operation, self._scope, default_time, self._services.intake))
             case RememberAll():
                 return self._remember_all(operation)
             case Update():
@@ -123,7 +135,7 @@ class Writing:
                 return self.writer.forget_where(where, self._prefiltered(where))
             case Sweep():
                 if self._scope.fixed:
-                    raise ScopeError("what is due in the namespace", str(self._scope))
+                    raise ScopeError("sweeping the namespace", str(self._scope))
                 return self.writer.sweep(operation.limit)
             case Clear():
                 return self.writer.forget_where(Everything())
@@ -133,10 +145,10 @@ class Writing:
                 return [self.execute(each) for each in operation.operations]
             case Changes():
                 raise InvalidArgumentError(
-                    "operation", "changes", "is not part of a batch, whose commit is yet to come"
+                    "operation", "changes", "cannot be part of a batch, since the batch is not committed yet"
                 )
             case SetQuota():
-                raise InvalidArgumentError("operation", "set_quota", "is not part of a batch, as it changes no record")
+                raise InvalidArgumentError("operation", "set_quota", "cannot be part of a batch: it changes no record")
         if isinstance(operation, Grep):
             staged = [self.writer.live(each) or each for each in self.writer.touched]
             return self._services.grep(operation, self._branch, self._scope, staged)
@@ -154,10 +166,10 @@ class Writing:
         return self._scope.stored_form(where, lambda each: self._transaction.known(self._branch, each))
 
     def _prefiltered(self, where: Filter) -> Filter:
-        """A filter that the same live records match, named by the index where that is of use and at hand."""
-        if self.writer.touched or not uses_filter_terms(where):  # what this transaction wrote is in no index yet
+        """Return a filter that matches the same live records, by their ids if the index is loaded and useful."""
+        if self.writer.touched or not uses_filter_terms(where):  # the index lacks uncommitted records
             return where
-        with self._services.store.read() as committed:  # nobody else can commit meanwhile
+        with self._services.store.read() as committed:  # no other writer can commit meanwhile
             words = self._services.keeper.loaded(committed, self._branch, in_file=False)
         if words is None:
             return where
@@ -165,11 +177,11 @@ class Writing:
         return as_ids(where, bounds(where, index_view), index_view)
 
     def remember_draft(self, item: Draft, replayed_id: str | None = None) -> Outcome:
-        """Hold a draft; `replayed_id` names the turn that it tells again."""
+        """Store a draft; `replayed_id` is the id of the turn that it repeats, if `Writer.find_replay` found one."""
         return self.writer.remember(item) if replayed_id is None else self.writer.remember_replayed(item, replayed_id)
 
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
-        """Hold drafts that were given together, so that a conversation told again is known as such."""
+        """Store drafts that were passed together, so that a replayed conversation is recognised."""
         self.writer.look_up(drafts)
         replayed = self.writer.find_replay(drafts).ids
         return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(drafts)]
@@ -179,22 +191,22 @@ class Writing:
         self.writer.look_up([item for _, item in drafts])
         replayed = self.writer.find_replay([item for _, item in drafts]).ids
         results: list[Outcome] = []
-        for at, (index, item) in enumerate(drafts):
+        for number, (index, item) in enumerate(drafts):
             try:
-                results.append(self.remember_draft(item, replayed.get(at)))
+                results.append(self.remember_draft(item, replayed.get(number)))
             except StoreError:
                 raise
             except RecollectError as error:
                 if operation.on_error == "raise":
-                    self.failure = error  # half of it is done: the batch as a whole is given up
+                    self.failure = error  # some items are staged already, so the whole batch must fail
                     raise
                 failed.append(Failed(operation.items[index], index, error))
         return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
 
     def _words(self) -> WordView:
-        """The index with what this transaction wrote: a fork of the shared one, brought up to date."""
+        """Return the index with the changes of this transaction: a fork of the shared index, caught up."""
         if self._index is None:
-            # From what is committed, never from this transaction's view: what it stages may yet be given up.
+            # Fork at the committed state: staged changes may be undone and must not reach the shared index.
             with self._services.store.read() as committed:
                 self._index = self._services.keeper.fork(committed, self._branch)
         apply_written(self._index, read_back(self._transaction, self._branch, self.writer.newly_touched()))
@@ -204,15 +216,16 @@ class Writing:
 def drafts_of(
     operation: RememberAll, scope: Scope, now: datetime, intake: Intake
 ) -> tuple[list[tuple[int, Draft]], list[Failed]]:
-    """The items that are valid, as drafts with their places, and those that are not.
+    """Return the valid items as drafts, each with its index, and the invalid items.
 
-    Raises: the first item's error where `on_error` is "raise".
+    Raises:
+        RecollectError: With `on_error="raise"`, the error of the first invalid item.
     """
     drafts: list[tuple[int, Draft]] = []
     failed: list[Failed] = []
     for index, item in enumerate(operation.items):
         try:
-            # Told together, a microsecond apart: what was told later is newer.
+            # Default times are a microsecond apart, so that later items are newer.
             drafts.append((index, draft(item, scope, now + timedelta(microseconds=index), intake)))
         except RecollectError as error:
             if operation.on_error == "raise":
@@ -222,9 +235,14 @@ def drafts_of(
 
 
 def check_head(view: View, branch: Branch, scope: Scope, expected: int) -> None:
-    """Raises: ConflictError where the newest commit is another; ScopeError within a scope, which cannot know it."""
+    """Check that the newest commit has the expected seq.
+
+    Raises:
+        ConflictError: It has another one.
+        ScopeError: Within a scope, where the seq is not visible.
+    """
     if scope.fixed:
-        raise ScopeError("the seq, which tells of the whole namespace,", str(scope))
+        raise ScopeError("the seq, which counts the commits of the whole namespace,", str(scope))
     seq = view.head(branch).seq
     if seq != expected:
         raise ConflictError(f"the head of {branch.namespace!r}", str(expected), str(seq))

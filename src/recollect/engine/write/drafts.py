@@ -1,6 +1,7 @@
-"""Drafts: what a caller asks to remember, checked and filled in, before anything is looked up.
+"""Drafts: records that a caller wants to remember, validated and filled in, before they are looked up in the store.
 
-A draft is made before its transaction begins: what was given may be the caller's code, which nobody should wait for.
+A draft is created before its transaction begins, because the caller's values may run code of the caller, which must not
+run while the write lock is held.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from recollect.records.identity import derived_id, identified
 from recollect.records.record import FIELD_NAMES, Record, checked
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
-#: Kinds whose names begin so are the engine's own.
+#: Kinds with this prefix are reserved for the engine.
 INTERNAL = "_"
 _NO_TAGS: frozenset[str] = frozenset()
 _ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
@@ -26,10 +27,11 @@ _ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 
 @dataclass(frozen=True)
 class Intake:
-    """How a memory takes what it is told.
+    """Settings of a memory for new records.
 
-    limits     how large it may be
-    language   a BCP 47 tag: what records are written in that do not say so; None: what they seem to be
+    Attributes:
+        limits: Limits on their sizes.
+        language: The language of records that do not state one, as a BCP 47 tag; None: detected.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -37,12 +39,17 @@ class Intake:
 
 
 class Draft(NamedTuple):
-    """A record as it was asked for, checked, under the id that it gets unless another has it.
+    """A validated record that is to be stored.
 
-    given   the fields that the caller named; the others are defaults
-    earned  the marks among its tags that the caller did not give (`text.manner`)
-    exact   nothing that the caller did not give is filled in
-    lasts   `expires` follows from the time of the call (`ttl`)
+    Attributes:
+        record: The record, under the id that it gets unless another record has it.
+        explicit: The fields that the caller passed; the others have default values.
+        own_id: Whether the caller passed an id.
+        expect: See `operations.Remember`.
+        if_exists: See `operations.Remember`.
+        added_tags: Standing tags that were added because of the text (`text.manner`), not by the caller.
+        exact: No field that the caller did not pass is filled in.
+        has_ttl: `expires` was computed from the time of the call and a `ttl`.
     """
 
     record: Record
@@ -55,18 +62,18 @@ class Draft(NamedTuple):
     has_ttl: bool = False
 
     def comparable_to(self, existing: Record) -> Record:
-        """The record as it is compared with what is held: a mark that was taken away there is not asked for again."""
+        """Return the record for comparison with an existing one: without added tags that were removed from that."""
         lost = self.added_tags - set(existing.tags)
         if not lost or existing.content != self.record.content:
             return self.record
         return self.record.changed(tags=[tag for tag in self.record.tags if tag not in lost])
 
     def with_id(self, record_id: str) -> Draft:
-        """The same under another id."""
+        """Return the draft with another id."""
         return self if self.record.id == record_id else self._replace(record=self.record.changed(id=record_id))
 
     def is_derived(self, record_id: str) -> bool:
-        """Whether an id follows from what is said; also where the caller gave it, as a copy does."""
+        """Return whether an id is the derived one of the record, even if the caller passed it (as for a copy)."""
         return not self.own_id or record_id == derived_id(self.record)
 
     @property
@@ -75,17 +82,22 @@ class Draft(NamedTuple):
 
     @property
     def is_appended(self) -> bool:
-        """A turn without a place or an id of its own: it comes after those that are there."""
+        """Whether it is a turn without position and id, which is appended to its conversation."""
         return is_turn(self.record) and not self.has_position and not self.own_id and self.expect is None
 
 
 def is_turn(record: Record) -> bool:
-    """Whether a record is a turn of a conversation: what is said twice there was said twice."""
+    """Return whether a record is a turn of a conversation. Equal turns are separate records, other equal facts not."""
     return record.kind == "conversation" and record.conversation is not None
 
 
 def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> Draft:
-    """The draft of a remember operation. Raises: InvalidRecordError, ScopeError."""
+    """Return the draft of a remember operation.
+
+    Raises:
+        InvalidRecordError: A field is invalid or exceeds a limit.
+        ScopeError: A field lies outside the scope.
+    """
     fields = scope.fill({name: value for name, value in operation.fields.items() if value is not None})
     if operation.exact:
         record = checked(id=operation.id, content=operation.content, **fields)
@@ -98,9 +110,9 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
         explicit |= {"expires"}
     if intake.language is not None:
         fields.setdefault("language", intake.language)
-    told = fields.get("tags", ())
-    fields["tags"] = _with_standing_tags(operation.content, fields, told)
-    added_tags = frozenset(fields["tags"]) - frozenset(told) if fields["tags"] is not told else _NO_TAGS
+    tags = fields.get("tags", ())
+    fields["tags"] = _with_standing_tags(operation.content, fields, tags)
+    added_tags = frozenset(fields["tags"]) - frozenset(tags) if fields["tags"] is not tags else _NO_TAGS
     if operation.id is None:
         record = identified(content=operation.content, **fields)
     else:
@@ -111,12 +123,12 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
 
 
 def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
-    """The tags with the marks of a standing instruction or preference, where a person states one."""
-    # What has a source is a document: what it instructs is not the wish of whoever told of it.
+    """Return the tags, with a standing tag added if a person states an instruction or preference in the text."""
+    # A record with a source is a document: its instructions are not wishes of the user who added it.
     if not isinstance(content, str) or fields.get("role") in MACHINE_ROLES or fields.get("source") is not None:
         return tags
     found = standing_tags(content)
-    # What is no list of tags is the record's to refuse.
+    # Anything but a list of tags is refused later, by the record.
     return (*tags, *(tag for tag in found if tag not in tags)) if found and _is_list(tags) else tags
 
 
@@ -125,7 +137,10 @@ def _is_list(value: object) -> bool:
 
 
 def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
-    """A record whose text has changed, with the marks of the new text in place of those of the old."""
+    """Return a changed record with the standing tags of its new text instead of those of the old text.
+
+    It is returned unchanged if the text is the same or the caller passed tags.
+    """
     if tags_given or existing.content == record.content:
         return record
     kept = [tag for tag in record.tags if tag not in STANDING_TAGS]
@@ -134,7 +149,11 @@ def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
 
 
 def check_limits(record: Record, intake: Intake) -> None:
-    """Raises: InvalidRecordError for what is over a cap, or of a kind that is the engine's own."""
+    """Check a record against the limits and the reserved kinds.
+
+    Raises:
+        InvalidRecordError: It exceeds a limit, or its kind is reserved.
+    """
     if record.kind.startswith(INTERNAL):
-        raise InvalidRecordError("kind", record.kind, f"may not begin with {INTERNAL!r}: those are internal")
+        raise InvalidRecordError("kind", record.kind, f"may not begin with {INTERNAL!r}: such kinds are internal")
     intake.limits.check(record)

@@ -1,4 +1,4 @@
-"""How large what a memory is told, and asked, may be: caps of its own, with defaults that no honest use meets."""
+"""Limits on the sizes of records, questions and queries. The defaults are far above normal use."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from recollect.records.record import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Caps on one record, one question and one query; each a whole number, 1 or more.
+    """Limits on the sizes of one record, one question and one query. Each is an integer, 1 or more.
 
-    content_bytes    of a text, as UTF-8: 1 MiB. Indexing takes about 2 s and 140 bytes of memory a byte for so many
-                     distinct words, and other texts at most twice that (`python -m bench poison`)
-    media_bytes      of a content that is bytes, which is not indexed: 10 MiB
-    metadata_bytes   of the metadata, in its canonical encoding: 1 MiB
-    tags             how many: 1,000. (A tag, like every name, has at most 1,000 bytes.)
-    question_bytes   of a question, as UTF-8: 64 KiB
-    query_bytes      of a full-text query, as UTF-8: 8 KiB. (It has at most 256 words, a phrase in it at most 64.)
+    Attributes:
+        content_bytes: A text, as UTF-8; default: 1 MiB. Indexing 1 MiB of distinct words takes about 2 s, and 140 bytes
+            of memory per byte; other texts take at most twice that (`python -m bench poison`).
+        media_bytes: Content that is bytes, which is not indexed; default: 10 MiB.
+        metadata_bytes: The metadata, in its canonical encoding; default: 1 MiB.
+        tags: The number of tags; default: 1,000. (A tag, like every name, has at most 1,000 bytes.)
+        question_bytes: A question, as UTF-8; default: 64 KiB.
+        query_bytes: A full-text query, as UTF-8; default: 8 KiB. (It has at most 256 words, and a phrase in it at most
+            64.)
 
-    Raises: InvalidArgumentError.
+    Raises:
+        InvalidArgumentError: A limit is not an integer of 1 or more.
     """
 
     content_bytes: int = 2**20
@@ -38,7 +41,11 @@ class Limits:
                 raise InvalidArgumentError(f"limits.{each.name}", value, "must be a whole number, 1 or more")
 
     def check(self, record: Record) -> None:
-        """Raises: InvalidRecordError for a record over a cap."""
+        """Check a record.
+
+        Raises:
+            InvalidRecordError: It exceeds a limit.
+        """
         if isinstance(record.content, bytes):
             size, limit = len(record.content), self.media_bytes
         else:
@@ -50,18 +57,26 @@ class Limits:
                 f"is longer than the cap of {limit} bytes: remember it in parts, or open the memory with larger limits",
             )
         if len(record.tags) > self.tags:
-            raise InvalidRecordError("tags", record.tags, f"are more than the cap of {self.tags}")
+            raise InvalidRecordError("tags", record.tags, f"has more entries than the cap of {self.tags}")
         if record.metadata and len(encode_json(record.metadata)) > self.metadata_bytes:
             raise InvalidRecordError("metadata", record.metadata, f"is over the cap of {self.metadata_bytes} bytes")
 
     def check_question(self, question: str) -> None:
-        """Raises: InvalidArgumentError for a question over the cap."""
+        """Check a question.
+
+        Raises:
+            InvalidArgumentError: It exceeds the limit.
+        """
         if len(question) > self.question_bytes or len(question.encode("utf-8")) > self.question_bytes:
             raise InvalidArgumentError(
-                "question", question, f"is longer than the cap of {self.question_bytes} bytes: ask with less"
+                "question", question, f"is longer than the cap of {self.question_bytes} bytes: shorten it"
             )
 
     def check_query(self, query: str) -> None:
-        """Raises: InvalidQueryError for a full-text query over the cap."""
+        """Check a full-text query.
+
+        Raises:
+            InvalidQueryError: It exceeds the limit.
+        """
         if len(query) > self.query_bytes or len(query.encode("utf-8")) > self.query_bytes:
-            raise InvalidQueryError(query, f"it is longer than the cap of {self.query_bytes} bytes: ask for less")
+            raise InvalidQueryError(query, f"it is longer than the cap of {self.query_bytes} bytes: shorten it")

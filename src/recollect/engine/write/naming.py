@@ -1,10 +1,12 @@
-"""Which stored id stands behind the id that a caller names, inside a transaction.
+"""Translation between the ids that callers use and the ids under which records are stored, inside a transaction.
 
-Outside of scopes they are one. Within a scope, an id that was chosen there is stored in a qualified form
-(`Scope.qualified`); one that is derived from what a record says is stored as it is, since it follows from the scope's
-own fields, and so is one that a record had before it came into the scope. No record is given an id, or moved, so that a
-scope would show two records under one id; but for a move from a scope that must not know of the other one, where the
-id then gives the scope's own.
+Outside of scopes they are the same. An id that was chosen within a scope is stored in a qualified form
+(`Scope.qualified`). A derived id is stored as it is, since it depends on the fields that the scope fixes; so is the id
+of a record that moved into the scope.
+
+No record gets an id, or is moved, such that a scope would show two records under one id. The exception is a move out of
+another scope, which must not learn of the second record: in the destination, the id then refers to the record whose id
+was chosen there.
 """
 
 from __future__ import annotations
@@ -24,9 +26,11 @@ Known = Callable[[str], bool]
 class Naming:
     """The ids of a scope.
 
-    known      whether a stored id was ever in use
-    live       the live record of a stored id, whatever its scope
-    qualified  whether any live record has a qualified id
+    Args:
+        scope: The scope.
+        known: Returns whether a stored id was ever in use.
+        live: Returns the live record of a stored id, in any scope.
+        qualified: Returns whether any live record has a qualified id.
     """
 
     def __init__(
@@ -38,18 +42,18 @@ class Naming:
         self._qualified = qualified
 
     def candidate_ids(self, draft: Draft) -> Iterator[str]:
-        """The stored ids that a draft will first be looked up under."""
+        """Yield the stored ids that a draft is looked up under first."""
         yield draft.record.id
         if self._scope.fixed:
-            with suppress(InvalidRecordError):  # it is too long to be chosen here
+            with suppress(InvalidRecordError):  # the id is too long for this scope
                 yield self._scope.qualified(draft.record.id)
 
     def stored(self, record_id: str) -> Iterator[str]:
-        """The stored ids that the scope shows as this one."""
+        """Return the stored ids that the scope shows as this id."""
         return self._scope.stored_ids(record_id, self._known)
 
     def find(self, record_id: str) -> Record | None:
-        """The live record that the scope shows under an id."""
+        """Return the live record that the scope shows under an id; None if there is none."""
         if not self._scope.fixed:
             return self._live(record_id)
         for stored in self.stored(record_id):
@@ -59,19 +63,21 @@ class Naming:
         return None
 
     def was_used(self, record_id: str, draft: Draft) -> bool:
-        """Whether the scope has ever shown a record under an id that a draft may get."""
+        """Return whether the scope has ever shown a record under an id that a draft may get."""
         if not self._scope.fixed:
             return self._known(record_id)
-        if draft.is_derived(record_id):  # none but those of the scope have it
+        if draft.is_derived(record_id):  # only records of the scope have it
             return any(self._known(each) for each in self.stored(record_id))
         if any(self._known(each) for each in self.stored(record_id) if each != record_id):
             return True
         return self.find(record_id) is not None
 
     def free(self, record_id: str, draft: Draft) -> str:
-        """Under which id a draft is stored that the scope is to show under `record_id`.
+        """Return the stored id for a draft that the scope is to show under `record_id`.
 
-        Raises: RecordExistsError: another scope shows a record under it; InvalidRecordError: too long for this one.
+        Raises:
+            RecordExistsError: A narrower scope shows another record under this id.
+            InvalidRecordError: The id cannot be chosen in this scope, for example because it is too long.
         """
         if not self._scope.fixed:
             if (shadowing := self.shadowing(record_id, draft)) is not None:
@@ -82,18 +88,21 @@ class Naming:
         for stored in self.stored(record_id):
             if stored != record_id and (not self._known(stored) or self._live(stored) is None):
                 return stored
-        return self._scope.qualified(record_id)  # which raises
+        return self._scope.qualified(record_id)  # raises InvalidRecordError
 
     def shadowing(self, record_id: str, draft: Draft) -> Record | None:
-        """The record that a scope would show under the same id as a draft that is written from outside."""
+        """Return the record that some scope would show under the same id as a draft written outside of scopes."""
         if self._scope.fixed or not draft.own_id:
             return None
         return self._other(record_id, draft.record)
 
     def check_move(self, existing: Record, record: Record) -> None:
-        """Raises: RecordExistsError where a record is moved into a scope that shows another under its id.
+        """Refuse to move a record into a scope that shows another record under its id.
 
-        From within a scope that is said of narrower ones only: of what others have it must not be told.
+        Within a scope, only narrower scopes are considered, since others must not be revealed.
+
+        Raises:
+            RecordExistsError: Such a scope shows another record.
         """
         if all(getattr(existing, name) == getattr(record, name) for name in SCOPED):
             return
@@ -102,7 +111,7 @@ class Naming:
             raise RecordExistsError(shown.id, shown.hash)
 
     def _other(self, record_id: str, record: Record) -> Record | None:
-        """Another live record that a scope within ours, in which `record` lies, shows as it would `record_id`."""
+        """Return another live record that a scope of `record`, equal to or narrower than ours, shows under its id."""
         for scope in scopes_of(record) if self._qualified() else ():
             if not set(scope.fixed) >= set(self._scope.fixed):
                 continue

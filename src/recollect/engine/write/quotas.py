@@ -1,8 +1,8 @@
-"""Quotas: how much a namespace may hold, and what goes where it would hold more.
+"""Quotas: limits on the contents of a namespace, and the eviction of records that exceed them.
 
-A quota is kept in the store and every writer is held to it, inside the transaction that writes. What is held is counted
-once, and then kept up to date by what is written, as the trie is: `UsageTotalsCache` has it of one commit, and catches
-up from the log where others wrote meanwhile. A `Room` is that with what a transaction has written so far.
+A quota is kept in the store and enforced for every writer, inside the transaction that writes. The records are counted
+once; the totals are then updated by each write. `UsageTotalsCache` caches the totals at one commit, and catches them up
+from the log if other processes wrote meanwhile. A `Room` adds the changes of the current transaction to them.
 """
 
 from __future__ import annotations
@@ -23,25 +23,28 @@ from recollect.stores.base import Transaction, View
 from recollect.stores.derived.usage import Uses
 
 REFUSE, LEAST_RECENT, LEAST_IMPORTANT = WHEN_FULL
-#: So many records go for one that comes, at most: where a quota was lowered, what is over it goes in steps.
+#: Maximum number of records that are evicted for one new record. After a quota was lowered, eviction takes several.
 STEP = 1000
-#: So many namespaces have what they hold counted at a time.
+#: Maximum number of namespaces with cached totals.
 _MAX_CACHED = 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """How much a namespace may hold.
+    """The quota of a namespace.
 
-    records     how many live records; None: as many as there is room for
-    bytes       of their canonical bytes together; None: as many as there is room for
-    when_full   what comes of a write that needs more: "refuse" it with a QuotaError; or let others go, those that were
-                used (written, got or recalled) the longest ago ("least recent"), or the least important and of those
-                the longest unused ("least important"). What is due goes first, what is pinned never.
-    per         whom it is for: each "user", "agent" or "conversation" may have so much (and so may all records
-                without one, together); None: the namespace as a whole
+    Attributes:
+        records: Maximum number of live records; None: no limit.
+        bytes: Maximum size of the live records, in bytes of their canonical encoding; None: no limit.
+        when_full: What happens to a write that exceeds the quota. "refuse": it raises QuotaError. "least recent": the
+            least recently used (written, got or recalled) records are evicted. "least important": the least important
+            ones are evicted, and among these the least recently used. Expired records are removed first; pinned
+            records are never evicted.
+        per: "user", "agent" or "conversation": the quota applies to each of them separately, and to all records
+            without one together; None: to the namespace as a whole.
 
-    Raises: InvalidArgumentError.
+    Raises:
+        InvalidArgumentError: A value is invalid.
     """
 
     records: int | None = None
@@ -65,7 +68,11 @@ def _setting(branch: Branch) -> str:
 
 
 def quota_of(view: View, branch: Branch) -> Quota | None:
-    """The quota of a line's namespace; None where it has none. Raises: DamagedStoreError."""
+    """Return the quota of a branch's namespace; None if it has none.
+
+    Raises:
+        DamagedStoreError: The stored quota is invalid.
+    """
     text = view.setting(_setting(branch))
     if text is None:
         return None
@@ -76,16 +83,18 @@ def quota_of(view: View, branch: Branch) -> Quota | None:
 
 
 def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:
-    """Keep a quota; None takes it away."""
+    """Store a quota; None, or a quota without limits, removes it."""
     text = None if quota is None or (quota.records is quota.bytes is None) else json.dumps(asdict(quota))
     transaction.set_setting(_setting(branch), text)
 
 
 class _Entry(NamedTuple):
-    """A record as it counts.
+    """A record in the totals.
 
-    group  whose quota it counts for: the value of the quota's field `per`; None where all share one
-    rank   its place among those that may go, the lowest first; None where it may not
+    Attributes:
+        group: The group whose quota it counts towards: its value of the quota's field `per`; None if all share one.
+        nbytes: The size of its canonical bytes.
+        rank: The sort key among the evictable records, lowest first; None if it cannot be evicted.
     """
 
     group: str | None
@@ -94,7 +103,7 @@ class _Entry(NamedTuple):
 
 
 class _Group:
-    """What the records of one group come to, and those that may go by rank."""
+    """The totals of one group, and its evictable records ordered by rank."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -103,11 +112,14 @@ class _Group:
 
 
 class UsageTotals:
-    """What a namespace holds, as it counts, at one commit.
+    """The number and size of the records of a namespace at one commit, per group.
 
-    when_full, per  of the quota
+    Args:
+        when_full: As in the quota.
+        per: As in the quota.
 
-    Cost: a change is O(log n) and the shift of a list's tail.
+    Cost:
+        O(log n) per change, plus shifting the tail of a list.
     """
 
     def __init__(self, when_full: str, per: str | None = None) -> None:
@@ -123,16 +135,16 @@ class UsageTotals:
         return record_id in self._entries
 
     def get(self, record_id: str) -> _Entry | None:
-        """How a record counts; None where it is not held."""
+        """Return the entry of a record; None if it is not counted."""
         return self._entries.get(record_id)
 
     def size(self, group: str | None) -> tuple[int, int]:
-        """How many records a group has, and bytes."""
+        """Return the number of records of a group and their size in bytes."""
         found = self._groups.get(group)
         return (0, 0) if found is None else (found.records, found.nbytes)
 
     def entry(self, record: Record, used: int) -> _Entry:
-        """How a record counts that was last used then (microseconds of 1970)."""
+        """Return the entry of a record that was last used at a time (microseconds since 1970)."""
         rank: tuple[Any, ...] | None = None
         if not record.pinned:
             least = -1.0 if record.importance is None else record.importance
@@ -140,11 +152,11 @@ class UsageTotals:
         return _Entry(self.group_of(record), len(record.to_bytes()), rank)
 
     def group_of(self, record: Record) -> str | None:
-        """The group that a record counts for."""
+        """Return the group of a record."""
         return None if self.per is None else getattr(record, self.per)
 
     def put(self, record_id: str, entry: _Entry | None) -> None:
-        """Let a record count so, or (None) not at all."""
+        """Set the entry of a record; None removes it."""
         before = self._entries.pop(record_id, None)
         if before is not None:
             group = self._groups[before.group]
@@ -163,30 +175,37 @@ class UsageTotals:
                 insort(group.ranked, (entry.rank, record_id))
 
     def used(self, record_id: str, micros: int) -> None:
-        """Note a use."""
+        """Update the time of a record's last use, if it is later."""
         entry = self._entries.get(record_id)
         if entry is not None and entry.rank is not None and micros > entry.rank[-1]:
             self.put(record_id, entry._replace(rank=(*entry.rank[:-1], micros)))
 
     def evictable(self, group: str | None, start: int = 0) -> Iterator[str]:
-        """The ids of a group that may go, in the order in which they would, from a place in it on."""
+        """Return the ids of a group's evictable records in the order of eviction, from an index on."""
         found = self._groups.get(group)
         ranked = [] if found is None else found.ranked
         return (ranked[index][1] for index in range(start, len(ranked)))
 
 
 class UsageTotalsCache:
-    """The fills of a store's lines, each of one commit. Used by whoever's turn it is to write."""
+    """Usage totals per branch, tagged with the commit they reflect. The caller must hold the write lock."""
 
     def __init__(self, uses: Uses) -> None:
         self._uses = uses
         self._kept: dict[Branch, tuple[Head, UsageTotals]] = {}
 
     def at(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> UsageTotals:
-        """The fill at the newest commit. Cost: at first, reads all that is held, and the log.
+        """Return the totals at the newest commit.
 
-        clean  whether the transaction has changed nothing since that commit: else what is read may yet be undone, so
-               nobody else goes on from it
+        Args:
+            transaction: The transaction.
+            branch: The branch.
+            quota: The quota.
+            clean: Whether the transaction has changed nothing yet. Otherwise the totals may include changes that are
+                undone later, so they are not cached.
+
+        Cost:
+            At first, reads all records and the log; later, the changes since the cached commit.
         """
         head = transaction.head(branch)
         as_of, totals = self._kept.pop(branch, (Head(), UsageTotals(quota.when_full, quota.per)))
@@ -196,16 +215,16 @@ class UsageTotalsCache:
         if (totals.when_full, totals.per) != (quota.when_full, quota.per) or not is_continuation:
             as_of, totals = Head(), UsageTotals(quota.when_full, quota.per)
         if as_of != head:
-            # Written is used: the log knows when that was, for whoever has not seen it, or was not there.
+            # Writing is a use. The log has its time, also for commits of other processes.
             written = transaction.last_touched(branch, as_of.seq)
             if as_of.seq:
-                held = transaction.several(branch, list(written))
+                live = transaction.several(branch, list(written))
                 for record_id in written:
-                    if record_id not in held:
+                    if record_id not in live:
                         totals.put(record_id, None)
             else:
-                held = dict(transaction.versions(branch))
-            for record_id, stored in held.items():
+                live = dict(transaction.versions(branch))
+            for record_id, stored in live.items():
                 totals.put(record_id, totals.entry(Record.load(stored.payload), written.get(record_id, head.micros)))
         if not as_of.seq:
             for record_id, micros in self._uses.of(branch).items():
@@ -220,11 +239,11 @@ class UsageTotalsCache:
         return totals
 
     def drop(self, branch: Branch) -> None:
-        """Let what a line holds be counted anew, unless it is kept again."""
+        """Remove the totals of a branch, so that its records are counted again."""
         self._kept.pop(branch, None)
 
     def keep(self, branch: Branch, head: Head, totals: UsageTotals) -> None:
-        """Keep a fill for whoever follows this commit."""
+        """Cache the totals at a commit."""
         self._kept.pop(branch, None)
         self._kept[branch] = (head, totals)
         if len(self._kept) > _MAX_CACHED:
@@ -232,7 +251,7 @@ class UsageTotalsCache:
 
 
 class _Delta(NamedTuple):
-    """How many records and bytes are held more than before; below 0: fewer."""
+    """A change in the number of records and in their size in bytes."""
 
     records: int
     nbytes: int
@@ -242,10 +261,15 @@ _NO_CHANGE = _Delta(0, 0)
 
 
 class Room:
-    """What a transaction may still write.
+    """What a transaction may still write under a quota.
 
-    due      gives the ids that are due, the longest due first
-    visible  whether whoever writes may see all that the quota is about, and so its figures in an error
+    Args:
+        branch: The branch.
+        quota: The quota.
+        totals: The totals at the newest commit.
+        micros: The time of the transaction (microseconds since 1970).
+        due: Returns the ids of expired records, in order of expiry.
+        visible: Whether the caller may see all records that the quota covers, and so the figures in a QuotaError.
     """
 
     def __init__(
@@ -265,21 +289,23 @@ class Room:
         self._due = due
         self._visible = visible
         self._changed: dict[str, _Entry | None] = {}
-        self._skipped: Counter[str | None] = (
-            Counter()
-        )  # of each group, the first of those that may go are changed already
+        # Per group, the number of evictable records at the beginning that the transaction has changed already.
+        self._skipped: Counter[str | None] = Counter()
         self._deltas: dict[str | None, _Delta] = {}  # since the commit
 
     def to_evict(self, record: Record) -> list[tuple[str, str]]:
-        """What must go for a record to come: ids, each with the cause.
+        """Return the ids that must be removed before a record is written, each with the cause.
 
-        What this transaction wrote itself stays. A record that makes its group hold no more than it did may come in
-        any case. Raises: QuotaError, where nothing that may go makes room enough.
+        Records that this transaction wrote are never evicted. A record that does not increase the totals of its group
+        is always allowed.
+
+        Raises:
+            QuotaError: Evicting all evictable records would not make enough room.
         """
         group = self.totals.group_of(record)
         before = self._entry(record.id)
         if before is not None and before.group != group:
-            before = None  # to this group it is a new one
+            before = None  # it is new to this group
         delta = _Delta(int(before is None), len(record.to_bytes()) - (before.nbytes if before else 0))
         over = self._over(group, delta)
         if not over:
@@ -295,41 +321,42 @@ class Room:
                 break
         over = self._over(group, delta)
         if over and (delta.records > 0 or delta.nbytes > 0):
-            what, limit, held = over if self._visible else (over[0], None, None)
+            what, limit, total = over if self._visible else (over[0], None, None)
             per = self._quota.per
-            owner = "" if per is None else f"what has no {per}" if group is None else f"{per} {group!r}"
-            raise QuotaError(self._branch.namespace, what, limit, held, self._quota.when_full, owner)
+            owner = "" if per is None else f"records with no {per}" if group is None else f"{per} {group!r}"
+            raise QuotaError(self._branch.namespace, what, limit, total, self._quota.when_full, owner)
         return evictions
 
     def _over(self, group: str | None, delta: _Delta) -> tuple[str, int, int] | None:
-        """Which limit is broken with so much more, with the limit and what would be held; None for none."""
+        """Return the limit that a change would exceed (its name, its value, the new total); None if there is none."""
         records, nbytes = self.totals.size(group)
         so_far = self._deltas.get(group, _NO_CHANGE)
-        for what, limit, held in (
+        for what, limit, total in (
             ("records", self._quota.records, records + so_far.records + delta.records),
             ("bytes", self._quota.bytes, nbytes + so_far.nbytes + delta.nbytes),
         ):
-            if limit is not None and held > limit:
-                return what, limit, held
+            if limit is not None and total > limit:
+                return what, limit, total
         return None
 
     def _removable(self, group: str | None) -> Iterator[tuple[str, str]]:
+        """Yield the ids of expired records of all groups, then of evictable records of a group, with the cause."""
         due = self._due()
         yield from ((record_id, "expired") for record_id in due)
         if self._quota.when_full != REFUSE:
-            evictions = set(due)
+            expired = set(due)
             for record_id in self.totals.evictable(group, self._skipped[group]):
                 if record_id not in self._changed:
                     break
                 self._skipped[group] += 1
-            left = (each for each in self.totals.evictable(group, self._skipped[group]) if each not in evictions)
+            left = (each for each in self.totals.evictable(group, self._skipped[group]) if each not in expired)
             yield from ((record_id, "evicted") for record_id in islice(left, STEP + len(self._changed)))
 
     def _entry(self, record_id: str) -> _Entry | None:
         return self._changed[record_id] if record_id in self._changed else self.totals.get(record_id)
 
     def note(self, record_id: str, record: Record | None) -> None:
-        """A record was put, or (None) dropped."""
+        """Note that the transaction wrote a record, or (None) removed it."""
         entry = None if record is None else self.totals.entry(record, self._micros)
         for each, sign in ((self._entry(record_id), -1), (entry, 1)):
             if each is not None:
@@ -338,7 +365,7 @@ class Room:
         self._changed[record_id] = entry
 
     def committed(self, micros: int) -> UsageTotals:
-        """The fill after the commit, which has this time: the one by which whoever counts anew goes, too."""
+        """Return the totals after the commit. Its time becomes the last use of the written records, as in a recount."""
         for record_id, entry in self._changed.items():
             if entry is not None and entry.rank is not None:
                 entry = entry._replace(rank=(*entry.rank[:-1], micros))

@@ -1,8 +1,8 @@
-"""The write path: from operations to one commit.
+"""The write path: turns the operations of a transaction into one commit.
 
-A `Writer` lives inside one store transaction. Operations act on the heads at once, so that each sees what those before
-it did; at the end the net effect becomes the Merkle root, the log entry and the commit. Ids are given here, inside the
-transaction, because only here it is certain what is already held.
+A `Writer` works inside one store transaction. Operations change the heads at once, so that each sees the effects of
+those before it. At the end, the net effect determines the Merkle root and is appended to the log as a commit. Ids are
+assigned here, inside the transaction, because only here it is certain which ids are in use.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from recollect.records.identity import derived_id, derived_ids, numbered_ids, sa
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Transaction, expired
 
-#: In place of an id: a turn that is told again but was forgotten, and stays so.
+#: Stands for the id of a replayed turn that was forgotten, and that is not stored again.
 FORGOTTEN = ""
-#: So many records that are due go with a commit, the longest due first: no commit is held up for long.
+#: Maximum number of expired records that a commit removes, so that no commit takes long.
 SWEPT = 1000
 _ALL = 2**62
-#: Of what a transaction writes, records of so many bytes are kept for those who ask what it wrote, an id and what keeps
-#: it counted as so many more.
+#: Keep up to `_WRITTEN_BYTES` of written records for the write cache, charging `_ID_BYTES` of overhead per id.
 _WRITTEN_BYTES, _ID_BYTES = 2**22, 200
-#: How many ordinals are looked at one by one before the first free one is searched by doubling.
+#: Number of ordinals that are tried one by one before the first free one is searched by doubling.
 _TRIED_FIRST = 3
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
 
 
 class Replay(NamedTuple):
-    """Which of some drafts are turns of a conversation that is told again, as of a commit.
+    """The drafts that repeat stored turns, because a conversation is passed again from its start, as of a commit.
 
-    ids            place among the drafts -> id of the turn, or `FORGOTTEN`
-    seq            of the commit
-    conversations  those of the drafts
-    turns          all of `ids`
+    Attributes:
+        ids: Index of the draft -> id of the stored turn, or `FORGOTTEN`.
+        seq: The seq of the commit.
+        conversations: The conversations of the drafts.
+        turns: The values of `ids`.
     """
 
     ids: dict[int, str]
@@ -65,7 +65,11 @@ class Replay(NamedTuple):
 
 
 class Writer:
-    """The writes of one commit."""
+    """The writes of one commit.
+
+    Attributes:
+        before: The root that the commit follows, set by `commit`.
+    """
 
     def __init__(
         self,
@@ -90,14 +94,14 @@ class Writer:
         self._room: Room | None = None
         self._room_known = False
         self._swept = False
-        self._qualified: bool | None = None  # whether there is a qualified id; None before that was asked
+        self._qualified: bool | None = None  # whether there is a qualified id; None if not known yet
         self._pending: dict[str, Change] = {}
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
-        self.before = EMPTY  # the root that the commit followed, once there is one
+        self.before = EMPTY
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
-        self._never_known: set[str] = set()  # ids that nobody had held before what is pending
+        self._never_known: set[str] = set()  # ids that were never in use before this transaction
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts in one query, so that each draft need not query the store for its own."""
@@ -106,7 +110,7 @@ class Writer:
 
     @property
     def _naming(self) -> Naming:
-        # Made when it is needed: kept, it and the writer would keep each other, and the store, from being freed.
+        # Not stored: it refers to the writer, and a reference cycle would keep the store from being freed.
         return Naming(self._scope, self._known, self.live, self._any_qualified)
 
     def _any_qualified(self) -> bool:
@@ -120,20 +124,20 @@ class Writer:
         return list(self._pending)
 
     def written(self, commit: Commit) -> dict[str, Record | None] | None:
-        """What a commit of this transaction did to each id that it names; None where that was too much to keep."""
+        """Return the changes of the transaction's commit for the write cache; None if they are too large."""
         if self._written_bytes > _WRITTEN_BYTES:
             return None
         return {change.id: self._written[change.id] for change in commit.changes}
 
     def newly_touched(self) -> list[str]:
-        """The ids that were written since this was last asked."""
+        """Return the ids that were written since the last call."""
         new, self._journal = list(dict.fromkeys(self._journal)), []
         return new
 
     # Reading what is live
 
     def live(self, record_id: str) -> Record | None:
-        """The record of an id as this transaction sees it, whatever its scope; None where it is due."""
+        """Return the record of a stored id as this transaction sees it, in any scope; None if it has expired."""
         stored = self._tx.get(self._branch, record_id)
         if record_id not in self._pending:
             self._live_before[record_id] = stored.version if stored else None
@@ -158,7 +162,7 @@ class Writer:
     # Operations
 
     def remember(self, draft: Draft) -> Outcome:
-        """Hold a record: the five cases of ids, and `expect`."""
+        """Store a draft. docs/concepts.md lists the five cases of ids."""
         if draft.expect is not None:
             return self._remember_expecting(draft)
         if is_turn(draft.record) and not draft.own_id:
@@ -166,11 +170,11 @@ class Writer:
         return self._remember_fact(draft)
 
     def _remember_fact(self, draft: Draft) -> Outcome:
-        """Walk the candidate ids to the same fact, or else to the first that is free."""
+        """Search the candidate ids for the same fact, or else store the draft under the first free one."""
         requested = draft.record
         others = islice(numbered_ids(requested.id), 1, None) if draft.own_id else derived_ids(requested, 1)
         free = None
-        # Under this id and no other, whoever says the same.
+        # Store it under this id only, even if another record states the same fact.
         exactly = draft.exact and draft.if_exists != "keep"
         for candidate in chain((requested.id,), others):
             used = self._naming.was_used(candidate, draft)
@@ -178,10 +182,10 @@ class Writer:
             if existing is None:
                 hidden = self._naming.shadowing(candidate, draft) if free is None else None
                 if hidden is not None and draft.if_exists != "keep" and candidate == requested.id:
-                    raise self._exists(hidden)  # "update" and "error" are about this id, not the next
+                    raise self._exists(hidden)  # "update" and "error" apply to this id, not to the next candidate
                 if free is None and hidden is None:
                     free = candidate
-                if free is not None and (exactly or not used):  # as most are not: then nothing more need be looked up
+                if free is not None and (exactly or not used):  # usually the first candidate was never used
                     break
             elif draft.own_id and draft.if_exists != "keep" and candidate == requested.id:
                 return self._take_over(draft, existing)
@@ -192,15 +196,15 @@ class Writer:
 
     def _is_same_fact(self, existing: Record, draft: Draft) -> bool:
         if draft.own_id:
-            # The caller's id says which fact it is; the text decides whether it is still the same.
+            # The caller's id identifies the fact; the text decides whether it is still the same.
             return same_text(existing, draft.record) and existing.kind == draft.record.kind
         return same_fact(existing, draft.record)
 
     def _remember_turn(self, draft: Draft) -> Outcome:
-        """A turn: the one that says the same at its place, where a place was given; else one more.
+        """Store a turn. With an explicit position, an equal turn at that position is the same fact.
 
-        One more gets the first ordinal that no live turn of its text has. Its cost does not grow with how often the
-        text was said: beyond the first few, ordinals are searched by doubling.
+        A new turn gets the first ordinal that no live turn with its text has. The cost does not grow with the number
+        of equal turns: beyond the first few ordinals, the first free one is searched by doubling.
         """
         record = draft.record
         if draft.has_position:
@@ -232,17 +236,17 @@ class Writer:
         return self._outcome(record, "created", asked_id=asked_id)
 
     def _with_position(self, record: Record) -> Record:
-        """The record; a turn that has no position gets the one after the last of its conversation."""
+        """Return the record; a turn without a position gets the one after the last of its conversation."""
         if record.position is not None or not is_turn(record):
             return record
         assert record.conversation is not None
         within = self._scope.filter if any(name != "conversation" for name, _ in self._scope.fixed) else EVERYTHING
         last = self._tx.last_position(self._branch, record.conversation, within)
-        # Behind a turn at the last place there is, others come by their time.
+        # Turns that share the greatest position are ordered by time.
         return record.changed(position=0 if last is None else min(last + 1, LAST_POSITION))
 
     def _remember_same(self, draft: Draft, existing: Record) -> Outcome:
-        """The same fact again."""
+        """Handle a draft that states the same fact as a stored record, according to `if_exists`."""
         if draft.if_exists == "error":
             raise self._exists(existing)
         differing = self._differing(draft, existing)
@@ -257,14 +261,14 @@ class Writer:
         return RecordExistsError(shown.id, shown.hash)
 
     def remember_replayed(self, draft: Draft, record_id: str) -> Outcome:
-        """The same turn again, as `find_replay` found out."""
+        """Handle a draft that repeats a stored turn, as found by `find_replay`."""
         if record_id == FORGOTTEN:
             return Outcome(None, "unchanged")
         existing = self.live(record_id)
         return self.remember(draft) if existing is None else self._remember_same(draft, existing)
 
     def _take_over(self, draft: Draft, existing: Record) -> Outcome:
-        """`if_exists` is "update" or "error", and the caller's id is held: by whatever text."""
+        """Handle `if_exists` "update" or "error" if the caller's id is in use, with the same or a different text."""
         if draft.if_exists == "error":
             raise self._exists(existing)
         names = {*draft.explicit, "content", "media_type"}
@@ -280,7 +284,7 @@ class Writer:
         return self._outcome(record, "updated")
 
     def _differing(self, draft: Draft, existing: Record) -> tuple[str, ...]:
-        """The fields that the caller gave and that are held otherwise."""
+        """Return the fields that the caller passed and whose stored values differ."""
         return tuple(
             name
             for name in FIELD_NAMES
@@ -290,15 +294,15 @@ class Writer:
         )
 
     def _remember_expecting(self, draft: Draft) -> Outcome:
-        """`expect`: only where the id is held with this hash, or not at all."""
+        """Store a draft with `expect`: only if the id has this hash, or is absent."""
         requested = draft.record.id
         existing = self._naming.find(requested)
         self._check_expectation(
-            requested, draft.expect, existing, lambda: self._is_asked_for(draft, existing, earlier=True)
+            requested, draft.expect, existing, lambda: self._is_satisfied(draft, existing, earlier=True)
         )
         if existing is None:
             return self._create(draft, requested)
-        if self._is_asked_for(draft, existing):
+        if self._is_satisfied(draft, existing):
             return self._outcome(existing, "unchanged")
         record = draft.with_id(existing.id).record
         if not draft.exact:
@@ -310,10 +314,13 @@ class Writer:
         return self._outcome(record, "updated")
 
     @staticmethod
-    def _is_asked_for(draft: Draft, existing: Record | None, *, earlier: bool = False) -> bool:
-        """Whether a live record is what replacing it by a draft would give, but for what the memory adds by itself.
+    def _is_satisfied(draft: Draft, existing: Record | None, *, earlier: bool = False) -> bool:
+        """Return whether replacing a live record by a draft would change nothing, except for default values.
 
-        earlier  or would have given, when it was asked for before: a `ttl` counts from another time then
+        Args:
+            draft: The draft.
+            existing: The live record.
+            earlier: Ignore `expires` if it was computed from a `ttl`: an earlier attempt computed another value.
         """
         if existing is None:
             return False
@@ -328,14 +335,23 @@ class Writer:
         return replaced.hash == existing.hash
 
     def update(self, record_id: str, changes: Mapping[str, Any] | Any, expect: str | None) -> Outcome:
-        """Change fields of a record. Raises: UnknownRecordError, ConflictError, InvalidRecordError, ScopeError."""
+        """Change fields of a record.
+
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            ConflictError: `expect` is not met.
+            InvalidRecordError: The changed record would be invalid.
+            ScopeError: The changed record would lie outside the scope.
+            RecordExistsError: The record would move into a scope that shows another record under its id.
+            QuotaError: The changed record does not fit in the quota.
+        """
         existing = self._naming.find(record_id)
         if existing is None:
             self._check_expectation(record_id, expect, None)
             raise UnknownRecordError(record_id, self._branch.namespace)
         self._check_expectation(record_id, expect, existing, lambda: self._changes_nothing(existing, changes))
         record = self._with_position(self._changed(existing, changes))
-        if not callable(changes):  # a function gives the record just as it is to be
+        if not callable(changes):  # a function returns the complete record, tags included
             record = retagged(existing, record, tags_given="tags" in changes)
         check_limits(record, self._limits)
         if not self._scope.admits(record):
@@ -349,28 +365,33 @@ class Writer:
     def _check_expectation(
         self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False
     ) -> None:
-        """Compare what is live with what the caller expects, before anything else is decided.
+        """Compare the live record with what the caller expects, before anything else is decided.
 
-        satisfied  whether what is live already is what the call asks for, which the error then says
+        Args:
+            record_id: The id that the caller named.
+            expect: The expected hash or "absent"; None for no expectation.
+            existing: The live record.
+            satisfied: Returns whether the live record already is as the call requests; it is called on conflict.
 
-        Raises: ConflictError.
+        Raises:
+            ConflictError: They differ.
         """
         current = self._scope.shown(existing).hash if existing else ABSENT
         if expect is not None and expect != current:
             raise ConflictError(f"record {record_id!r}", expect, current, satisfied())
 
     def _changes_nothing(self, existing: Record, changes: Mapping[str, Any] | Any) -> bool:
-        """Whether a record already has the fields that an update asks for. A function asks for no state."""
+        """Return whether a record already has the values of an update; always False for a function."""
         if callable(changes):
             return False
         try:
             return retagged(existing, self._changed(existing, changes), tags_given="tags" in changes) == existing
-        except InvalidRecordError:  # they do not go with what is there now
+        except InvalidRecordError:  # the changes are invalid for the current record
             return False
 
     def _changed(self, existing: Record, changes: Mapping[str, Any] | Any) -> Record:
         if not callable(changes):
-            # None takes a field away, also one whose absence is written otherwise.
+            # None removes a field; for these fields, absence is another value than None.
             absent: dict[str, Any] = {"tags": (), "metadata": {}, "supersedes": (), "derived_from": (), "pinned": False}
             return existing.changed(
                 **{name: absent.get(name) if value is None else value for name, value in changes.items()}
@@ -380,17 +401,23 @@ class Writer:
         if not isinstance(record, Record):
             raise InvalidRecordError("update", record, "the function must return a record, such as record.changed(...)")
         if record.id != shown.id:
-            raise InvalidRecordError("id", record.id, "of a record cannot change; remember it anew")
+            raise InvalidRecordError("id", record.id, "cannot change: remember a new record instead")
         return record if record.id == existing.id else record.changed(id=existing.id)
 
     def forget(self, record_id: str, expect: str | None = None) -> Outcome:
-        """Let a record be held no longer. Raises: UnknownRecordError where it never was; ConflictError."""
+        """Forget a record.
+
+        Raises:
+            UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten.
+            ConflictError: `expect` is not met.
+        """
         existing = self._naming.find(record_id)
         self._check_expectation(record_id, expect, existing, lambda: existing is None)
         if existing is not None:
             self._drop(existing.id, "forgotten")
             return self._outcome(existing, "forgotten")
-        # Gone already is what was asked for. A scope cannot tell whose the id was, so there it is unknown.
+        # Already forgotten or expired is success. Within a scope the former owner of an id is not visible, so a
+        # forgotten id is unknown there.
         for stored in self._naming.stored(record_id):
             due = self._due(stored)
             if due is not None and self._scope.admits(due):
@@ -400,12 +427,14 @@ class Writer:
             raise UnknownRecordError(record_id, self._branch.namespace)
         return Outcome(None, "unchanged")
 
-    def forget_where(self, where: Filter, told: Filter | None = None) -> int:
-        """Forget every record in the scope that matches; how many. Those that are due go too, uncounted.
+    def forget_where(self, where: Filter, prefiltered: Filter | None = None) -> int:
+        """Forget every record in the scope that matches and return how many. Expired ones are removed but not counted.
 
-        told  a filter that the same live records match, where there is one by which they are found sooner
+        Args:
+            where: The filter.
+            prefiltered: A filter that matches the same live records and is faster.
         """
-        live = AllOf.of(self._scope.filter, where if told is None else told)
+        live = AllOf.of(self._scope.filter, where if prefiltered is None else prefiltered)
         where = AllOf.of(self._scope.filter, where)
         found = list(self._tx.select(self._branch, live, order="id", now=self._micros))
         for record in found:
@@ -417,7 +446,7 @@ class Writer:
         return len(found)
 
     def _due(self, record_id: str) -> Record | None:
-        """The record of an id that is held though it is due."""
+        """Return the record of a stored id if it has expired and is not removed yet."""
         stored = self._tx.get(self._branch, record_id)
         record = None if stored is None else Record.load(stored.payload)
         return record if record is not None and expired(record, self._micros) else None
@@ -425,7 +454,7 @@ class Writer:
     # The store, and the commit
 
     def _before(self, record_id: str) -> bytes | None:
-        """The version that was live when the transaction began."""
+        """Return the version that was live when the transaction began."""
         if record_id not in self._live_before:
             stored = self._tx.get(self._branch, record_id)
             self._live_before[record_id] = stored.version if stored else None
@@ -443,7 +472,7 @@ class Writer:
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
         self._tx.put(self._branch, record, Stored(version, payload))
-        # Before it is pending: an interruption leaves no change of which it is not known what it did.
+        # Before adding it to `_pending`: an interruption must not leave a pending change that `written` cannot return.
         self._note_written(record.id, record if type(record) is Record else Record.load(payload), len(payload))
         self._pending[record.id] = change
         self._journal.append(record.id)
@@ -458,7 +487,7 @@ class Writer:
             self._room.note(record_id, None)
 
     def _note_written(self, record_id: str, record: Record | None, nbytes: int) -> None:
-        """Keep what was written for whoever asks for it after the commit, unless it is too much."""
+        """Remember a change for the write cache, unless the transaction is too large for it."""
         self._written_bytes += _ID_BYTES + nbytes
         if self._written_bytes <= _WRITTEN_BYTES:
             self._written[record_id] = record
@@ -466,25 +495,25 @@ class Writer:
             self._written.clear()
 
     def _room_left(self) -> Room | None:
-        """What the namespace's quota leaves; None where it has none."""
+        """Return what may still be written under the namespace's quota; None if it has none."""
         if not self._room_known:
             quota = quota_of(self._tx, self._branch)
             if quota is not None:
                 totals = self._usage_totals.at(self._tx, self._branch, quota, clean=not self._pending)
                 visible = all(name == quota.per for name, _ in self._scope.fixed)
                 self._room = Room(self._branch, quota, totals, self._micros, self._due_of_others, visible=visible)
-                for record_id in self._pending:  # dropped before
+                for record_id in self._pending:  # only removals precede the first `_put`
                     self._room.note(record_id, None)
             self._room_known = True
         return self._room
 
     def _due_of_others(self) -> list[str]:
-        """The ids that are due, without those that were written here: the log is to tell of these first."""
+        """Return the ids of expired records, except of those written here: the log must contain that write first."""
         due = self._tx.due(self._branch, self._micros, SWEPT)
         return [each for each in due if (own := self._pending.get(each)) is None or own.before == own.after]
 
     def sweep(self, limit: int) -> int:
-        """Drop records that are due, the longest due first; how many. The commit then drops no others."""
+        """Remove up to `limit` expired records in order of expiry and return how many. The commit removes no others."""
         self._swept = True
         due = self._tx.due(self._branch, self._micros, limit)
         for record_id in due:
@@ -492,7 +521,7 @@ class Writer:
         return len(due)
 
     def commit(self, actor: str | None, reason: str | None) -> Commit | None:
-        """Append the net effect to the log, and what is due with it; None, and nothing, where there is no effect."""
+        """Append the net effect and the removal of expired records to the log; return None if there is no effect."""
         if not self._swept and any(change.before != change.after for change in self._pending.values()):
             for record_id in self._due_of_others():
                 self._drop(record_id, "expired")
@@ -517,12 +546,12 @@ class Writer:
         head = Head(commit.seq, commit.root, commit.micros)
         self._tries.keep(self._branch, head, trie)
         if self._room is not None:
-            self._usage_totals.drop(self._branch)  # an interruption leaves none that is half brought up
+            self._usage_totals.drop(self._branch)  # first, so that an interruption leaves no partly updated totals
             self._usage_totals.keep(self._branch, head, self._room.committed(commit.micros))
         return commit
 
     def outdated(self, known: Replay) -> bool:
-        """Whether others have changed turns of the conversations since it was found out which are told again."""
+        """Return whether other commits have changed turns of the conversations since the replay was computed."""
         if self._tx.head(self._branch).seq == known.seq:
             return False
         changed = self._tx.changed(self._branch, known.seq)
@@ -532,50 +561,54 @@ class Writer:
         return any(record.conversation in known.conversations for record in records)
 
     def find_replay(self, drafts: Sequence[Draft]) -> Replay:
-        """Which drafts are turns of a conversation told again from its start.
+        """Find the drafts that repeat stored turns, because a conversation is passed again from its start.
 
-        Turns without ids and places are a conversation told again where they begin with the turns that are held, or
-        (two or more of them) are the beginning of those. A turn among them that was forgotten stays so (`FORGOTTEN`).
-        All else is new, as it would be one turn at a time.
+        Turns without ids and positions repeat a conversation if they begin with all of its stored turns, or if they
+        are two or more and are its beginning. Turns among them that were forgotten stay forgotten (`FORGOTTEN`). All
+        other drafts are new turns, as if they were passed one by one.
         """
-        told: dict[str, list[int]] = {}
+        by_conversation: dict[str, list[int]] = {}
         for index, draft in enumerate(drafts):
             if draft.is_appended:
                 assert draft.record.conversation is not None
-                told.setdefault(draft.record.conversation, []).append(index)
+                by_conversation.setdefault(draft.record.conversation, []).append(index)
         out: dict[int, str] = {}
-        for conversation, indexes in told.items():
+        for conversation, indexes in by_conversation.items():
             existing = list(self._turns(conversation))
             found = self._aligned(existing, [(index, drafts[index].record) for index in indexes])
             matched = sum(each != FORGOTTEN for each in found.values())
             if matched and (matched == len(existing) or (len(found) == len(indexes) and len(indexes) > 1)):
                 out.update(found)
-        return Replay(out, self._tx.head(self._branch).seq, frozenset(told), frozenset(out.values()))
+        return Replay(out, self._tx.head(self._branch).seq, frozenset(by_conversation), frozenset(out.values()))
 
-    def _aligned(self, existing: Sequence[Record], told: Sequence[tuple[int, Record]]) -> dict[int, str]:
-        """As many turns from the start as are held, in their order, or were forgotten."""
+    def _aligned(self, existing: Sequence[Record], turns: Sequence[tuple[int, Record]]) -> dict[int, str]:
+        """Match turns from the start with the stored turns in order, skipping forgotten ones; stop at the first other.
+
+        Returns:
+            Index of the turn -> id of the stored turn, or `FORGOTTEN`.
+        """
         found: dict[int, str] = {}
-        said: Counter[str] = Counter()
-        at = 0
-        for index, record in told:
-            once_held = derived_id(record, said[record.id])
-            said[record.id] += 1
-            if at < len(existing) and same_fact(existing[at], record):
-                found[index] = existing[at].id
-                at += 1
-            elif self._was_forgotten(once_held):
+        occurrences: Counter[str] = Counter()
+        matched = 0
+        for index, record in turns:
+            former_id = derived_id(record, occurrences[record.id])
+            occurrences[record.id] += 1
+            if matched < len(existing) and same_fact(existing[matched], record):
+                found[index] = existing[matched].id
+                matched += 1
+            elif self._was_forgotten(former_id):
                 found[index] = FORGOTTEN
             else:
                 break
         return found
 
     def _was_forgotten(self, record_id: str) -> bool:
-        """Whether a derived id had a record in the scope, and has none now."""
+        """Return whether a derived id had a record in the scope and has none now."""
         if not self._known(record_id) or self._naming.find(record_id) is not None:
             return False
         if not self._scope.fixed or record_id in self._pending:
             return True
-        # Whoever is outside may have given this id to a record of their own.
+        # A caller outside of the scope may have used this id for a record of another scope.
         commits = self._tx.commits(self._branch, 0, None, record_id)
         versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
         payloads = (self._tx.payload(self._branch, version) for version in versions if version is not None)
@@ -587,7 +620,7 @@ class Writer:
 
 
 def _differ(name: str, one: Record, other: Record) -> bool:
-    """Whether two records hold a field otherwise, to the bit: 1 and 1.0 in metadata do differ."""
+    """Return whether a field of two records differs in its encoding: 1 and 1.0 in metadata differ."""
     if name == "metadata":
         return encode_json(one.metadata) != encode_json(other.metadata)
     left, right = getattr(one, name), getattr(other, name)
