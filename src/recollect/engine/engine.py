@@ -317,8 +317,8 @@ class Engine:
                 if words is not None:
                     index_view = words.at(now)
                     limits = bounds(where, index_view)
-                    if wanted := _importance_limit(operation):
-                        limits = most_important(limits, index_view, wanted)
+                    if count := _importance_limit(operation):
+                        limits = most_important(limits, index_view, count)
                     where = as_ids(where, limits, index_view)
                 if scope.fixed and operation.order == "id":  # order by the ids that the scope shows
                     all_found = map(scope.shown, view.select(branch, where, order="id", now=now))

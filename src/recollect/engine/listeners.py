@@ -58,9 +58,9 @@ class Subscription:
             return  # called by the callback: waiting would never end
         with self._woken:
             self._wakes += 1
-            wanted = self._wakes
+            target = self._wakes
             self._woken.notify_all()
-            self._woken.wait_for(lambda: self._done >= wanted or not self._thread.is_alive())
+            self._woken.wait_for(lambda: self._done >= target or not self._thread.is_alive())
 
     def close(self) -> None:
         """Deliver the commits made so far, then stop. May be called by the callback."""

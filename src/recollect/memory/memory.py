@@ -83,11 +83,11 @@ class Calls:
         ttl: float | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
-        """Store `content` and return the record. The commit is durable when this returns.
+        """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends.
 
-        Without an `id`, the id is derived from the kind, the scope and the text, so that remembering the same fact
-        again changes nothing. If a different text already has the requested id, the new record gets a counter
-        ("note-2"), unless `if_exists` is "update" or "error".
+        Without an `id`, the id is derived from the kind, the text, and fields such as user, conversation and speaker,
+        so that remembering the same fact again changes nothing. If a different text already has the requested id, the
+        new record gets a counter ("note-2"), unless `if_exists` is "update" or "error".
 
         A turn (kind "conversation", with a conversation) that has neither id nor position is appended to its
         conversation, even if it repeats an earlier turn.
@@ -148,15 +148,16 @@ class Calls:
         Turns without ids and positions are recognised if the conversation is passed again from its start: of a longer
         list, only the new turns are added.
 
+        If the store fails, earlier commits remain and all later items are listed as failed. (A batch raises the
+        StoreError instead.)
+
         Args:
             items: Texts, mappings of fields with a "content", records, or `Remember` operations.
             on_error: "report": store the valid items, in durable commits of up to 1,000 items, and list the others in
                 `report.failed`. "raise": raise the first error and store nothing.
 
         Returns:
-            One outcome per stored item, and the items that failed, each with its index and the reason. If the store
-            fails, earlier commits remain and all later items are listed as failed. (In a batch, StoreError is raised
-            instead.)
+            One outcome per stored item, and the items that failed, each with its index and the reason.
 
         Raises:
             InvalidArgumentError: `items` is not an iterable of items, or `on_error` is invalid.
@@ -359,12 +360,15 @@ class Calls:
         return forgotten
 
     def stats(self) -> dict[str, Any]:
-        """Return record counts and facts about the store.
+        """Return record counts and facts about the store, as a dictionary.
 
-        Returns:
-            A dictionary with "namespace", "records", "kinds" (records per kind), the numbers of "users",
-            "conversations" and "entities", and the "oldest" and "newest" time. Outside of scopes also "seq", "root",
-            "store" (facts about the store) and, if there is one, "quota" with what is used of it.
+        - "namespace": the name of the namespace.
+        - "records": the number of live records; "kinds": their number per kind.
+        - "users", "conversations", "entities": the number of different ones.
+        - "oldest", "newest": the earliest and the latest time of a record, in ISO format; None if there is none.
+        - "seq", "root": the newest commit and the root hash; not within a scope.
+        - "quota": the quota and how much of it is used, if there is one; not within a scope.
+        - "store": facts about the store; not within a scope.
         """
         stats: dict[str, Any] = self.execute(Stats())
         return stats
@@ -605,11 +609,12 @@ class Memory(Calls):
         return swept
 
     def export_records(self) -> tuple[str, list[Record]]:
-        """Return all live records by ascending id, and the root hash of exactly these records, from one snapshot.
+        """Return the root hash of all live records, and these records by ascending id, from one snapshot.
+
+        The root hash equals `root`, unless there are expired records that no commit has removed yet.
 
         Returns:
-            The root hash in hex and the records. The hash equals `root` unless there are expired records that no
-            commit has removed yet. Within a scope it is "".
+            The root hash in hex ("" within a scope), and the records.
 
         Cost:
             Reads all records.
@@ -694,17 +699,14 @@ class Memory(Calls):
         return done
 
     def vector_stats(self) -> dict[str, Any]:
-        """Return how many records have a vector.
+        """Return how many records have a vector, as a dictionary.
 
-        Returns:
-            A dictionary:
-
-            - "model", "dimensions": of the embedder; None if there is no embedder or its dimension is not known yet.
-            - "total", "embedded", "coverage": records with a text, those with a vector of the embedder, and the
-              percentage.
-            - "failed": id and reason of each record that could not be embedded in this process.
-            - "watermark": the seq up to which every text has a vector; not within a scope.
-            - "models": model, dimensions and number of the stored vectors of every model; not within a scope.
+        - "model", "dimensions": of the embedder; None if there is no embedder or its dimension is not known yet.
+        - "total", "embedded", "coverage": the number of records with a text, the number of those with a vector of the
+          embedder, and the percentage.
+        - "failed": the id and the reason of each record that could not be embedded in this process.
+        - "watermark": the seq up to which every text has a vector; not within a scope.
+        - "models": the model, the dimensions and the number of the stored vectors of every model; not within a scope.
 
         Cost:
             Reads every record.

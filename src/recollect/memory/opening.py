@@ -64,7 +64,7 @@ def open(  # noqa: A001 - recollect.open is the name
         create: If False, a missing file is an error and is not created.
         read_only: If True, nothing is ever written.
         key: The key from which the salts of hashes are derived, 16 bytes or more. The default key is public, so anyone
-            can reproduce the root of a store that uses it. With a key of your own, nobody can confirm erased text by
+            can reproduce the root of a store that uses it. With a key of your own, erased text cannot be confirmed by
             guessing it.
         timeout: Seconds that a writer waits for another one before it raises StoreBusyError, 0 to 86,400.
         durability: "full": acknowledged commits survive a power cut. "normal": a power cut may lose the newest

@@ -87,7 +87,7 @@ class Draft(NamedTuple):
 
 
 def is_turn(record: Record) -> bool:
-    """Return whether a record is a turn of a conversation. Equal turns are separate records, other equal facts not."""
+    """Return whether a record is a turn of a conversation. Unlike other facts, equal turns are separate records."""
     return record.kind == "conversation" and record.conversation is not None
 
 
