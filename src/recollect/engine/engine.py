@@ -123,7 +123,7 @@ class Engine:
         """Return the clock's time.
 
         Raises:
-            InvalidArgumentError: The clock returned something else than an aware datetime.
+            InvalidArgumentError: The clock returned something other than an aware datetime.
         """
         try:
             now = aware("clock", self.clock())
