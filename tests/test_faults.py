@@ -156,7 +156,7 @@ def test_a_full_disk_while_an_index_is_written_is_a_warning_and_changes_no_answe
             memory.remember_all(f"boat {number} of the harbour" for number in range(30))
             failing(recorder, kind, errno.ENOSPC, persists=True, within=".index")
             before = [(hit.record.id, hit.score) for hit in memory.recall("which boat?", 30)]
-        assert "could not be kept" in caplog.text
+        assert "could not be saved" in caplog.text
         assert not list(path.parent.glob(f"{path.name}.index/*.new")), "nothing half is left lying there"
         with recollect.open(path) as memory:
             assert [(hit.record.id, hit.score) for hit in memory.recall("which boat?", 30)] == before

@@ -179,7 +179,7 @@ def test_for_want_of_memory_no_index_is_thrown_away(
     with monkeypatch.context() as patched:  # the negative control: damage does throw it away
         patched.setattr(fulltext.FullText, "_found", raising(apsw.CorruptError("hurt"), times=1))
         assert len(memory.grep("alpha")) == 1
-    assert caplog.text.count("it is made anew") == 1
+    assert caplog.text.count("it is rebuilt") == 1
 
 
 def raising(error: Exception, times: int = 9) -> Any:

@@ -139,7 +139,7 @@ class TestFiles:
         file.write_bytes(data)
         with recollect.open(kept) as memory:
             assert told(memory) == expected
-        assert "damaged" in caplog.text
+        assert "corrupt" in caplog.text
         assert file.read_bytes() != bytes(data)
 
     def test_a_file_of_another_history_is_made_anew(

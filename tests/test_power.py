@@ -126,7 +126,7 @@ def test_an_index_file_that_a_power_cut_tore_is_noticed_and_made_anew(
         for contents in (zeroed, whole[:keep]):
             with power.left_by({**left, torn: contents}, folder) as path:
                 assert power.problem_in(path, full.roots, disk.acknowledged) == ""
-        assert "made anew" in caplog.text
+        assert "recall rebuilds it" in caplog.text
 
 
 @pytest.mark.promise("power.folder")
@@ -244,7 +244,7 @@ def test_a_commit_in_place_of_a_rollback_is_caught(folder: Path, monkeypatch: py
     undo: Callable[..., None] = SqliteStore._undo
 
     def commit(self: SqliteStore, ticket: Ticket, error: BaseException) -> None:
-        if ticket.held and ticket.shared is not None and self._writer.in_transaction and not ticket.inside:
+        if ticket.has_lock and ticket.shared is not None and self._writer.in_transaction and not ticket.inside:
             self._writer.execute("COMMIT")
         undo(self, ticket, error)
 

@@ -42,7 +42,7 @@ SCOPES: dict[str, dict[str, str]] = {
 #: Public names of a memory that are not compared, with the reason.
 DIFFERS = {
     "set_quota": "is refused in a scope, and a quota of the namespace counts what others have (`per` does not)",
-    "embed_all": "is compared where there are vectors (test_embedding): a text that others have, too, has its vector",
+    "embed_all": "needs an embedder, and is compared in test_embedding: equal texts of two scopes share no vector",
     "scoped": "makes the memories that are compared",
     "embedder": "is the same object",
     "now": "is the clock",

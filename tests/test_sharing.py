@@ -28,7 +28,7 @@ from recollect.ledger.merkle import root_of
 from recollect.memory import Memory
 from recollect.operations import ABSENT, Forget, Operation, Remember, Update
 from recollect.stores.sqlite.store import SqliteStore
-from recollect.stores.write_queue import MOST, Ticket
+from recollect.stores.write_queue import MAX_SHARING, Ticket
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
 
@@ -148,9 +148,9 @@ def test_one_thread_alone_commits_each_call(store: SqliteStore) -> None:
 def test_no_more_than_so_many_share(store: SqliteStore) -> None:
     memory = memory_on(store)
     with counted(store) as commits:
-        given = together(store, memory, facts(MOST + 3))
+        given = together(store, memory, facts(MAX_SHARING + 3))
     assert len(commits) == 1 + 2
-    assert len(given) == memory.count() == MOST + 3
+    assert len(given) == memory.count() == MAX_SHARING + 3
     assert well(memory)
 
 
@@ -223,7 +223,7 @@ def test_a_thread_that_gives_up_waiting_leaves_its_place_to_the_next(tmp_path: P
     ticket, late = Ticket(shares=True), Ticket(shares=True)
     with patient.write():
         assert not patient._queue.take(ticket, 0)
-        assert not ticket.held
+        assert not ticket.has_lock
         assert patient._queue.waiting == 0
     assert patient._queue.take(late, 0)
     patient._queue.release(late)

@@ -332,7 +332,7 @@ def test_a_view_in_the_place_of_a_table_of_the_index_is_never_asked(
     caplog.clear()
     with_view(index_file(path, name), table, TABLES_OF_OTHERS[view])
     assert used(path) == right
-    assert "other tables than ours" in caplog.text
+    assert "its tables are not the expected ones" in caplog.text
     caplog.clear()
     assert used(path) == right
     assert caplog.text == "", "it was made anew"

@@ -251,9 +251,9 @@ def _replacements(recorder: Recorder, real: dict[str, Callable[..., Any]]) -> di
             raise OSError(code, os.strerror(code), path)
         return found
 
-    def create(path: str, *, anew: bool = False) -> None:
+    def create(path: str, *, exclusive: bool = False) -> None:
         name = inside("create", path)
-        real["create"](path, anew=anew)
+        real["create"](path, exclusive=exclusive)
         if name is not None:
             recorder.number(name)
 

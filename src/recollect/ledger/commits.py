@@ -9,19 +9,25 @@ from typing import Any, NamedTuple
 from recollect.ledger.merkle import Root
 from recollect.records.codec import datetime_of
 
-#: What can be the cause of a change.
+#: The possible causes of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
 
 
 class Branch(NamedTuple):
-    """A branch of a namespace: what has a log and a head of its own."""
+    """A branch of a namespace: one line of history, with a log and a head of its own."""
 
     namespace: str
     name: str = "main"
 
 
 class Head(NamedTuple):
-    """The newest commit of a line. Of a line without commits: seq 0 and the empty root."""
+    """The newest commit of a branch. A branch without commits has seq 0 and the empty root.
+
+    Attributes:
+        seq: The number of the commit.
+        root: The root of the namespace after it.
+        micros: Its time, in microseconds since 1970.
+    """
 
     seq: int = 0
     root: Root = Root()
@@ -29,14 +35,26 @@ class Head(NamedTuple):
 
 
 class Stored(NamedTuple):
-    """A version as it is kept: its address, and the canonical bytes of the record."""
+    """A stored version.
+
+    Attributes:
+        version: Its address (`merkle.version_hash`).
+        payload: The canonical bytes of the record.
+    """
 
     version: bytes
     payload: bytes
 
 
 class Change(NamedTuple):
-    """What a commit did to one id: the versions before and after (32 bytes; None where not held), and the cause."""
+    """What a commit did to one id.
+
+    Attributes:
+        id: The id of the record.
+        before: The version before the commit, 32 bytes; None if the id was not live.
+        after: The version after the commit, 32 bytes; None if the id is not live any more.
+        cause: One of `CAUSES`.
+    """
 
     id: str
     before: bytes | None
@@ -54,12 +72,13 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
-    """Changes applied as one.
+    """A set of changes that were applied atomically.
 
-    seq       its number in its line, from 1, without gaps
-    parents   (branch, seq) of the commits that it follows: none for the first, two for a merge
-    micros    its time, in microseconds of 1970; always later than its parent's
-    root      the root of the namespace after it
+    Attributes:
+        seq: Its number in its branch, from 1, without gaps.
+        parents: (branch, seq) of the commits that it follows: none for the first, two for a merge.
+        micros: Its time, in microseconds since 1970; always later than its parent's.
+        root: The root of the namespace after it.
     """
 
     namespace: str
@@ -74,16 +93,16 @@ class Commit:
 
     @property
     def time(self) -> datetime:
-        """When it was committed (UTC)."""
+        """The time of the commit (UTC)."""
         return datetime_of(self.micros)
 
     @property
     def cursor(self) -> str:
-        """Where the log goes on behind it: what `changes(since=)` and `listen(since=)` take, also within a scope."""
+        """The position in the log after this commit, for `changes(since=)` and `listen(since=)`, also in a scope."""
         return str(self.seq)
 
     def touches(self, record_id: str | None) -> bool:
-        """Whether it changed the record; any, where no id is given."""
+        """Return whether the commit changed the record; True if `record_id` is None."""
         return record_id is None or any(change.id == record_id for change in self.changes)
 
     def to_json(self) -> dict[str, Any]:
@@ -102,9 +121,10 @@ class Commit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopedCommit(Commit):
-    """A commit as a scope sees it: without seq (0), parents, root, actor and reason, which tell of others.
+    """A commit as seen within a scope: without seq (0), parents, root, actor and reason, which would reveal others.
 
-    token  its cursor
+    Attributes:
+        token: Its cursor.
     """
 
     token: str

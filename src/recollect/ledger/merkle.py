@@ -1,19 +1,19 @@
-"""The Merkle trie: one root hash over everything that a namespace holds.
+"""The Merkle trie: one root hash over all live records of a namespace.
 
-The root is a function of the set of (id, version) pairs alone, not of the order of writing. Each pair is a leaf at
-the place that the bits of H(id) name, most significant first:
+The root is a function of the set of (id, version) pairs alone, not of the order of writing. Each pair is a leaf. The
+bits of H(id) are its path, most significant bit first:
 
-    root of nothing       EMPTY
-    root of one leaf      the leaf, at whatever depth
+    root of no leaves     EMPTY
+    root of one leaf      the leaf, at any depth
     root of more          H(node · root of those whose next bit is 0 · root of those whose next bit is 1)
 
-All hashes are SHA-256 with a domain prefix each, so that no leaf can pass for a node. A leaf is the hash of the id and
-of the version, which is H(salt · payload) with a salt for each payload: what is proved of one record tells nothing of
-another, and erased text cannot be confirmed by guessing where the store key is private.
+All hashes are SHA-256 with a domain prefix each, so a leaf cannot pass for a node. A leaf is the hash of the id and the
+version. The version is H(salt · payload), with a different salt for each payload: a proof for one record reveals
+nothing about another, and if the store key is private, erased text cannot be confirmed by guessing.
 
-Four binary levels make a page, which is what a store keeps. Pages are never changed: a write makes a new page at each
-level on its path, about log16(n) of them, and shares all others with the versions before. A page names its children by
-content (their hash) and says where the store put them (their place), so that writing stays an append.
+Four binary levels form a page, the unit that a store keeps. Pages are immutable: a write creates a new page at each
+level of its path, about log16(n) of them, and shares all others with earlier roots. A page refers to its children by
+their hashes and by their page numbers in the store, so writing only appends.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from typing import Any, NamedTuple, Protocol
 
 from recollect.records.codec import varint
 
-#: The store key where none is given: public, so that anyone can reproduce the roots of such a store.
+#: The default store key. It is public, so anyone can reproduce the roots of a store that uses it.
 PUBLIC_KEY = b"recollect public store key"
-#: The depth, in pages, at which two different hashes must have parted.
+#: Maximum depth of a trie in pages: 64 pages of four levels use all 256 bits of a path.
 _MAX_PAGES = 64
-#: A `Trie` keeps the pages below so many levels loaded: 1 + 16 + 256 pages, about a megabyte.
-_LOADED = 2
+#: A `Trie` keeps this many levels of pages below the first one loaded: 1 + 16 + 256 pages, about a megabyte.
+_LOADED_LEVELS = 2
 
 
 def _domain(name: bytes) -> bytes:
@@ -42,10 +42,10 @@ EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 
 def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
-    """The 32-byte address of a version: H(salt · payload), the salt an HMAC of the id and the payload under `key`."""
+    """Return the 32-byte address of a version: H(salt · payload). The salt is an HMAC of id and payload under `key`."""
     raw = record_id.encode("utf-8")
-    inner_begun, outer_begun = _keyed(key)
-    inner, outer = inner_begun.copy(), outer_begun.copy()
+    inner_keyed, outer_keyed = _keyed(key)
+    inner, outer = inner_keyed.copy(), outer_keyed.copy()
     inner.update(_SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
     outer.update(inner.digest())
     return hashlib.sha256(_VERSION + outer.digest() + payload).digest()
@@ -53,24 +53,28 @@ def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> byt
 
 @lru_cache(maxsize=4)
 def _keyed(key: bytes) -> tuple[Any, Any]:
-    """The inner and the outer hash of HMAC-SHA-256, begun with a key. Source: RFC 2104, section 4."""
+    """Return the inner and the outer hash of HMAC-SHA-256 after the key block.
+
+    Source:
+        RFC 2104, section 4.
+    """
     block = (key if len(key) <= 64 else hashlib.sha256(key).digest()).ljust(64, b"\0")
     return hashlib.sha256(bytes(each ^ 0x36 for each in block)), hashlib.sha256(bytes(each ^ 0x5C for each in block))
 
 
 def leaf_hash(record_id: str, version: bytes) -> bytes:
-    """The 32-byte leaf that says: this id is held, in this version."""
+    """Return the 32-byte leaf which states that this id is live in this version."""
     raw = record_id.encode("utf-8")
     return hashlib.sha256(_LEAF + varint(len(raw)) + raw + version).digest()
 
 
 def path_of(record_id: str) -> bytes:
-    """The 32 bytes whose bits name the place of an id."""
+    """Return the 32 bytes whose bits are the path of an id."""
     return hashlib.sha256(_PATH + record_id.encode("utf-8")).digest()
 
 
 def node_hash(zero: bytes, one: bytes) -> bytes:
-    """The hash of a node with these two sides."""
+    """Return the hash of a node with these two sides."""
     return hashlib.sha256(_NODE + zero + one).digest()
 
 
@@ -89,35 +93,44 @@ Page = list[Slot]  # sixteen slots, by the next four bits of the path
 
 
 class Root(NamedTuple):
-    """The root of a trie: its hash, and where its first page is (0: there is none, nothing is held)."""
+    """The root of a trie.
+
+    Attributes:
+        hash: The root hash.
+        page: The number of the first page; 0 if the trie is empty.
+    """
 
     hash: bytes = EMPTY
     page: int = 0
 
 
 class Pages(Protocol):
-    """Where pages are kept. They are never changed or removed while a root needs them."""
+    """Storage for pages. A page is never changed, nor removed while a root needs it."""
 
     def node(self, page: int) -> bytes:
-        """The page that `add_node` put at `page`."""
+        """Return the page that `add_node` stored under the number `page`."""
         ...
 
     def add_node(self, body: bytes) -> int:
-        """Keep a page and return its place, a number above 0."""
+        """Store a page and return its number, which is above 0."""
         ...
 
 
 def encode_page(page: Page) -> bytes:
-    """Two bit maps of 16 (slot used; slot is a child), then the used slots: path and hash, or hash and place."""
+    """Encode two 16-bit maps (slot used; slot is a child), then the used slots: path and hash, or hash and number."""
     used = children = 0
     for slot, item in enumerate(page):
         used |= (item is not None) << slot
         children |= isinstance(item, Child) << slot
-    return _maps(used, children) + b"".join(_kept(item) for item in page)
+    return _maps(used, children) + b"".join(_slot_bytes(item) for item in page)
 
 
 def decode_page(body: bytes) -> Page:
-    """The page of `encode_page`'s bytes. Raises: ValueError where they are cut or too long."""
+    """Decode the bytes of `encode_page`.
+
+    Raises:
+        ValueError: They are too short or too long.
+    """
     page: Page = [None] * 16
     for slot, item in _items(body):
         if len(item) == _CHILD_BYTES:
@@ -128,38 +141,38 @@ def decode_page(body: bytes) -> Page:
 
 
 def page_hash(page: Page) -> tuple[bytes, Leaf | None]:
-    """The hash of what a page holds, and the leaf where it holds just one."""
+    """Return the hash of a page's content, and the leaf if the content is a single leaf."""
     top = _LoadedPage(encode_page(page)).top()
     if len(top) == _LEAF_BYTES:
         return top[32:], Leaf(top[:32], top[32:])
     return top or EMPTY, None
 
 
-# Updates work on what the slots of a page keep, as bytes, and tell by the length what it is: a leaf, a child, or
-# nothing. So a page that is read and written again makes no object for each of its slots.
+# Updates work on the encoded slots of a page, and distinguish a leaf, a child and an empty slot by their lengths. So a
+# page that is read and written again creates no object for each of its slots.
 
-#: A path and a hash; a hash and a place.
+#: The size of a leaf (path and hash) and of a child (hash and page number).
 _LEAF_BYTES, _CHILD_BYTES = 64, 40
-#: The bytes of a page that has none.
+#: The bytes of a page without items.
 _NO_ITEMS = bytes(4)
-#: In place of a node that is to be made anew, since something below it was changed.
+#: Marks a node that must be recomputed because something below it has changed.
 _STALE = b"stale"
 
 
-def _kept(item: Slot) -> bytes:
-    """What a slot keeps of an item."""
+def _slot_bytes(item: Slot) -> bytes:
+    """Encode one slot."""
     if item is None:
         return b""
     return item.hash + item.page.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash
 
 
 def _maps(used: int, children: int) -> bytes:
-    """What a page begins with."""
+    """Encode the two maps at the start of a page."""
     return (used << 16 | children).to_bytes(4, "big")
 
 
 def _items(body: bytes) -> list[tuple[int, bytes]]:
-    """The used slots of a page's bytes. Raises: ValueError where they are cut or too long."""
+    """Return the used slots of a page's bytes. Raise ValueError if the length does not match the maps."""
     used, children = int.from_bytes(body[:2], "big"), int.from_bytes(body[2:4], "big")
     out = []
     at, rest = 4, used
@@ -175,20 +188,21 @@ def _items(body: bytes) -> list[tuple[int, bytes]]:
 
 
 def update(root: Root, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
-    """The root after `changes`: id -> version held from now on, or None where the id is no longer held.
+    """Return the root after `changes`, which maps each id to its new live version, or to None to remove the id.
 
-    Cost: O(log n) pages read and written for each change; a batch shares the pages near the root.
+    Cost:
+        O(log n) pages read and written for each change; a batch shares the pages near the root.
     """
     return Trie(root).update(changes, pages)
 
 
 class Trie:
-    """A trie at one root after another. Its pages near the root stay loaded, so that the next update reads fewer.
+    """A trie that is updated repeatedly. Its pages near the root stay loaded, so the next update reads fewer.
 
-    root   the newest
+    If an update fails, or what it wrote is rolled back, discard the trie: it refers to pages that are not stored.
 
-    Where an update fails, or what it wrote is given up, the trie must be given up too: it knows pages that are not
-    kept anywhere.
+    Attributes:
+        root: The newest root.
     """
 
     def __init__(self, root: Root) -> None:
@@ -196,7 +210,7 @@ class Trie:
         self._top: _LoadedPage | None = None
 
     def update(self, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
-        """Like the function `update`, from this root on."""
+        """Apply `changes` as the function `update` does, starting from the current root."""
         if not changes:
             return self.root
         if self._top is None:
@@ -215,27 +229,28 @@ class Trie:
 
 
 class _LoadedPage:
-    """A page with what its slots make, so that a changed slot costs its own bytes and four hashes, not all of them.
+    """A page together with its inner nodes, so that changing one slot costs that slot's bytes and four hashes.
 
-    below   the pages of its children that stay loaded, by slot
+    Attributes:
+        below: The loaded pages among its children, by slot.
     """
 
-    __slots__ = ("_children", "_kept", "_nodes", "_used", "below")
+    __slots__ = ("_children", "_nodes", "_slots", "_used", "below")
 
     def __init__(self, body: bytes) -> None:
-        self._kept = [b""] * 16
-        # The binary trie of the page: the node `n` has the sides `2n` and `2n + 1`, 16 to 31 are the slots. What stands
-        # at a node is nothing, the one leaf below it, or its hash.
+        self._slots = [b""] * 16
+        # The binary trie of the page: node `n` has the sides `2n` and `2n + 1`; 16 to 31 are the slots. A node is
+        # empty, the single leaf below it, or its hash.
         self._nodes = [_STALE] * 16 + [b""] * 16
         self._used, self._children = int.from_bytes(body[:2], "big"), int.from_bytes(body[2:4], "big")
         self.below: dict[int, _LoadedPage] = {}
         for slot, item in _items(body):
-            self._kept[slot] = item
+            self._slots[slot] = item
             self._nodes[16 + slot] = item[:32] if len(item) == _CHILD_BYTES else item
 
     def _set(self, slot: int, item: bytes) -> None:
         bit = 1 << slot
-        self._kept[slot] = item
+        self._slots[slot] = item
         if len(item) == _CHILD_BYTES:
             self._used |= bit
             self._children |= bit
@@ -248,23 +263,23 @@ class _LoadedPage:
                 self._used &= ~bit
         nodes, at = self._nodes, 16 + slot
         nodes[at] = item
-        while nodes[at := at >> 1] is not _STALE:  # as the unused node 0 always is
+        while nodes[at := at >> 1] is not _STALE:  # stops at node 0, which is unused and always stale
             nodes[at] = _STALE
 
     def body(self) -> bytes:
-        """The page's bytes, as `encode_page` gives them."""
-        return _maps(self._used, self._children) + b"".join(self._kept)
+        """Return the page's bytes, as `encode_page` does."""
+        return _maps(self._used, self._children) + b"".join(self._slots)
 
     def top(self) -> bytes:
-        """The node that the whole page makes."""
-        # Most of what an update costs is here, so nothing is called but the hash.
+        """Return the page's top node: empty, a single leaf, or a hash."""
+        # Most of the cost of an update is here, so this calls no function but the hash.
         nodes, sha256 = self._nodes, hashlib.sha256
         for at in range(15, 0, -1):
             if nodes[at] is not _STALE:
                 continue
             zero, one = nodes[2 * at], nodes[2 * at + 1]
             if zero:
-                if one:  # of a leaf, too, the last 32 bytes are its hash
+                if one:  # the last 32 bytes of a leaf are its hash, too
                     nodes[at] = sha256(_NODE + zero[-32:] + one[-32:]).digest()
                 else:
                     nodes[at] = zero if len(zero) == _LEAF_BYTES else sha256(_NODE + zero + EMPTY).digest()
@@ -275,7 +290,7 @@ class _LoadedPage:
         return nodes[1]
 
     def put(self, leaves: Sequence[bytes], depth: int, pages: Pages) -> None:
-        """Set leaves, each a path and its hash, or remove them, each a path alone: here and in new pages below."""
+        """Set leaves (path and hash) and remove leaves (path alone), here and in new pages below."""
         byte, shift = depth >> 1, 0 if depth & 1 else 4
         by_slot: dict[int, list[bytes]] = {}
         for leaf in leaves:
@@ -284,87 +299,87 @@ class _LoadedPage:
                 by_slot[slot].append(leaf)
             else:
                 by_slot[slot] = [leaf]
-        for slot, wanted in by_slot.items():
-            old = self._kept[slot]
+        for slot, changed in by_slot.items():
+            old = self._slots[slot]
             if len(old) == _CHILD_BYTES:
                 inner = self.below.pop(slot, None)
                 if inner is None:
                     inner = _LoadedPage(pages.node(int.from_bytes(old[32:], "big")))
-                inner.put(wanted, depth + 1, pages)
+                inner.put(changed, depth + 1, pages)
             else:
                 if old:
-                    same = [leaf for leaf in wanted if leaf.startswith(old[:32])]
-                    wanted = [*(same or (old,)), *(leaf for leaf in wanted if leaf not in same)]
-                held = [leaf for leaf in wanted if len(leaf) == _LEAF_BYTES]
-                if len(held) <= 1:
-                    self._set(slot, held[0] if held else b"")
+                    same = [leaf for leaf in changed if leaf.startswith(old[:32])]
+                    changed = [*(same or (old,)), *(leaf for leaf in changed if leaf not in same)]
+                present = [leaf for leaf in changed if len(leaf) == _LEAF_BYTES]
+                if len(present) <= 1:
+                    self._set(slot, present[0] if present else b"")
                     continue
                 inner = _LoadedPage(_NO_ITEMS)
-                inner.put(held, depth + 1, pages)
-            self._set(slot, self._below(slot, inner, depth, pages))
+                inner.put(present, depth + 1, pages)
+            self._set(slot, self._child_slot(slot, inner, depth, pages))
 
-    def _below(self, slot: int, inner: _LoadedPage, depth: int, pages: Pages) -> bytes:
-        """What a slot keeps of the page below it, which is new."""
+    def _child_slot(self, slot: int, inner: _LoadedPage, depth: int, pages: Pages) -> bytes:
+        """Store a new page below a slot and return the slot's bytes."""
         top = inner.top()
-        if len(top) != 32:  # nothing, or one leaf: it needs no page
+        if len(top) != 32:  # empty, or a single leaf, which needs no page
             return top
-        if depth < _LOADED:
+        if depth < _LOADED_LEVELS:
             self.below[slot] = inner
         return top + pages.add_node(inner.body()).to_bytes(8, "big")
 
 
 def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
-    """What is wrong with a stored trie that should hold exactly `versions`; "" where nothing is.
+    """Return what is wrong with a stored trie that should contain exactly `versions`; "" if nothing is.
 
-    Every page is read, hashed again and compared with the name that its parent has for it.
+    Reads every page, hashes it again and compares the result with the hash recorded in its parent.
     """
-    held: dict[bytes, bytes] = {}
-    problem = _walk(root, pages.node, held, "")
+    found: dict[bytes, bytes] = {}
+    problem = _walk(root, pages.node, found, "")
     if problem:
         return problem
-    wanted = {path_of(record_id): leaf_hash(record_id, version) for record_id, version in versions.items()}
-    missing = len(wanted.keys() - held.keys())
+    expected = {path_of(record_id): leaf_hash(record_id, version) for record_id, version in versions.items()}
+    missing = len(expected.keys() - found.keys())
     if missing:
         return f"{missing} records are not in the Merkle trie"
-    extra = len(held.keys() - wanted.keys())
+    extra = len(found.keys() - expected.keys())
     if extra:
         return f"the Merkle trie has {extra} leaves without a record"
-    wrong = sum(held[path] != leaf for path, leaf in wanted.items())
+    wrong = sum(found[path] != leaf for path, leaf in expected.items())
     if wrong:
         return f"{wrong} leaves of the Merkle trie belong to other versions"
-    # All pages agree with each other and hold the right leaves; whether they have the one right shape, this tells.
-    return "" if root_of(versions) == root.hash else "the Merkle trie does not have the shape that its leaves give it"
+    # All pages agree with each other and contain the right leaves. This verifies that they also have the right shape.
+    return "" if root_of(versions) == root.hash else "the Merkle trie does not have the shape that its leaves determine"
 
 
-def _walk(child: Root | Child, node: Callable[[int], bytes], held: dict[bytes, bytes], way: str) -> str:
-    """Read a page and those below it into `held`; what is wrong with them. `way`: the slots that led here, in hex."""
+def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, bytes], prefix: str) -> str:
+    """Read a page and those below it into `found`; return the first problem. `prefix`: the slots above it, in hex."""
     if not child.page:
-        return "" if child.hash == EMPTY else "the Merkle trie has lost its first page"
-    if len(way) > _MAX_PAGES:
+        return "" if child.hash == EMPTY else "the first page of the Merkle trie is missing"
+    if len(prefix) > _MAX_PAGES:
         return "the Merkle trie has a loop"
     try:
         page = decode_page(node(child.page))
     except (ValueError, LookupError):
         return f"page {child.page} of the Merkle trie is missing or cannot be read"
     if page_hash(page)[0] != child.hash:
-        return f"page {child.page} of the Merkle trie does not have the hash that its parent names"
+        return f"page {child.page} of the Merkle trie does not have the hash that its parent states"
     for slot, item in enumerate(page):
         if isinstance(item, Leaf):
-            # The hashes do not say it: a lone leaf has the same one in either of two slots.
-            if not item.path.hex().startswith(f"{way}{slot:x}"):
-                return f"page {child.page} of the Merkle trie has a leaf where another belongs"
-            held[item.path] = item.hash
+            # The hashes do not cover this: a leaf that is alone below a node gives the same hash from any slot there.
+            if not item.path.hex().startswith(f"{prefix}{slot:x}"):
+                return f"page {child.page} of the Merkle trie has a leaf in the wrong slot"
+            found[item.path] = item.hash
         elif item is not None:
-            problem = _walk(item, node, held, f"{way}{slot:x}")
+            problem = _walk(item, node, found, f"{prefix}{slot:x}")
             if problem:
                 return problem
     return ""
 
 
 def root_of(versions: Mapping[str, bytes]) -> bytes:
-    """The root hash of id -> version, computed from the definition and nothing else.
+    """Return the root hash of id -> version, computed directly from the definition.
 
-    Slow and obvious: what `update` keeps must always equal this.
+    Slow but simple: the result of `update` must always equal it.
     """
     leaves = sorted((path_of(record_id), leaf_hash(record_id, version)) for record_id, version in versions.items())
     return _plain_root(leaves, 0)

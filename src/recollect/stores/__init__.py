@@ -1,1 +1,1 @@
-"""Stores: where records are durable. They keep and find; they do not rank."""
+"""Stores: durable storage for records. They store and select; they do not rank."""

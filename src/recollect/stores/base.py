@@ -1,10 +1,10 @@
 """The store protocol: a ledger of commits, read in consistent views and written in transactions.
 
-A store keeps, for each line (a branch of a namespace), the log of commits, every version that was ever held, and the
-heads: which version each live id has now. It gives a `View` (one moment, unchanged while it is open) to readers and a
-`Transaction` (a view that can write) to one writer at a time. A store is accepted when it passes
-`recollect.testing.StoreContract`. What the writes mean (ids, conditions, roots) is the engine's business, not the
-store's, so that every store holds the same.
+For each branch of a namespace a store keeps the log of commits, every version that was ever live (unless erased), and
+the heads, which map each live id to its version. Readers get a `View`, a consistent snapshot; one writer at a time gets
+a `Transaction`, a view that can also write. A store is accepted if it passes `recollect.testing.StoreContract`. The
+meaning of the writes (ids, conditions, roots) is decided by the engine, not by the store, so every store has the same
+contents.
 """
 
 from __future__ import annotations
@@ -22,7 +22,12 @@ from recollect.records.record import Record
 
 
 class Tally(NamedTuple):
-    """How many records there are of each kind, and of how many users, conversations and entities; times in micros."""
+    """Counts of records by kind, and of distinct users, conversations and entities.
+
+    Attributes:
+        oldest: The earliest time of a record, in microseconds since 1970; None if no record has a time.
+        newest: The latest one.
+    """
 
     kinds: dict[str, int]
     users: int
@@ -33,7 +38,7 @@ class Tally(NamedTuple):
 
 
 class BranchSummary(NamedTuple):
-    """What a line was found to hold: the number of its newest commit, its root, and how many records."""
+    """The verified contents of a branch: the number of its newest commit, its root in hex, and the count of records."""
 
     seq: int
     root: str
@@ -42,12 +47,14 @@ class BranchSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """A backup that was made or put back.
+    """The result of a backup or of a restore.
 
-    path      where it is
-    verified  whether every root was computed again from the records and found to be the log's
-    lines     what it holds, where it was verified
-    kept      of one that was put back: where what was there before is now; None where nothing was
+    Attributes:
+        path: The backup, or the restored store.
+        bytes: Its size.
+        verified: Whether every root was recomputed from the records and matches the log.
+        branches: Its contents, if it was verified.
+        kept: After a restore, the new path of the store that was replaced; None if there was none.
     """
 
     path: str
@@ -63,111 +70,159 @@ class Backup:
 
 
 class View(Protocol):
-    """One moment of a store. Everything read through one view belongs together.
+    """A snapshot view of a store: all reads through one view are consistent with each other.
 
-    Times are microseconds of 1970; records whose `expires` is `now` or earlier are not given.
+    Times are microseconds since 1970. Records whose `expires` is `now` or earlier are not returned.
     """
 
     def branches(self) -> list[Branch]:
-        """All lines that have a commit, by namespace and branch."""
+        """Return all branches that have a commit, by namespace and name."""
         ...
 
     def head(self, branch: Branch) -> Head:
-        """The newest commit. Cost: O(log n)."""
+        """Return the newest commit.
+
+        Cost:
+            O(log n).
+        """
         ...
 
     def get(self, branch: Branch, record_id: str) -> Stored | None:
-        """The version that is live now, expired or not. Cost: O(log n)."""
+        """Return the live version of an id, whether expired or not.
+
+        Cost:
+            O(log n).
+        """
         ...
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
-        """`get` for some ids at once: those that are live, by id. Cost: O(log n) each."""
+        """Return the live versions of several ids, by id; ids that are not live are omitted.
+
+        Cost:
+            O(log n) for each id.
+        """
         ...
 
     def known(self, branch: Branch, record_id: str) -> bool:
-        """Whether the id was ever held: it is live, or a commit names it. Cost: O(log n)."""
+        """Return whether the id was ever stored: it is live, or a commit names it.
+
+        Cost:
+            O(log n).
+        """
         ...
 
     def select(
         self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
-        """The live records that match, in one of `operations.ORDERS`. The filter's own `matches` has the last word.
+        """Yield the live records that match, in one of `operations.ORDERS`. The filter's own `matches` decides.
 
-        "newest" is by falling time and position, records without a time last; "oldest" by rising time and position;
-        "position" by conversation, position and time. Cost: in proportion to what the filter's indexed part selects.
+        "newest" sorts by descending time and position, with records that have no time last; "oldest" by ascending time
+        and position; "position" by conversation, position and time.
+
+        Cost:
+            Proportional to the number of records that the indexed part of the filter selects.
         """
         ...
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
-        """How many live records match."""
+        """Return the number of live records that match."""
         ...
 
     def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
-        """What the live records that match are made up of."""
+        """Return the `Tally` of the live records that match."""
         ...
 
     def any_id(self, branch: Branch, first: str) -> bool:
-        """Whether a live id begins with a character. Cost: O(log n)."""
+        """Return whether any live id begins with the character `first`.
+
+        Cost:
+            O(log n).
+        """
         ...
 
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        """The canonical bytes of a version that was ever held; None where it never was, or is erased."""
+        """Return the canonical bytes of a version; None if it was never stored or has been erased."""
         ...
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
-        """Every live id with its version, in no particular order."""
+        """Yield every live id with its version, in no particular order."""
         ...
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
-        """The greatest position among the live records of a conversation that match a filter."""
+        """Return the greatest position among the live records of a conversation that match a filter."""
         ...
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
-        """The live records of a conversation at a position. Cost: O(log n)."""
+        """Return the live records of a conversation at a position.
+
+        Cost:
+            O(log n).
+        """
         ...
 
     def due(self, branch: Branch, now: int, limit: int) -> list[str]:
-        """The ids that are due at `now`, the longest due first, then by id. Cost: in proportion to what is given."""
+        """Return the ids that have expired at `now`, by expiry time, then by id.
+
+        Cost:
+            Proportional to the size of the result.
+        """
         ...
 
     def changed(self, branch: Branch, since: int) -> list[str]:
-        """The ids that the commits after `since` touched, each once. Cost: in proportion to those commits."""
+        """Return the ids that the commits after `since` changed, each once.
+
+        Cost:
+            Proportional to those commits.
+        """
         ...
 
     def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
-        """The ids that the commits after `since` touched, each with the time of the last (microseconds of 1970).
+        """Return the ids that the commits after `since` changed, each with the time of the last such commit.
 
-        Cost: in proportion to those commits.
+        Cost:
+            Proportional to those commits.
         """
         ...
 
     def commits(
         self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
     ) -> Iterator[Commit]:
-        """The commits after `since`, oldest first; with `record_id` those that touched it, at a cost in proportion."""
+        """Yield the commits after `since`, oldest first; with `record_id`, only those that changed that record.
+
+        Cost:
+            Proportional to the commits that are yielded.
+        """
         ...
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
-        """The root hash after a commit, without what it did; None where the line has no such commit. Cost: O(log n)."""
+        """Return the root hash after a commit, without reading its changes; None if the branch has no such commit.
+
+        Cost:
+            O(log n).
+        """
         ...
 
     def node(self, page: int) -> bytes:
-        """A page of the Merkle trie (`ledger.merkle.Pages`)."""
+        """Return a page of the Merkle trie (`ledger.merkle.Pages`)."""
         ...
 
     def setting(self, name: str) -> str | None:
-        """A setting that is kept with the store, outside its ledger; None where there is none. Cost: O(log n)."""
+        """Return a setting stored outside the ledger; None if it is not set.
+
+        Cost:
+            O(log n).
+        """
         ...
 
 
 class Transaction(View, Protocol):
-    """A view that can write, and sees what it wrote. Nothing is seen by others, or durable, before it ends well.
+    """A view that can write, and sees its own writes. They are invisible to others, and not durable, until it commits.
 
-    Of the versions that were put, only those that a commit names are kept.
+    A version that was put is kept only if a commit names it.
     """
 
     def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
-        """Those of some ids that are not `known`: one query for a bulk write."""
+        """Return the ids among `record_ids` that are not `known`, with one query for a bulk write."""
         ...
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> None:
@@ -175,104 +230,123 @@ class Transaction(View, Protocol):
         ...
 
     def drop(self, branch: Branch, record_id: str) -> None:
-        """Let the id have no live version. Its versions and its history stay."""
+        """Remove the head of an id, so that it is no longer live. Its versions and history stay."""
         ...
 
     def add_node(self, body: bytes) -> int:
-        """Keep a page of the Merkle trie (`ledger.merkle.Pages`)."""
+        """Store a page of the Merkle trie and return its number (`ledger.merkle.Pages`)."""
         ...
 
     def append(self, commit: Commit) -> None:
-        """Add the commit to the log of its line. Its seq follows the head's."""
+        """Append the commit to the log of its branch. Its seq must follow the head's."""
         ...
 
     def set_setting(self, name: str, value: str | None) -> None:
-        """Keep a setting; None takes it away."""
+        """Set a setting; None removes it."""
         ...
 
 
 class Store(Protocol):
-    """Where records are durable."""
+    """A durable store of records."""
 
-    #: Where it is, for messages: a path, or ":memory:".
+    #: The path of the store, or ":memory:"; used in messages.
     path: str
     #: The key from which the salts of versions are derived.
     key: bytes
 
     def read(self) -> AbstractContextManager[View]:
-        """A view of the newest moment. Raises: ClosedError, ForkedError, StoreError."""
+        """Open a view of the newest state.
+
+        Raises:
+            ClosedError: The store is closed.
+            ForkedError: The store was opened by the parent process.
+            StoreError: The store cannot be read.
+        """
         ...
 
     def write(self) -> AbstractContextManager[Transaction]:
-        """The one writer's transaction: durable when the block ends well, undone when it raises.
+        """Open the writer's transaction. It is durable once the block has ended, and rolled back if the block raises.
 
-        Raises: StoreBusyError after the timeout, with nothing written; ReadOnlyStoreError; other StoreErrors.
+        Raises:
+            StoreBusyError: The timeout has passed; nothing was written.
+            ReadOnlyStoreError: The store must not be written.
+            StoreError: Writing failed.
         """
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What `doctor` and `stats` tell: kind, uuid, format, versions, sizes in bytes, durability."""
+        """Return what `doctor` and `stats` report: kind, uuid, format, versions, sizes in bytes, durability."""
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with the store's own structure; [] where nothing is. Reads everything."""
+        """Return the problems in the store's own structure; [] if there are none. Reads everything."""
         ...
 
     def probe(self) -> None:
-        """Write something outside the ledger, durably, and read it back. Raises: StoreError."""
+        """Write something outside the ledger, durably, and read it back.
+
+        Raises:
+            StoreError: That failed.
+        """
         ...
 
     def close(self) -> None:
-        """Wait for the calls under way and give everything back. Closing twice is no error."""
+        """Wait for calls in progress and release all resources. Closing twice is not an error."""
         ...
 
 
 @runtime_checkable
 class SharingStore(Store, Protocol):
-    """A store whose transactions can share one durable commit (group commit). Optional."""
+    """Optional protocol: a store whose transactions can share one durable commit (group commit)."""
 
     def write_shared(self) -> AbstractContextManager[Transaction]:
-        """Like `write`, for what is short and waits for nobody.
+        """Open a transaction as `write` does, for short work that waits for no other thread.
 
-        Threads that do it at once share a commit: each sees what those before it did, and is undone by itself when it
-        raises. None returns before all of it is durable, nor is refused for what another wrote. Where that fails, each
-        raises, and nothing of any is held.
+        Threads that write at the same time share one commit. Each sees what the earlier ones wrote, and is rolled back
+        alone if it raises. None returns before the commit is durable, and none is refused because of another's write
+        before that write is durable. If the commit fails, all of them raise, and nothing that they wrote is stored.
         """
         ...
 
 
 @runtime_checkable
 class CopiedStore(Store, Protocol):
-    """A store that can be copied into a file while writers continue. Optional."""
+    """Optional protocol: a store that can be copied into a file while writers continue."""
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
-        """Copy all of it, of one moment, while writers go on; what is at `path` stays until the copy is durable.
+        """Copy a consistent snapshot of the store to `path` while writers continue.
 
-        verify  check the copy, and compute its roots again, before it is put there
-        force   replace whatever file is there; else only an older backup is replaced
+        A file at `path` stays until the copy is durable.
 
-        Raises: InvalidArgumentError, DamagedStoreError, other StoreErrors.
+        Args:
+            verify: Check the copy and recompute its roots before it replaces what is at `path`.
+            force: Replace any file; otherwise only an older backup is replaced.
+
+        Raises:
+            InvalidArgumentError: `path` is not suitable.
+            DamagedStoreError: The verified copy is corrupt.
+            StoreError: Copying failed.
         """
         ...
 
 
 def in_order(records: Iterable[Record], order: str) -> list[Record]:
-    """Records in one of `operations.ORDERS`: the definition that every store's `select` follows."""
+    """Sort records in one of `operations.ORDERS`: the reference that every store's `select` follows."""
 
     def micros(record: Record) -> int:
         return -(2**63) if record.time is None else microseconds(record.time)
 
-    def page(record: Record) -> int:
+    def position(record: Record) -> int:
         return -1 if record.position is None else record.position
 
     out = sorted(records, key=lambda record: record.id.encode("utf-8"))
     keys: dict[str, Any] = {
-        "newest": lambda record: (-micros(record), -page(record)),
-        "oldest": lambda record: (micros(record), page(record)),
+        "newest": lambda record: (-micros(record), -position(record)),
+        "oldest": lambda record: (micros(record), position(record)),
         "importance": lambda record: (-1.0 if record.importance is None else record.importance) * -1,
         "position": lambda record: (
             (record.conversation or "").encode("utf-8"),
-            page(record),
+            position(record),
             micros(record),
         ),
         "id": lambda record: 0,
@@ -282,18 +356,19 @@ def in_order(records: Iterable[Record], order: str) -> list[Record]:
 
 
 def expired(record: Record, now: int) -> bool:
-    """Whether the record is due at `now` (microseconds of 1970)."""
+    """Return whether the record has expired at `now` (microseconds since 1970)."""
     return record.expires is not None and microseconds(record.expires) <= now
 
 
 def check_seq(commit: Commit, head: Head) -> None:
-    """What every `append` asserts: the log has no gaps and time moves on."""
+    """Assert what every `append` requires: the log has no gaps, and time increases."""
     assert commit.seq == head.seq + 1, "a commit must follow the head"
     assert commit.micros > head.micros, "a commit must be later than the head"
 
 
 def tally_of(records: Iterable[Record]) -> Tally:
-    """The tally of records: the definition that every store's `tally` follows."""
+    """Return the tally of records: the reference that every store's `tally` follows."""
+
     records = list(records)
     times = [microseconds(record.time) for record in records if record.time is not None]
     return Tally(

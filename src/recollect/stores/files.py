@@ -1,7 +1,7 @@
-"""What is done to files without SQLite: one place for it, so that a test can stand between.
+"""File operations that do not go through SQLite, collected in one module so that tests can intercept them.
 
-`torture.recording` puts its own in place of these functions, to write down what they do or to let them fail;
-so they are called by the module's name. All raise OSError and nothing else.
+`torture.recording` replaces these functions to record their calls or to make them fail; so call them through the
+module (`files.read`). All of them raise OSError and nothing else.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-#: Opening a pipe does not wait for who is at its other end, nor follows a link. (Windows has neither.)
-_UNHURRIED = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+#: Opening a pipe does not wait for its other end. (Windows lacks some of these flags.)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 
 
-def create(path: str, *, anew: bool = False) -> None:
-    """Make an empty file with mode 0600 where there is nothing; with `anew`, there must be nothing."""
+def create(path: str, *, exclusive: bool = False) -> None:
+    """Create an empty file with mode 0600 if there is none; with `exclusive`, an existing file is an error."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:
-        if anew:
+        if exclusive:
             raise
 
 
 def is_regular(path: str) -> bool:
-    """Whether there is a regular file, or nothing. (A link is none.)"""
+    """Return whether the path is a regular file or does not exist. (A link is not a regular file.)"""
     try:
         return stat.S_ISREG(os.lstat(path).st_mode)
     except FileNotFoundError:
@@ -39,13 +39,17 @@ def is_regular(path: str) -> bool:
 
 
 def open_regular(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -> int:
-    """A descriptor of a regular file, opened without waiting for anybody.
+    """Open a regular file without waiting and return its descriptor.
 
-    follow  whether the path itself may be a link
+    Args:
+        flags: Flags of `os.open`.
+        follow: Whether the path itself may be a link.
 
-    Raises: OSError, for what is no regular file, too: its number is EINVAL, or ELOOP for a link.
+    Raises:
+        OSError: The file cannot be opened or is not regular; errno is EINVAL then, EISDIR for a folder, ELOOP for a
+            link.
     """
-    descriptor = os.open(path, flags | _UNHURRIED | (0 if follow else _NOFOLLOW), 0o600)
+    descriptor = os.open(path, flags | _NO_WAIT | (0 if follow else _NOFOLLOW), 0o600)
     try:
         mode = os.fstat(descriptor).st_mode
         if stat.S_ISDIR(mode):
@@ -59,23 +63,23 @@ def open_regular(path: str, flags: int = os.O_RDONLY, *, follow: bool = False) -
 
 
 def write(path: str, parts: Iterable[bytes | memoryview]) -> None:
-    """Make a file with mode 0600 of these parts; there must be none."""
+    """Create a file with mode 0600 from these parts; it must not exist."""
     with open(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
         for part in parts:
             file.write(part)
 
 
-def read(path: str, most: int = -1) -> NDArray[np.uint8]:
-    """The bytes of a regular file; no more than the first so many, where that is not -1."""
-    import numpy as np  # importers, which open files too, do without it
+def read(path: str, limit: int = -1) -> NDArray[np.uint8]:
+    """Return the bytes of a regular file, at most the first `limit`; -1 means all."""
+    import numpy as np  # here, because importers also use this module and need no NumPy
 
     with open(open_regular(path), "rb") as file:
-        return np.fromfile(file, dtype=np.uint8, count=most)
+        return np.fromfile(file, dtype=np.uint8, count=limit)
 
 
-def replace(path: str, by: str) -> None:
-    """Let a file be the one that has been at `by`, in one step."""
-    os.replace(by, path)
+def replace(path: str, source: str) -> None:
+    """Rename the file `source` to `path` atomically."""
+    os.replace(source, path)
 
 
 def remove(path: str) -> None:
@@ -83,9 +87,11 @@ def remove(path: str) -> None:
 
 
 def make_folder(path: str, *, lasting: bool = False) -> None:
-    """Make a folder with mode 0700, and those above it, where they are missing.
+    """Create a folder and its missing parents with mode 0700.
 
-    lasting  a power cut does not undo it: without that, what is made in it is lost with it, durable or not
+    Args:
+        lasting: Make the new folders durable. Otherwise a power cut can remove them together with their contents, even
+            if those were synced.
     """
     made = []
     above = path
@@ -98,8 +104,8 @@ def make_folder(path: str, *, lasting: bool = False) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Make durable which files a folder has."""
-    if os.name == "nt":  # there a folder cannot be opened, and its entries are durable with the files
+    """Make the entries of a folder durable."""
+    if os.name == "nt":  # Windows cannot open a folder, and makes its entries durable with the files
         return
     folder = os.open(path, os.O_RDONLY)
     try:

@@ -1,8 +1,8 @@
-"""The in-memory store: the same ledger as on disk, in dicts, gone when it is closed.
+"""The in-memory store: the same ledger as on disk, in dicts; its contents are lost when it is closed.
 
-For tests, for scratch work, and as the plainest reading of the protocol. A transaction stages what it writes and puts
-it in place at its end, while no view is open; until then nobody else sees anything of it, and giving it up is
-forgetting it.
+It is meant for tests and scratch work, and is the simplest implementation of the protocol. A transaction stages its
+writes and applies them when it ends, while no view is open. Until then no other thread sees them, and a rollback only
+discards them.
 """
 
 from __future__ import annotations
@@ -27,38 +27,38 @@ from recollect.stores.write_queue import Ticket, WriteQueue
 
 @dataclass
 class _Ledger:
-    """What is kept of one line."""
+    """The contents of one branch."""
 
     live: dict[str, tuple[Stored, Record]] = field(default_factory=dict)
     versions: dict[bytes, bytes] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     log: list[Commit] = field(default_factory=list)
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
-    expiring: list[tuple[int, str]] = field(default_factory=list)  # in order
+    expiring: list[tuple[int, str]] = field(default_factory=list)  # (expires, id), sorted
     begins: dict[str, set[str]] = field(default_factory=dict)  # live ids by their first character
 
-    def replace(self, record_id: str, held: tuple[Stored, Record] | None) -> None:
-        """Let the id have another version, or none. Done twice, or half and then whole, it is done once."""
+    def replace(self, record_id: str, current: tuple[Stored, Record] | None) -> None:
+        """Set the live version of an id, or remove it. Idempotent, also after an attempt that was interrupted."""
         if record_id in self.live:
             before = self.live[record_id][1]
             if before.conversation is not None and before.position is not None:
-                places = self.turns[before.conversation]
-                places.get(before.position, set()).discard(record_id)
-                if not places.get(before.position):
-                    places.pop(before.position, None)
+                by_position = self.turns[before.conversation]
+                by_position.get(before.position, set()).discard(record_id)
+                if not by_position.get(before.position):
+                    by_position.pop(before.position, None)
             if before.expires is not None:
                 due = microseconds(before.expires), record_id
                 if self._is_expiring(due):
                     del self.expiring[bisect_left(self.expiring, due)]
             self.begins[record_id[0]].discard(record_id)
             del self.live[record_id]
-        if held is not None:
-            if held[1].conversation is not None and held[1].position is not None:
-                self.turns.setdefault(held[1].conversation, {}).setdefault(held[1].position, set()).add(record_id)
-            if held[1].expires is not None and not self._is_expiring((microseconds(held[1].expires), record_id)):
-                insort(self.expiring, (microseconds(held[1].expires), record_id))
+        if current is not None:
+            if current[1].conversation is not None and current[1].position is not None:
+                self.turns.setdefault(current[1].conversation, {}).setdefault(current[1].position, set()).add(record_id)
+            if current[1].expires is not None and not self._is_expiring((microseconds(current[1].expires), record_id)):
+                insort(self.expiring, (microseconds(current[1].expires), record_id))
             self.begins.setdefault(record_id[0], set()).add(record_id)
-            self.live[record_id] = held
+            self.live[record_id] = current
 
     def _is_expiring(self, due: tuple[int, str]) -> bool:
         at = bisect_left(self.expiring, due)
@@ -66,7 +66,12 @@ class _Ledger:
 
 
 class MemoryStore:
-    """A `Store` that lives in this process only."""
+    """A `Store` in the memory of this process.
+
+    Args:
+        key: The key from which salts are derived.
+        timeout_s: Maximum time that a reader or a writer waits before StoreBusyError.
+    """
 
     path = ":memory:"
 
@@ -74,62 +79,62 @@ class MemoryStore:
         self.key = key
         self._timeout_s = timeout_s
         self._writers = WriteQueue()
-        self._viewers = WriteQueue()  # while nobody views it, it may change
-        self._unplaced: _MemoryTransaction | None = None  # a commit that is to be put in place
+        self._viewers = WriteQueue()  # locked by each view, and to apply a commit
+        self._unapplied: _MemoryTransaction | None = None  # a commit that is not applied yet
         self._ledgers: dict[Branch, _Ledger] = {}
-        self._nodes: list[bytes] = [b""]  # place 0 means "no page"
+        self._nodes: list[bytes] = [b""]  # page 0 means "no page"
         self._settings: dict[str, str] = {}
         self._uuid = str(uuid.uuid4())
         self._closed = False
 
     def read(self) -> AbstractContextManager[_MemoryView]:
         ticket = Ticket(shares=False)
-        return ticket.around(self._viewing(ticket))
+        return ticket.managed(self._viewing(ticket))
 
     def _viewing(self, ticket: Ticket) -> Generator[_MemoryView, None, None]:
-        with self._holding(self._viewers, ticket):
-            if self._unplaced is not None:  # whoever put it in place was interrupted
-                self._place(self._unplaced)
+        with self._locked(self._viewers, ticket):
+            if self._unapplied is not None:  # applying it was interrupted
+                self._apply(self._unapplied)
             yield _MemoryView(self._ledgers, self._nodes, self._settings)
 
     def write(self) -> AbstractContextManager[_MemoryTransaction]:
         ticket = Ticket(shares=False)
-        return ticket.around(self._writing(ticket))
+        return ticket.managed(self._writing(ticket))
 
     def _writing(self, ticket: Ticket) -> Generator[_MemoryTransaction, None, None]:
-        if self._writers.mine():
+        if self._writers.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        with self._holding(self._writers, ticket):
+        with self._locked(self._writers, ticket):
             with self.read():
-                pass  # what an interruption left unplaced is in place now
+                pass  # applies a commit whose application was interrupted
             transaction = _MemoryTransaction(self._ledgers, self._nodes, self._settings)
             yield transaction
             with self.read():
-                self._place(transaction)
+                self._apply(transaction)
 
-    def _place(self, transaction: _MemoryTransaction) -> None:
-        self._unplaced = transaction  # from here on it is committed
+    def _apply(self, transaction: _MemoryTransaction) -> None:
+        self._unapplied = transaction  # the transaction is committed from here on
         transaction.apply()
-        self._unplaced = None
+        self._unapplied = None
 
     @contextmanager
-    def _holding(self, turns: WriteQueue, ticket: Ticket) -> Iterator[None]:
-        """While it is the thread's turn; it may take one again."""
-        if turns.mine():
+    def _locked(self, queue: WriteQueue, ticket: Ticket) -> Iterator[None]:
+        """Hold a lock while the block runs; a thread that already has it enters at once."""
+        if queue.owned_by_caller():
             yield
             return
         try:
-            if not turns.take(ticket, self._timeout_s):
+            if not queue.take(ticket, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s")
             if self._closed:
                 raise ClosedError("the memory")
             yield
         finally:
-            if ticket.held:
-                turns.release(ticket)
+            if ticket.has_lock:
+                queue.release(ticket)
 
     def facts(self) -> dict[str, Any]:
-        return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: gone when closed"}
+        return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: lost when closed"}
 
     def check(self) -> list[str]:
         return []
@@ -139,7 +144,7 @@ class MemoryStore:
             pass
 
     def close(self) -> None:
-        if self._writers.mine():
+        if self._writers.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
         with suppress(ClosedError), self.write(), self.read():
             self._closed = True
@@ -170,8 +175,8 @@ class _MemoryView:
         return Head(log[-1].seq, log[-1].root, log[-1].micros) if log else Head()
 
     def get(self, branch: Branch, record_id: str) -> Stored | None:
-        held = self._ledger(branch).live.get(record_id)
-        return held[0] if held else None
+        current = self._ledger(branch).live.get(record_id)
+        return current[0] if current else None
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
         found = ((record_id, self.get(branch, record_id)) for record_id in record_ids)
@@ -183,7 +188,7 @@ class _MemoryView:
     def select(
         self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
-        live = [record for _, record in self._live(branch)]  # a list: the filter may be a function that writes
+        live = [record for _, record in self._live(branch)]  # a copy, because a custom filter may write to the store
         found = in_order((record for record in live if not expired(record, now) and where.matches(record)), order)
         yield from found if limit is None else found[:limit]
 
@@ -205,11 +210,11 @@ class _MemoryView:
         turns = ledger.turns.get(conversation, {})
         if isinstance(within, Everything):
             return max(turns, default=None)
-        return next((place for place in sorted(turns, reverse=True) if self._any(ledger, turns[place], within)), None)
+        return next((each for each in sorted(turns, reverse=True) if self._any(ledger, turns[each], within)), None)
 
     @staticmethod
     def _any(ledger: _Ledger, record_ids: Iterable[str], within: Filter) -> bool:
-        """Whether one of some live records matches."""
+        """Return whether any of these live records matches."""
         return any(within.matches(ledger.live[each][1]) for each in record_ids)
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
@@ -244,12 +249,12 @@ class _MemoryView:
     def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
         return islice(self._ledger(branch).log, since, None)
 
-    def node(self, place: int) -> bytes:
-        return self._nodes[place]
+    def node(self, page: int) -> bytes:
+        return self._nodes[page]
 
 
 class _MemoryTransaction(_MemoryView):
-    """A view in which what is staged goes before what is in place."""
+    """A view in which staged writes override what is committed."""
 
     def __init__(self, ledgers: dict[Branch, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
         super().__init__(ledgers, nodes, settings)
@@ -257,7 +262,7 @@ class _MemoryTransaction(_MemoryView):
         self._versions: list[tuple[Branch, Stored]] = []
         self._commits: list[Commit] = []
         self._set: dict[str, str | None] = {}
-        self._placed_before = len(nodes)
+        self._first_page = len(nodes)
         self._pages: list[bytes] = []
 
     def setting(self, name: str) -> str | None:
@@ -279,12 +284,12 @@ class _MemoryTransaction(_MemoryView):
         staged = self._staged.get(branch, {})
         if record_id not in staged:
             return super().get(branch, record_id)
-        held = staged[record_id]
-        return held[0] if held else None
+        current = staged[record_id]
+        return current[0] if current else None
 
     def any_id(self, branch: Branch, first: str) -> bool:
         staged = self._staged.get(branch, {})
-        put = any(held is not None and record_id.startswith(first) for record_id, held in staged.items())
+        put = any(current is not None and record_id.startswith(first) for record_id, current in staged.items())
         return put or bool(self._ledger(branch).begins.get(first, set()) - staged.keys())
 
     def known(self, branch: Branch, record_id: str) -> bool:
@@ -295,8 +300,8 @@ class _MemoryTransaction(_MemoryView):
 
     def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
         staged = self._staged.get(branch, {})
-        yield from (held for record_id, held in self._ledger(branch).live.items() if record_id not in staged)
-        yield from (held for held in staged.values() if held is not None)
+        yield from (current for record_id, current in self._ledger(branch).live.items() if record_id not in staged)
+        yield from (current for current in staged.values() if current is not None)
 
     def _staged_turns(self, branch: Branch, conversation: str) -> list[tuple[Stored, Record]]:
         staged = self._staged.get(branch, {}).values()
@@ -310,11 +315,11 @@ class _MemoryTransaction(_MemoryView):
             for each in self._staged_turns(branch, conversation)
             if each[1].position is not None and within.matches(each[1])
         ]
-        # From the last place down, to the first that holds a turn that is not staged otherwise.
+        # Find the last position with a committed record that matches and is not staged.
         last = max(by_position, default=None)
         if last is not None and not self._any(ledger, by_position[last] - staged.keys(), within):
-            places = (place for place, ids in by_position.items() if self._any(ledger, ids - staged.keys(), within))
-            last = max(places, default=None)
+            matching = (each for each, ids in by_position.items() if self._any(ledger, ids - staged.keys(), within))
+            last = max(matching, default=None)
         return max(positions if last is None else [*positions, last], default=None)
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
@@ -330,7 +335,7 @@ class _MemoryTransaction(_MemoryView):
 
     def _due(self, branch: Branch, now: int) -> Iterable[tuple[int, str]]:
         staged = self._staged.get(branch, {})
-        own = (held[1] for held in staged.values() if held is not None)
+        own = (current[1] for current in staged.values() if current is not None)
         return sorted(
             [each for each in super()._due(branch, now) if each[1] not in staged]
             + [(microseconds(each.expires), each.id) for each in own if each.expires is not None and expired(each, now)]
@@ -344,8 +349,8 @@ class _MemoryTransaction(_MemoryView):
         staged = [each for each in self._commits if (each.namespace, each.branch) == branch and each.seq > since]
         return (*super()._log(branch, since), *staged)
 
-    def node(self, place: int) -> bytes:
-        return self._nodes[place] if place < len(self._nodes) else self._pages[place - len(self._nodes)]
+    def node(self, page: int) -> bytes:
+        return self._nodes[page] if page < len(self._nodes) else self._pages[page - len(self._nodes)]
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         self._staged.setdefault(branch, {})[record.id] = (stored, record)
@@ -363,8 +368,8 @@ class _MemoryTransaction(_MemoryView):
         self._commits.append(commit)
 
     def apply(self) -> None:
-        """Let everyone see what was staged. Done half and then whole, it is done once."""
-        self._nodes[self._placed_before :] = self._pages
+        """Apply the staged writes to the ledgers. Idempotent, also after an attempt that was interrupted."""
+        self._nodes[self._first_page :] = self._pages
         for name, value in self._set.items():
             if value is None:
                 self._settings.pop(name, None)
@@ -376,8 +381,8 @@ class _MemoryTransaction(_MemoryView):
                 self._ledgers.setdefault(branch, _Ledger()).versions[stored.version] = stored.payload
         for branch, staged in self._staged.items():
             ledger = self._ledgers.setdefault(branch, _Ledger())
-            for record_id, held in staged.items():
-                ledger.replace(record_id, held)
+            for record_id, current in staged.items():
+                ledger.replace(record_id, current)
         for commit in self._commits:
             ledger = self._ledgers.setdefault(Branch(commit.namespace, commit.branch), _Ledger())
             if commit.seq > len(ledger.log):

@@ -1,4 +1,4 @@
-"""Whether what a store holds agrees with the roots in its log, on any store: computed from the records alone."""
+"""Verification of a store's records against the roots in its log. Works on any store, from the records alone."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from recollect.stores.base import BranchSummary, Store, View
 
 
 def disagreements(store: Store) -> list[str]:
-    """Where a line's records do not come to the root of its newest commit, in words."""
+    """Describe each branch whose records do not match the root of its newest commit."""
     problems: list[str] = []
     try:
         with store.read() as view:
             branches = view.branches()
     except StoreError as error:
-        return [f"which namespaces there are cannot be read: {error.args[1]}"]
+        return [f"the list of namespaces cannot be read: {error.args[1]}"]
     for branch in branches:
-        # Each in a view of its own: an error in reading ends a view.
+        # Use a view for each branch: a read error ends a view.
         try:
             with store.read() as view:
                 versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
                 problem = check(view.head(branch).root, versions, _ReadPages(view))
         except StoreError as error:
-            problem = f"it cannot be compared with its root: {error.args[1]}"
+            problem = f"its records cannot be compared with its root: {error.args[1]}"
         if problem:
             problems.append(f"namespace {branch.namespace!r}: {problem}")
     return problems
 
 
-def held(store: Store) -> dict[Branch, BranchSummary]:
-    """What every line holds: its root computed from the definition, of the records that are there."""
+def branch_summaries(store: Store) -> dict[Branch, BranchSummary]:
+    """Summarize every branch; each root is computed from the records, by its definition."""
     out = {}
     with store.read() as view:
         for branch in view.branches():
@@ -40,7 +40,7 @@ def held(store: Store) -> dict[Branch, BranchSummary]:
 
 
 class _ReadPages:
-    """The pages of a view, for checking."""
+    """Read-only access to the trie pages of a view."""
 
     def __init__(self, view: View) -> None:
         self.node = view.node

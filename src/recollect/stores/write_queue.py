@@ -1,12 +1,12 @@
-"""Whose turn it is to write to a store: one thread at a time, in the order of their asking.
+"""The write queue: one writer at a time, first come first served, with group commit.
 
-Making a commit durable takes as long as some ten writes. So threads that write at once share a transaction: whoever
-has written and sees another waiting hands the transaction on, open, and waits; the last one commits for all of them.
-Nobody waits for company: a thread that finds none commits at once. `stores.sqlite` does the writing and committing;
-here is only who may, and what became of it.
+Making a commit durable takes about as long as ten writes, so threads that write at the same time share a transaction. A
+thread that has finished its writes while another one waits hands the open transaction over and waits for its outcome;
+the last thread commits for all of them. A thread that finds no other thread waiting commits at once. This module
+controls the write lock and passes on the outcome; `stores.sqlite` writes and commits.
 
-An interruption (Ctrl-C) can strike between any two steps of a thread, those that tidy up included. So whoever waits
-looks now and then whether the one it waits for is still at work, and tidies up in its place where not.
+An interruption (Ctrl-C) can strike between any two steps of a thread, including its cleanup. A waiting thread therefore
+polls whether the thread it waits for is still inside its block, and cleans up in its place if it is not.
 """
 
 from __future__ import annotations
@@ -23,60 +23,68 @@ from typing import TypeVar
 from recollect.errors import RecollectError
 from recollect.stores.interruptible import Steps, ended, watched
 
-#: So many threads share a transaction at most.
-MOST = 64
-#: Who was not woken finds out after so long by looking.
-LOOK_AGAIN_S = 0.1
+#: Maximum number of threads that share a transaction.
+MAX_SHARING = 64
+#: Interval at which a waiting thread polls, in case it was not woken.
+POLL_S = 0.1
 
 
 T = TypeVar("T")
 
 
 class Shared:
-    """A transaction under way, and what becomes of it. Changed only by the thread whose turn it is.
+    """A transaction in progress and its outcome. Only the thread that has the write lock changes it.
 
-    members   how many have written in it, and depend on its commit
+    Attributes:
+        members: The number of threads that have written in it and depend on its commit.
+        done: Whether its outcome is known.
     """
 
     def __init__(self) -> None:
         self.members = 0
-        self.over = False
+        self.done = False
         self._error: RecollectError | None = None
-        self._waking: threading.Event | None = None  # made when the first member has to wait
+        self._wake: threading.Event | None = None  # created when the first member has to wait
 
     def hand_over(self) -> None:
-        """There will be somebody to wake."""
-        self._waking = self._waking or threading.Event()
+        """Prepare to wake a member that waits for the outcome."""
+        self._wake = self._wake or threading.Event()
 
     def end(self, error: RecollectError | None) -> None:
-        """It is durable, or nothing of it is held because of an error."""
+        """Set the outcome and wake the members. None means durable; otherwise the commit failed with `error`."""
         self._error = error
-        self.over = True
-        if self._waking is not None:
-            self._waking.set()
+        self.done = True
+        if self._wake is not None:
+            self._wake.set()
 
-    def result(self, look: Callable[[], object]) -> None:
-        """Wait for its end; `look` is called while it takes long.
+    def result(self, poll: Callable[[], object]) -> None:
+        """Wait for the outcome.
 
-        Raises: the error because of which nothing of it is held, to each member its own.
+        Args:
+            poll: Called again and again while it takes long.
+
+        Raises:
+            RecollectError: The commit failed. Each member raises its own copy of the error.
         """
-        while not self.over:
-            assert self._waking is not None
-            if not self._waking.wait(LOOK_AGAIN_S):  # an interruption may have cut off the waking of some
-                look()
+        while not self.done:
+            assert self._wake is not None
+            if not self._wake.wait(POLL_S):  # an interruption may have prevented the wake-up
+                poll()
         if self._error is not None:
             raise copy.copy(self._error) from self._error
 
 
 class Ticket:
-    """A thread's turn: asked for, then held, then given up.
+    """A thread's request for the write lock: first waiting, then granted, then released.
 
-    shares     whether it may write in another's transaction, and leave its own to others
-    thread     whose turn it is
-    steps      what the thread does in its turn; None where nothing can interrupt that
-    shared     the transaction that it was handed, or has begun
-    inside     whether it has a savepoint of its own there
-    successor  who holds the turn after it and is yet to be woken
+    Attributes:
+        shares: Whether it may join another thread's transaction and hand its own over.
+        thread: The id of the thread.
+        steps: A handle of the block in which the thread uses the lock; None if that cannot be interrupted.
+        shared: The transaction that it was handed or has begun.
+        inside: Whether it has a savepoint of its own in that transaction.
+        queue: The queue in which it was enqueued.
+        successor: The next holder of the lock, until it has been woken.
     """
 
     __slots__ = ("_granted", "inside", "queue", "shared", "shares", "steps", "successor", "thread")
@@ -93,55 +101,64 @@ class Ticket:
         self._granted.acquire()
 
     @property
-    def held(self) -> bool:
-        """Whether it is its turn."""
+    def has_lock(self) -> bool:
+        """Whether it has the write lock."""
         return self.queue is not None and self.queue.holder is self
 
     @property
     def abandoned(self) -> bool:
-        """Whether its thread has gone on to other things without giving it up."""
+        """Whether its thread has left its block, so that it no longer needs the lock."""
         return self.steps is not None and ended(self.steps)
 
-    def around(self, steps: Generator[T, None, None]) -> AbstractContextManager[T]:
-        """The context manager of a generator that takes the turn and gives it up. Who waits sees when it is over."""
-        managed, self.steps = watched(steps)
-        return managed
+    def managed(self, steps: Generator[T, None, None]) -> AbstractContextManager[T]:
+        """Return the context manager of a generator that acquires and releases the lock, and watch its block."""
+        block, self.steps = watched(steps)
+        return block
 
     def wait(self, timeout_s: float) -> None:
-        """Until it is woken, or the time is over."""
+        """Wait until woken, or until the timeout."""
         self._granted.acquire(timeout=timeout_s)
 
     def wake_successor(self) -> None:
-        """Wake who holds the turn now. To be called until it has returned: doing it twice does no harm."""
+        """Wake the new holder of the lock. Call it again after an interruption: calling it twice is harmless."""
         if self.successor is not None:
-            with suppress(RuntimeError):  # woken already, before an interruption
+            with suppress(RuntimeError):  # it was already woken before an interruption
                 self.successor._granted.release()
             self.successor = None
 
 
 class WriteQueue:
-    """The turns of a store. One is held at a time.
+    """The write lock of a store, granted in the order of requests.
 
-    give_up  a method of the store's that gives up a turn in place of its thread, where more than `release` is needed
-    holder   whose turn it is. It passes on in one step, which nothing can interrupt half-way: before it the turn is
-            still held, after it the next one's. Who asks stands in the queue until it is itself at work again.
+    Args:
+        on_abandoned: A method of the store that releases the lock in place of a thread that was interrupted, if more
+            than `release` is needed.
+
+    Attributes:
+        holder: The ticket that has the lock. It changes by a single assignment, which cannot be interrupted half-way:
+            until then the old holder has the lock, from then on the new one. A waiting ticket stays in the queue until
+            its own thread runs again.
     """
 
-    def __init__(self, give_up: Callable[[Ticket], object] | None = None) -> None:
+    def __init__(self, on_abandoned: Callable[[Ticket], object] | None = None) -> None:
         self._guard = threading.Lock()
-        self._mending = threading.Lock()
-        # Weak: a store that nobody has any more is to go at once, with its file.
-        self._give_up = None if give_up is None else weakref.WeakMethod(give_up)
+        self._recovery = threading.Lock()
+        # A weak reference, so that a store without other references is freed at once, together with its file.
+        self._on_abandoned = None if on_abandoned is None else weakref.WeakMethod(on_abandoned)
         self.holder: Ticket | None = None
         self._waiters: deque[Ticket] = deque()
 
     @property
     def waiting(self) -> int:
-        """How many have asked and wait."""
+        """The number of waiting tickets."""
         return len(self._waiters)
 
     def take(self, ticket: Ticket, timeout_s: float = -1) -> bool:
-        """Wait until the turn is held (-1: as long as it takes); whether it is. Where this raises, `held` tells."""
+        """Wait for the lock and return whether it was granted. If this raises, `Ticket.has_lock` says so.
+
+        Args:
+            timeout_s: Maximum wait in seconds; -1 means no limit.
+        """
         ticket.queue = self
         until = time.monotonic() + timeout_s if timeout_s >= 0 else float("inf")
         try:
@@ -150,39 +167,39 @@ class WriteQueue:
                     self.holder = ticket
                     return True
                 self._waiters.append(ticket)
-            while not ticket.held:
-                self.look()
+            while not ticket.has_lock:
+                self.release_abandoned()
                 left = until - time.monotonic()
-                if ticket.held or left <= 0:
+                if ticket.has_lock or left <= 0:
                     break
-                ticket.wait(min(left, LOOK_AGAIN_S))
+                ticket.wait(min(left, POLL_S))
         finally:
             with self._guard:
                 if ticket in self._waiters:
                     self._waiters.remove(ticket)
-        return ticket.held
+        return ticket.has_lock
 
-    def mine(self) -> bool:
-        """Whether it is the calling thread's turn."""
+    def owned_by_caller(self) -> bool:
+        """Return whether the calling thread has the lock."""
         holder = self.holder
         return holder is not None and holder.thread == threading.get_ident() and not holder.abandoned
 
-    def look(self) -> None:
-        """See whether the holder is still at work, and give its turn up for it where not."""
+    def release_abandoned(self) -> None:
+        """Release the lock if its holder was interrupted before it could."""
         holder = self.holder
         if holder is not None and holder.abandoned:
-            with self._mending:
-                give_up = self.release if self._give_up is None else self._give_up()
-                if self.holder is holder and give_up is not None:
-                    give_up(holder)
+            with self._recovery:
+                release = self.release if self._on_abandoned is None else self._on_abandoned()
+                if self.holder is holder and release is not None:
+                    release(holder)
 
     def hand_over(self, ticket: Ticket) -> bool:
-        """Give the turn up to the next who asks, with its open transaction; False where it stays: nobody shares."""
+        """Pass the lock and the open transaction to the next waiting ticket. Return False if they cannot be shared."""
         with self._guard:
             shared = ticket.shared
             assert shared is not None
             successor = self._next(ticket)
-            if not (ticket.shares and successor is not None and successor.shares and shared.members < MOST):
+            if not (ticket.shares and successor is not None and successor.shares and shared.members < MAX_SHARING):
                 return False
             shared.hand_over()
             self._pass(ticket, shared)
@@ -190,13 +207,13 @@ class WriteQueue:
         return True
 
     def release(self, ticket: Ticket) -> None:
-        """Give the turn up. No transaction is open."""
+        """Pass the lock on. No transaction may be open."""
         with self._guard:
             self._pass(ticket, None)
         ticket.wake_successor()
 
     def _next(self, ticket: Ticket) -> Ticket | None:
-        """Who asks next. One that was interrupted before it could leave the queue asks no more."""
+        """Return the first waiting ticket. Drop those that an interruption kept from leaving the queue."""
         while self._waiters and (self._waiters[0] is ticket or self._waiters[0].abandoned):
             self._waiters.popleft()
         return self._waiters[0] if self._waiters else None

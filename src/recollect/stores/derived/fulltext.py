@@ -1,13 +1,13 @@
-"""The full-text index for people: exact words, phrases, prefixes and boolean queries, in order of time.
+"""The full-text index behind `grep`: exact words, phrases, prefixes and boolean queries.
 
-It is derived from the ledger, lazy, and never in the write path: when someone greps, it first catches up by seq. It
-lives in a small SQLite FTS5 file beside the store (`FILE.index/text.db`), which may be deleted at any time, or in
-memory where the store is in memory or cannot be written. Words are split and folded by our own tokenizer, so Chinese
-phrases are found too; nothing is stemmed.
+The index is derived from the ledger and updated lazily, never on the write path: a search first catches up by seq. It
+is stored in a small SQLite FTS5 file next to the store (`FILE.index/text.db`), which may be deleted at any time, or in
+memory if the store is in memory or cannot be written. Words are split and folded by Recollect's own tokenizer, so
+Chinese phrases are found too; words are not stemmed.
 
-The write lock is held for catching up only. A search runs in a read transaction of its own, at a moment of the index
-that is one of the store's; so a slow one keeps nobody from searching or catching up. (In memory there is but one
-connection, and searches take turns.)
+The index is locked for writing only while it catches up. A search runs in its own read transaction, on a state of the
+index that matches a view of the store, so a slow search does not keep others from searching or catching up. (An index
+in memory has a single connection, so its searches run one at a time.)
 """
 
 from __future__ import annotations
@@ -47,24 +47,24 @@ CREATE TABLE texts (number INTEGER PRIMARY KEY, namespace TEXT, branch TEXT, id 
 CREATE VIRTUAL TABLE words
     USING fts5(text, content='', contentless_delete=1, tokenize='unicode61');
 """
-#: Changes when the tokenizer or the tables do: an index of another layout is made anew.
+#: Changes with the tokenizer or the tables: an index with another layout is emptied and rebuilt.
 _LAYOUT = "3"
-#: What SQLite says of a query that is too deep for it.
+#: The start of SQLite's messages for a query that is nested too deeply.
 _TOO_DEEP = ("fts5: parser stack overflow", "fts5 expression tree is too large")
-#: Errors that say nothing about the file.
-_PASSING = (StoreBusyError, StoreFullError, NoMemoryError)
-#: Maximum number of words of a query, and of one phrase in it. SQLite walks all occurrences of each word, and holds
-#: those of a phrase in memory together: in a text of 1 MB that says nothing else, some 4 ms and 0.4 MB for each.
+#: Errors that do not mean that the file is unusable.
+_TRANSIENT = (StoreBusyError, StoreFullError, NoMemoryError)
+#: Maximum number of words in a query, and in one phrase of it. SQLite visits all occurrences of each word, and loads
+#: those of a phrase together: in a text of 1 MB that only repeats the word, about 4 ms and 0.4 MB for each.
 MOST_WORDS, MOST_PHRASE_WORDS = 256, 64
-#: A search that finds the index at another moment than the store so often holds the write lock while it runs.
+#: After this many attempts to search an index that agrees with the store, the search runs under the write lock.
 _ROUNDS = 5
-#: Maximum number of connections that are kept for the next search.
+#: Maximum number of connections that are kept open for later searches.
 _IDLE = 4
 _QUERY = re.compile(r'\s*(?:([()])|"([^"]*)"(\*?)|([^\s()"]+))')
 
 
 def split(text: str) -> list[str]:
-    """The words of a text for full-text search; each character of a script without spaces is a word.
+    """Split a text into the words of full-text search; each character of a script without spaces is a word.
 
     >>> split("Don't panic: 我喜欢")
     ['don', 't', 'panic', '我', '喜', '欢']
@@ -76,18 +76,20 @@ def split(text: str) -> list[str]:
 
 
 def fts_query(query: str) -> str:
-    """A query in FTS5's own syntax, with everything that a person may type made safe.
+    """Translate a query into FTS5's syntax; any input is safe.
 
     `and`, `or`, `not` (any case; `a not b` and `a and not b` are the same) and parentheses are operators; "..." is a
-    phrase; a trailing * asks for a prefix; words side by side must all occur.
+    phrase; a trailing * matches a prefix; adjacent words must all occur.
 
-    Raises: InvalidQueryError, also for more than MOST_WORDS words, or MOST_PHRASE_WORDS in a phrase.
+    Raises:
+        InvalidQueryError: The syntax is invalid, or there are more than MOST_WORDS words, or more than
+            MOST_PHRASE_WORDS in a phrase.
 
     >>> fts_query('window-seat or "middle of" ca*')
     '("window" + "seat") OR ("middle" + "of") AND ("ca" *)'
     """
     out: list[str] = []
-    operand = False  # whether the last thing was an operand
+    operand = False  # whether the last token was an operand
     depth = at = count = 0
     while at < len(query):
         found = _QUERY.match(query, at)
@@ -99,7 +101,7 @@ def fts_query(query: str) -> str:
         bracket, phrase, star, word = found.groups()
         operator = word.upper() if word is not None and word.upper() in ("AND", "OR", "NOT") else ""
         if operator == "NOT" and out and out[-1] == "AND":
-            out[-1] = operator  # "and not" is what FTS5 calls NOT
+            out[-1] = operator  # FTS5 writes "and not" as NOT
             continue
         if bracket == ")" or operator:
             if not operand:
@@ -125,9 +127,9 @@ def fts_query(query: str) -> str:
             raise InvalidQueryError(query, f"{phrase!r} has no letter or digit")
         count += len(words)
         if len(words) > MOST_PHRASE_WORDS:
-            raise InvalidQueryError(query, f"a phrase has more than {MOST_PHRASE_WORDS} words: ask for part of it")
+            raise InvalidQueryError(query, f"a phrase has more than {MOST_PHRASE_WORDS} words: use a part of it")
         if count > MOST_WORDS:
-            raise InvalidQueryError(query, f"it has more than {MOST_WORDS} words: ask for fewer")
+            raise InvalidQueryError(query, f"it has more than {MOST_WORDS} words: use fewer")
         out.append("(" + " + ".join(f'"{each}"' for each in words) + (" *" if star else "") + ")")
         operand = True
     if depth or not operand:
@@ -136,9 +138,14 @@ def fts_query(query: str) -> str:
 
 
 class Updates(NamedTuple):
-    """What is newer than what the index reflects: (id, text, or None where it is not held any more) of each change.
+    """The changes since the state that the index reflects.
 
-    anew  the index reflects another history (the store was put back from a copy): these are all texts
+    Attributes:
+        seq: The commit that these changes lead to.
+        root: The root after that commit.
+        complete: The index reflects another history (the store was restored from a copy): `changed` has all texts, and
+            the branch must be reindexed.
+        changed: The changed ids, each with its text, or None if the record is not live any more.
     """
 
     seq: int
@@ -147,48 +154,51 @@ class Updates(NamedTuple):
     changed: Iterable[tuple[str, str | None]]
 
 
-#: From the seq and root that the index reflects (0 and None: nothing) to what is newer.
+#: Returns the updates since the seq and root that the index reflects (0 and None if it is empty).
 UpdatesSince = Callable[[int, bytes | None], Updates]
 
 
 class FullText:
     """The full-text index of a store.
 
-    folder  `FILE.index`, made with mode 0700 when first needed; None keeps the index in memory
-    uuid    of the store: an index of another store that lies in that folder is made anew
+    Args:
+        folder: `FILE.index`, created with mode 0700 when first needed; None keeps the index in memory.
+        uuid: The uuid of the store. An index of another store in that folder is emptied and rebuilt.
     """
 
     def __init__(self, folder: str | None, uuid: str) -> None:
         self._path = None if folder is None else os.path.join(folder, "text.db")
         self._uuid = uuid
-        self._lock = threading.Lock()  # to catch up; in memory, for whatever is done
-        self._pool = threading.Lock()  # for what follows
+        self._lock = threading.Lock()  # to catch up; for an index in memory, to use it at all
+        self._pool = threading.Lock()  # for the fields below
         self._idle: list[apsw.Connection] = []
-        self._file: tuple[int, int] | None = None  # that the connections are to
-        self._life = 0  # of that file
+        self._file: tuple[int, int] | None = None  # the file that the connections are open on
+        self._generation = 0  # of that file
         self._own: apsw.Connection | None = None  # the index in memory
         self._closed = False
 
     # Connections
 
     @contextmanager
-    def _lent(self) -> Iterator[apsw.Connection]:
-        """A connection to the file that is there now, while the block runs.
+    def _connected(self) -> Iterator[apsw.Connection]:
+        """Provide a connection to the current file, for searching or catching up. Not for an index in memory.
 
-        Raises: apsw.Error, OSError, UnusableError; ClosedError, since a store may be closed while someone greps, and
-        its folder be gone when this is reached: it must not be made again.
-
-        Every one is good for searching and for catching up. There must be a file: see `_in_memory`.
+        Raises:
+            ClosedError: The store has been closed, perhaps during this search. Its folder may have been deleted since,
+                and must not be created again.
+            apsw.Error: SQLite failed.
+            OSError: The file cannot be opened.
+            UnusableError: The file has other contents.
         """
         assert self._path is not None
         with self._pool:
             self._check_open()
             if derived.identity(self._path) != self._file:
-                self._drop()  # deleted, or made anew by another process: what these have is nobody's any more
+                self._drop()  # deleted, or recreated by another process: these connections are open on the old file
             connection = self._idle.pop() if self._idle else self._opened(self._path)
             if self._file is None:
                 self._file = derived.identity(self._path)
-            life = self._life
+            generation = self._generation
         try:
             yield connection
         finally:
@@ -196,10 +206,10 @@ class FullText:
                 with suppress(apsw.Error):
                     connection.execute("ROLLBACK")
             with self._pool:
-                kept = life == self._life and len(self._idle) < _IDLE and not connection.in_transaction
-                if kept:
+                reusable = generation == self._generation and len(self._idle) < _IDLE and not connection.in_transaction
+                if reusable:
                     self._idle.append(connection)
-            if not kept:
+            if not reusable:
                 with suppress(apsw.Error):
                     connection.close()
 
@@ -207,7 +217,7 @@ class FullText:
         connection = derived.connect(path, _TABLES)
         try:
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
-            # OFF would let a power cut leave an index that is whole for SQLite and lacks texts that it says it has.
+            # OFF could, after a power cut, leave an intact index that lacks texts which it claims to contain.
             connection.execute("PRAGMA synchronous = NORMAL")
             if not self._is_ours(connection):
                 with derived.writing(connection):
@@ -227,12 +237,12 @@ class FullText:
         connection.executemany("INSERT INTO about VALUES (?, ?)", [("uuid", self._uuid), ("layout", _LAYOUT)])
 
     def _drop(self) -> None:
-        """Close the connections that nobody uses, and let the others be closed by those who do."""
-        self._life += 1
+        """Close the idle connections. Those in use are closed when they are returned."""
+        self._generation += 1
         self._file = None
         idle, self._idle = self._idle, []
         for connection in idle:
-            with suppress(apsw.Error):  # it is derived: what could not be kept is made anew
+            with suppress(apsw.Error):  # a derived file: what could not be written is indexed again
                 connection.close()
 
     def _remove(self) -> None:
@@ -243,7 +253,7 @@ class FullText:
             derived.remove(self._path)
 
     def _in_memory(self) -> apsw.Connection:
-        """The index in memory. Whoever asks has the turn. Raises: ClosedError."""
+        """Return the index in memory. The caller must hold `_lock`. Raise ClosedError if the store is closed."""
         self._check_open()
         if self._own is None:
             self._own = derived.in_memory(_TABLES)
@@ -254,7 +264,7 @@ class FullText:
             raise ClosedError("the memory")
 
     def close(self) -> None:
-        """Close the connections. Searching is an error from then on."""
+        """Close the connections. A later search raises ClosedError."""
         with self._lock, self._pool:
             self._closed = True
             self._drop()
@@ -264,76 +274,84 @@ class FullText:
 
     # Searching
 
-    def search(self, branch: Branch, query: str, news: UpdatesSince) -> list[str]:
-        """The ids of the texts that match, once the index is caught up. Raises: InvalidQueryError, StoreBusyError,
-        NoMemoryError, StoreFullError, StoreIOError, ClosedError.
+    def search(self, branch: Branch, query: str, updates_since: UpdatesSince) -> list[str]:
+        """Catch up, then return the ids of the texts that match, in no particular order.
 
-        news  is asked for what is newer than what the index reflects, and tells of a moment of the store, the newest
-              then. What is found belongs to the moment that it told of last. It is mostly asked once, and again where
-              the index has to be caught up, or another process has brought it further.
+        Args:
+            updates_since: Opens a view of the newest state of the store and returns what is newer than the index. The
+                result of the search belongs to the view of its last call. It is usually called once, and again if the
+                index has to be caught up or another process has updated it.
+
+        Raises:
+            InvalidQueryError: The query is invalid.
+            StoreBusyError: The index is locked by another process.
+            NoMemoryError: Memory is exhausted.
+            StoreFullError: The disk is full.
+            StoreIOError: The index cannot be used even in memory.
+            ClosedError: The store is closed.
         """
-        wanted = fts_query(query)
+        expression = fts_query(query)
         if self._path is None or self._own is not None:
-            return self._found_in_memory(branch, query, wanted, news)
+            return self._found_in_memory(branch, query, expression, updates_since)
         for _ in range(2):
             try:
-                return self._search(branch, wanted, news)
+                return self._search(branch, expression, updates_since)
             except (*SQLITE_ERRORS, OSError, UnusableError, MemoryError) as error:
                 why = self._why_unusable(query, error)
-            _log.warning("the full-text index %s cannot be used (%s); it is made anew", self._path, why)
+            _log.warning("the full-text index %s cannot be used (%s); it is rebuilt", self._path, why)
             self._remove()
-        _log.warning("there can be no full-text index at %s; it is kept in memory", self._path)
-        return self._found_in_memory(branch, query, wanted, news)
+        _log.warning("no full-text index can be created at %s; it is kept in memory", self._path)
+        return self._found_in_memory(branch, query, expression, updates_since)
 
-    def _found_in_memory(self, branch: Branch, query: str, wanted: str, news: UpdatesSince) -> list[str]:
+    def _found_in_memory(self, branch: Branch, query: str, expression: str, updates_since: UpdatesSince) -> list[str]:
         with self._lock:
             try:
-                return self._found_after_news(self._in_memory(), branch, wanted, news)
+                return self._found_after_catching_up(self._in_memory(), branch, expression, updates_since)
             except (*SQLITE_ERRORS, UnusableError, MemoryError) as error:
                 why = self._why_unusable(query, error)
                 raise StoreIOError(":memory:", f"the full-text index: {why}") from error
 
     def _why_unusable(self, query: str, error: Exception) -> str:
-        """Why the index cannot be used. Raises: our error for one that says nothing about the index."""
+        """Return why the index cannot be used. Raise a Recollect error if the index is not the cause."""
         path = self._path or ":memory:"
-        if isinstance(error, RecollectError):  # of the store, which was read for what is new
+        if isinstance(error, RecollectError):  # from reading the store for updates
             raise error
         if isinstance(error, MemoryError):
-            raise NoMemoryError(path, "while it was searched") from error
+            raise NoMemoryError(path, "during a full-text search") from error
         if isinstance(error, apsw.SQLError) and str(error).startswith(_TOO_DEEP):
             raise InvalidQueryError(query, f"it is nested too deeply ({error})") from error
         if isinstance(error, SQLITE_ERRORS):
-            told = ours(path, error)
-            if isinstance(told, _PASSING):
-                raise told from error
+            translated = ours(path, error)
+            if isinstance(translated, _TRANSIENT):
+                raise translated from error
         return str(error)
 
-    def _search(self, branch: Branch, wanted: str, news: UpdatesSince) -> list[str]:
-        told: Updates | None = None
+    def _search(self, branch: Branch, expression: str, updates_since: UpdatesSince) -> list[str]:
+        updates: Updates | None = None
         for _ in range(_ROUNDS):
-            with self._lent() as connection:
+            with self._connected() as connection:
                 connection.execute("BEGIN")
-                reached = self._reached(connection, branch)  # the first that is read: this is the moment
-                if told is None or not _agree(reached, told):
-                    told = news(*(reached or (0, None)))
-                if _agree(reached, told):
-                    return self._found(connection, branch, wanted)
-            with self._lock, self._lent() as connection, derived.writing(connection):
-                told = self._catch_up(connection, branch, news)
-        with self._lock, self._lent() as connection:
-            return self._found_after_news(connection, branch, wanted, news)
+                reached = self._reached(connection, branch)  # the first read, which fixes the snapshot
+                if updates is None or not _agree(reached, updates):
+                    updates = updates_since(*(reached or (0, None)))
+                if _agree(reached, updates):
+                    return self._found(connection, branch, expression)
+            with self._lock, self._connected() as connection, derived.writing(connection):
+                updates = self._catch_up(connection, branch, updates_since)
+        with self._lock, self._connected() as connection:
+            return self._found_after_catching_up(connection, branch, expression, updates_since)
 
-    def _found_after_news(
-        self, connection: apsw.Connection, branch: Branch, wanted: str, news: UpdatesSince
+    def _found_after_catching_up(
+        self, connection: apsw.Connection, branch: Branch, expression: str, updates_since: UpdatesSince
     ) -> list[str]:
-        """What is found while nobody else can write to the index."""
+        """Catch up and search while no other connection can write to the index."""
         with derived.writing(connection):
-            self._catch_up(connection, branch, news)
-            return self._found(connection, branch, wanted)
+            self._catch_up(connection, branch, updates_since)
+            return self._found(connection, branch, expression)
 
     @staticmethod
     def _reached(connection: apsw.Connection, branch: Branch) -> tuple[int, bytes] | None:
-        """The seq and root that the index reflects; None where it has nothing of the line. Raises: UnusableError."""
+        """Return the seq and root that the index reflects; None if it has nothing of the branch."""
         query = "SELECT seq, root FROM reached WHERE namespace = ? AND branch = ?"
         row = connection.execute(query, branch).fetchone()
         if row is None:
@@ -343,24 +361,26 @@ class FullText:
             raise UnusableError("what it reflects is not a commit")
         return seq, root
 
-    def _catch_up(self, connection: apsw.Connection, branch: Branch, news: UpdatesSince) -> Updates:
-        """Bring the index to the newest moment, in a transaction; which that is."""
+    def _catch_up(self, connection: apsw.Connection, branch: Branch, updates_since: UpdatesSince) -> Updates:
+        """Catch the index up to the newest state of the store, inside a transaction, and return the updates applied."""
         reached = self._reached(connection, branch)
-        told = news(*(reached or (0, None)))
-        if told.complete:
+        updates = updates_since(*(reached or (0, None)))
+        if updates.complete:
             self._forget(connection, branch)
-        for record_id, text in told.changed:
+        for record_id, text in updates.changed:
             self._apply_one(connection, branch, record_id, text)
-        if reached != (told.seq, told.root):
-            connection.execute("INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*branch, told.seq, told.root))
-        return told
+        if reached != (updates.seq, updates.root):
+            connection.execute(
+                "INSERT OR REPLACE INTO reached VALUES (?, ?, ?, ?)", (*branch, updates.seq, updates.root)
+            )
+        return updates
 
     @staticmethod
-    def _found(connection: apsw.Connection, branch: Branch, wanted: str) -> list[str]:
+    def _found(connection: apsw.Connection, branch: Branch, expression: str) -> list[str]:
         rows = connection.execute(
             "SELECT t.id FROM words JOIN texts t ON t.number = words.rowid "
             "WHERE words MATCH ? AND t.namespace = ? AND t.branch = ?",
-            (wanted, *branch),
+            (expression, *branch),
         )
         found = [row[0] for row in rows]
         if not all(isinstance(each, str) for each in found):
@@ -382,13 +402,13 @@ class FullText:
 
     @staticmethod
     def _forget(connection: apsw.Connection, branch: Branch) -> None:
-        """Let the index of a line be empty."""
+        """Remove all texts of a branch."""
         connection.execute(
             "DELETE FROM words WHERE rowid IN (SELECT number FROM texts WHERE namespace = ? AND branch = ?)", branch
         )
         connection.execute("DELETE FROM texts WHERE namespace = ? AND branch = ?", branch)
 
 
-def _agree(reached: tuple[int, bytes] | None, told: Updates) -> bool:
-    """Whether the index stands at the moment that was told of."""
-    return (told.seq == 0 and not told.complete) if reached is None else reached == (told.seq, told.root)
+def _agree(reached: tuple[int, bytes] | None, updates: Updates) -> bool:
+    """Return whether the index reflects exactly the state that the updates lead to."""
+    return (updates.seq == 0 and not updates.complete) if reached is None else reached == (updates.seq, updates.root)

@@ -1,7 +1,7 @@
-"""SQLite files beside a store that hold what can be made again: opened so that nothing in their place does harm.
+"""Opening SQLite files of derived data safely.
 
-Anything may lie in `FILE.index`: a pipe, a link to somebody's file, a database of somebody else's. What is no regular
-file, or has other tables than its owner makes, cannot be used; the owners delete it and make it again.
+`FILE.index` may contain anything: a pipe, a link to another file, a database of another program. A file that is not
+regular, or that has other tables than its owner creates, is unusable; its owner deletes and recreates it.
 """
 
 from __future__ import annotations
@@ -16,21 +16,27 @@ from recollect.stores import files
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.structure import few_steps, made_by, structure
 
-#: What SQLite puts beside a file.
+#: The suffixes of the files that SQLite creates next to a database.
 _BESIDE = ("-wal", "-shm", "-journal")
 _WRITES = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
 class UnusableError(Exception):
-    """A file of `FILE.index` is not what its owner keeps there. Owners make it again; no caller sees this."""
+    """A file of `FILE.index` does not have the expected content. Its owner recreates it; no caller sees this error."""
 
 
 def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int = 10_000) -> apsw.Connection:
-    """Open a file of `FILE.index`, made with mode 0600 where it is missing, and its tables where it has none.
+    """Open a file of `FILE.index`. Create it with mode 0600 if it is missing, and its tables if it has none.
 
-    tables  the statements that make all that it has
+    Args:
+        tables: The statements that create all of its tables.
+        read_only: Create nothing.
+        timeout_ms: Maximum wait for a lock.
 
-    Raises: OSError, apsw.Error; UnusableError where something else is in its place, or in it.
+    Raises:
+        UnusableError: It is not a regular file, or has other tables.
+        OSError: The file or its folder cannot be created or read.
+        apsw.Error: SQLite failed.
     """
     folder, name = os.path.split(path)
     if not read_only:
@@ -39,7 +45,7 @@ def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int 
     for suffix in ("", *_BESIDE):
         if not files.is_regular(path + suffix):
             raise UnusableError(f"{name}{suffix} is not a regular file")
-    # Only the file itself must not be a link, so the way to it is resolved here.
+    # SQLite must not follow a link at the file itself, but the folder may be one, so it is resolved here.
     real = os.path.join(os.path.realpath(folder), name)
     flags = apsw.SQLITE_OPEN_READONLY if read_only else _WRITES
     connection = checksums.connect(real, flags | apsw.SQLITE_OPEN_NOFOLLOW)
@@ -49,7 +55,7 @@ def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int 
             checksums.begin(connection)
         if not _has(connection, tables) and not read_only:
             with writing(connection):
-                if not _has(connection, tables):  # another process may have been faster
+                if not _has(connection, tables):  # another process may have created them
                     connection.execute(tables).fetchall()
     except BaseException:
         connection.close()
@@ -59,7 +65,7 @@ def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int 
 
 @contextmanager
 def writing(connection: apsw.Connection) -> Iterator[None]:
-    """A transaction that has the write lock from its start, and is undone by what its block raises."""
+    """Run the block in a transaction that takes the write lock at its start, and roll it back if the block raises."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -71,23 +77,23 @@ def writing(connection: apsw.Connection) -> Iterator[None]:
 
 
 def _has(connection: apsw.Connection, tables: str) -> bool:
-    """Whether the tables are there. Raises: UnusableError where there are others."""
+    """Return whether the tables exist. Raise UnusableError if there are others."""
     with few_steps(connection):
-        held = structure(connection)
-    if held and held != made_by(tables):
-        raise UnusableError("it has other tables than ours")
-    return bool(held)
+        found = structure(connection)
+    if found and found != made_by(tables):
+        raise UnusableError("its tables are not the expected ones")
+    return bool(found)
 
 
 def in_memory(tables: str) -> apsw.Connection:
-    """The same, with nothing on the disk."""
+    """Open a database in memory with these tables."""
     connection = apsw.Connection(":memory:")
     connection.execute(tables).fetchall()
     return connection
 
 
 def identity(path: str) -> tuple[int, int] | None:
-    """Which file is at a path; None for none."""
+    """Return the device and inode of the file at a path; None if there is none."""
     try:
         facts = os.lstat(path)
     except OSError:
@@ -96,7 +102,7 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def remove(path: str) -> None:
-    """Delete a file, with what SQLite has put beside it. What cannot be deleted is noticed when it is opened."""
+    """Delete a file and SQLite's files next to it. One that cannot be deleted is detected when it is opened again."""
     for suffix in ("", *_BESIDE):
         with suppress(OSError):
             files.remove(path + suffix)

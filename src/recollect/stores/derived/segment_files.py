@@ -1,9 +1,9 @@
-"""Segment files: indexes kept beside the store, so that a process need not make them anew.
+"""Segment files: indexes saved next to the store, so that a process need not rebuild them.
 
-A segment lies in `FILE.index` in a file of its own for each line, as its arrays stand in memory. The header says what
-it was made of: store, line, seq and root, and by which rules; whoever opens it goes on from that seq. A file that is
-missing, of other rules or another history, or damaged in any byte is not used, which is said, and the index is made
-anew. Files are replaced as a whole, by one process at a time.
+Each branch has its own file in `FILE.index`, with the arrays of its segment in their in-memory form. The header states
+what the segment was built from (store, branch, seq and root) and the rules that built it; a reader catches up from that
+seq. A file that is missing, corrupt in any byte, or of other rules or another history is not used: a warning is logged,
+and the index is rebuilt. Files are replaced atomically, by one process at a time.
 """
 
 from __future__ import annotations
@@ -26,27 +26,30 @@ from recollect.stores import files
 
 try:
     import fcntl
-except ImportError:  # not on this system: whoever writes last has the file, which is whole either way
+except ImportError:  # not on this system: the last process to write wins, and its file is complete
     fcntl = None  # type: ignore[assignment]
 
 _log = logging.getLogger("recollect")
 _MAGIC = b"RclSeg1\n"
-#: Arrays begin at multiples of this, for the processor's sake.
+#: Arrays are aligned to multiples of this many bytes.
 _ALIGNED = 64
 _DIGEST_BYTES = 32
-#: What stands before the header: magic, its size in eight bytes, its digest.
+#: The offset of the header, after the magic, the header's size in eight bytes, and its digest.
 _HEADER_AT = len(_MAGIC) + 8 + _DIGEST_BYTES
-#: A header of more bytes is not read by itself.
-_LONGEST_HEADER = 2**24
-#: What reading bytes raises that nobody of ours wrote.
-_DAMAGED = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
+#: A longer header is not read on its own.
+_MAX_HEADER_BYTES = 2**24
+#: What decoding raises for bytes that this module did not write.
+_DECODING_ERRORS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RecursionError)
 _TYPES = {np.dtype(kind).str for kind in ("u1", "i1", "?", "u2", "i4", "i8", "u8", "f8")}
 
 
 class Made(NamedTuple):
-    """What a segment was made of.
+    """What a segment was built from.
 
-    rules  names all that decides what a segment of given records is
+    Attributes:
+        rules: Identifies everything that determines the segment of given records.
+        seq: The commit that it reflects.
+        root: The root hash after that commit, in hex.
     """
 
     rules: str
@@ -55,7 +58,7 @@ class Made(NamedTuple):
 
     @property
     def root_hash(self) -> bytes:
-        """The root; b"" where what the file says is none."""
+        """The root; b"" if it is not valid hex."""
         try:
             return bytes.fromhex(self.root)
         except ValueError:
@@ -65,8 +68,10 @@ class Made(NamedTuple):
 class SegmentFiles:
     """The segment files of a store.
 
-    folder  `FILE.index`, made with mode 0700 when first needed
-    uuid    of the store
+    Args:
+        folder: `FILE.index`, created with mode 0700 when first needed.
+        uuid: The uuid of the store.
+        read_only: Write nothing.
     """
 
     def __init__(self, folder: str, uuid: str, *, read_only: bool = False) -> None:
@@ -79,23 +84,24 @@ class SegmentFiles:
         return os.path.join(self._folder, f"words-{name}.seg")
 
     def made(self, branch: Branch, rules: str) -> Made | None:
-        """What the segment of a line says that it was made of; None where there is none that could be used.
+        """Return what the segment of a branch claims to be built from; None if there is no usable file.
 
-        Cost: its header is read, and nothing else: that it is whole is for `read` to see.
+        Cost:
+            Reads only the header: `read` verifies the rest.
         """
         path = self._path(branch)
         try:
-            end = min(_header_end(files.read(path, _HEADER_AT)), _LONGEST_HEADER)
+            end = min(_header_end(files.read(path, _HEADER_AT)), _MAX_HEADER_BYTES)
             made = self._made(_header(files.read(path, end)), branch, rules)
-        except (OSError, *_DAMAGED):
+        except (OSError, *_DECODING_ERRORS):
             return None
         return made if isinstance(made, Made) else None
 
     def read(self, branch: Branch, rules: str) -> tuple[Segment, Made] | None:
-        """The segment of a line and what it was made of; None where there is none that can be used."""
+        """Return the segment of a branch and what it was built from; None if there is no usable file."""
         path = self._path(branch)
         try:
-            # Read, not mapped: it costs little beside hashing it, and nobody who writes to the file can change it then.
+            # Not mapped: hashing costs more than reading, and a copy cannot be changed by another process.
             data = files.read(path)
         except FileNotFoundError:
             return None
@@ -108,54 +114,54 @@ class SegmentFiles:
                 return self._unusable(path, made)
             check_arrays(arrays, header["speakers"])
             return Segment(arrays, header["speakers"]), made
-        except _DAMAGED as error:
-            return self._unusable(path, f"it is damaged: {error}")
+        except _DECODING_ERRORS as error:
+            return self._unusable(path, f"it is corrupt: {error}")
 
     def _made(self, header: dict[str, Any], branch: Branch, rules: str) -> Made | str:
-        """What a segment was made of, or why it is none of this line. Raises: ValueError and its like."""
+        """Return what a segment was built from, or why it is not usable. Raise a decoding error if it is corrupt."""
         about = header["about"]
         if about["uuid"] != self._uuid or (about["namespace"], about["branch"]) != branch:
             return "it belongs to another store"
         if about["rules"] != rules:
-            return "it was made by another release"
+            return "it was built by other rules"
         seq = about["seq"]
         if not isinstance(seq, int) or not 0 < seq < 1 << 63:
-            raise ValueError(f"it claims to be of commit {seq!r}")
+            raise ValueError(f"its commit number is {seq!r}")
         return Made(rules, seq, str(about["root"]))
 
     @staticmethod
     def _unusable(path: str, reason: str) -> None:
-        _log.warning("the index %s cannot be used (%s); for recall it is made anew", path, reason)
+        _log.warning("the index %s cannot be used (%s); recall rebuilds it", path, reason)
 
     def write(self, branch: Branch, segment: Segment, made: Made) -> bool:
-        """Keep a segment in place of the one before. False where it was not: another process is at it, or it cannot."""
+        """Save a segment, replacing the previous one. Return False if writing fails or another process is writing."""
         if self._read_only:
             return False
         path = self._path(branch)
         about = {"uuid": self._uuid, "namespace": branch.namespace, "branch": branch.name, **made._asdict()}
         try:
             files.make_folder(self._folder)
-            with self._alone() as alone:
-                if not alone:
+            with self._alone() as locked:
+                if not locked:
                     return False
-                for left in glob(f"{escape(path)}.*.new"):  # by processes that died at it
-                    files.remove(left)
+                for leftover in glob(f"{escape(path)}.*.new"):  # from processes that died while writing
+                    files.remove(leftover)
                 draft = f"{path}.{os.getpid()}.new"
                 try:
-                    # Not synced: it is derived, and one that a power cut tore is known by its digest.
+                    # Not synced: the file is derived, and its digest detects one that was torn by a power cut.
                     files.write(draft, _encoded(segment, about))
                     files.replace(path, draft)
                 finally:
                     with suppress(OSError):
                         files.remove(draft)
         except OSError as error:
-            _log.warning("the index %s could not be kept (%s); the next process makes it anew", path, error)
+            _log.warning("the index %s could not be saved (%s); the next process rebuilds it", path, error)
             return False
         return True
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:
-        """Whether this process is the only one that writes here, while the block runs."""
+        """Yield whether this process has the exclusive right to write here, and keep it while the block runs."""
         lock = files.open_regular(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR)
         try:
             if fcntl is not None:
@@ -170,55 +176,55 @@ class SegmentFiles:
 
 
 def _encoded(segment: Segment, about: dict[str, Any]) -> Iterator[bytes | memoryview]:
-    """A segment as bytes: magic, the header's size and digest, the header, and the arrays."""
-    at, places, pieces = 0, [], []
+    """Encode a segment: magic, the header's size and digest, the header, and the arrays."""
+    at, columns, pieces = 0, [], []
     for name, array in segment.arrays.items():
         array = np.ascontiguousarray(array)
-        places.append([name, array.dtype.str, list(array.shape), at])
-        filled = -array.nbytes % _ALIGNED
-        pieces.append((array, filled))
-        at += array.nbytes + filled
+        columns.append([name, array.dtype.str, list(array.shape), at])
+        padding = -array.nbytes % _ALIGNED
+        pieces.append((array, padding))
+        at += array.nbytes + padding
     digest = hashlib.sha256()
-    for array, filled in pieces:
+    for array, padding in pieces:
         digest.update(array.reshape(-1).view(np.uint8).data)
-        digest.update(bytes(filled))
+        digest.update(bytes(padding))
     header = json.dumps(
-        {"about": about, "speakers": segment.speakers, "arrays": places, "bytes": at, "sha256": digest.hexdigest()}
+        {"about": about, "speakers": segment.speakers, "arrays": columns, "bytes": at, "sha256": digest.hexdigest()}
     ).encode("ascii")
     header += b" " * (-(_HEADER_AT + len(header)) % _ALIGNED)
     yield _MAGIC + len(header).to_bytes(8, "little") + hashlib.sha256(header).digest() + header
-    for array, filled in pieces:
+    for array, padding in pieces:
         yield array.reshape(-1).view(np.uint8).data
-        yield bytes(filled)
+        yield bytes(padding)
 
 
 def _header_end(data: NDArray[np.uint8]) -> int:
-    """Where the header ends in what begins so. Raises: ValueError."""
+    """Return the end of the header in data that starts with the magic. Raise ValueError for other data."""
     head = data[:_HEADER_AT].tobytes()
     if head[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("it does not begin as a segment does")
+        raise ValueError("it does not start as a segment does")
     return _HEADER_AT + int.from_bytes(head[len(_MAGIC) : len(_MAGIC) + 8], "little")
 
 
 def _header(data: NDArray[np.uint8]) -> dict[str, Any]:
-    """The header in bytes that end with it. Raises: ValueError and its like where they are not just those."""
+    """Return the header from data that ends with it. Raise a decoding error if it is corrupt."""
     raw = data[_HEADER_AT:].tobytes()
     digest = data[_HEADER_AT - _DIGEST_BYTES : _HEADER_AT].tobytes()
     if len(data) != _header_end(data) or hashlib.sha256(raw).digest() != digest:
-        raise ValueError("its header is not what it was")
+        raise ValueError("its header does not match its digest")
     header: dict[str, Any] = json.loads(raw)
     return header
 
 
 def _decoded(data: NDArray[np.uint8]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The header and arrays of `_encoded`'s bytes. Raises: ValueError and its like where they are not just those."""
+    """Return the header and arrays of `_encoded`'s bytes. Raise a decoding error if they are corrupt."""
     end = _header_end(data)
     header = _header(data[:end])
     body = data[end:]
     if len(body) != header["bytes"]:
-        raise ValueError("it is cut or too long")
+        raise ValueError("it is truncated or too long")
     if hashlib.sha256(body.data).hexdigest() != header["sha256"]:
-        raise ValueError("its contents are not what they were")
+        raise ValueError("its contents do not match their digest")
     arrays = {}
     for name, kind, shape, at in header["arrays"]:
         if kind not in _TYPES:

@@ -1,9 +1,11 @@
-"""The vectors of texts, as models gave them: derived data beside the store.
+"""The vectors of texts, as returned by embedding models: derived data next to the store.
 
-A small SQLite file (`FILE.index/vectors.db`, mode 0600), or in memory where the store is in memory. A vector is kept
-for (model, its dimension, namespace, SHA-256 of the text): models live side by side, a text is embedded once however
-many records say it, and no namespace can tell what another has. Nothing here is in the ledger or under its root, and
-the file may be deleted at any time, which costs embedding again and nothing else. What was stored survives a kill.
+They are stored in a small SQLite file (`FILE.index/vectors.db`, mode 0600), or in memory if the store is in memory. A
+vector is stored under (model, dimension, namespace, digest). The digest covers the text and the user, agent and
+conversation of its record: equal texts of one user, agent and conversation are embedded once, and neither a namespace
+nor a scope can detect what another one contains. Several models can be used side by side. The vectors are not part of
+the ledger or its root. The file may be deleted at any time; then the texts must be embedded again. A stored vector
+survives a kill of the process.
 """
 
 from __future__ import annotations
@@ -45,20 +47,25 @@ CREATE TABLE vectors (number INTEGER PRIMARY KEY AUTOINCREMENT, vectors INTEGER,
 CREATE TABLE reached (vectors INTEGER, branch TEXT, seq INTEGER, root BLOB,
                                     PRIMARY KEY (vectors, branch));
 """
-#: Changes when the tables do: a file of another layout is made anew.
+#: Changes with the tables: a file with another layout is emptied and filled again.
 _LAYOUT = "1"
 _NAME = "vectors.db"
-#: So many vectors are read at a time.
+#: Number of vectors that are read at a time.
 _PAGE = 1000
-#: The newest vector's number, and the newest that was ever given; far more than are ever given.
+#: The number of the newest vector, and the highest number ever assigned; the limit is never reached in practice.
 _NEWEST = "SELECT (SELECT max(number) FROM vectors), (SELECT max(seq) FROM sqlite_sequence)"
 _MOST_NUMBER = 2**62
-#: Of a SHA-256, which texts are known by; of a component of a vector.
+#: The sizes of a SHA-256 and of a component of a vector.
 _DIGEST_BYTES, _FLOAT_BYTES = 32, 4
 
 
 class Model(NamedTuple):
-    """Whose vectors: the embedder's name, and their dimension, since a model that changes it is another one."""
+    """An embedding model. A model whose dimension changes counts as another model.
+
+    Attributes:
+        name: The embedder's name.
+        dimension: The number of components of its vectors.
+    """
 
     name: str
     dimension: int
@@ -67,9 +74,13 @@ class Model(NamedTuple):
 class VectorStore:
     """The vectors of a store.
 
-    folder      `FILE.index`, made with mode 0700 when first needed; None keeps the vectors in memory
-    uuid        of the store: vectors of another store that lie in that folder are deleted
-    read_only   nothing is written; what is there is read
+    Args:
+        folder: `FILE.index`, created with mode 0700 when first needed; None keeps the vectors in memory.
+        uuid: The uuid of the store. Vectors of another store in that folder are deleted.
+        read_only: Write nothing, only read existing vectors.
+
+    Attributes:
+        life: Changes when vectors have been removed, so that readers know that they must start again.
     """
 
     def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
@@ -79,13 +90,12 @@ class VectorStore:
         self._read_only = read_only
         self._lock = threading.RLock()
         self._connection: apsw.Connection | None = None
-        self._file: tuple[int, int] | None = None  # device and number of the file that it is of
+        self._file: tuple[int, int] | None = None  # device and inode of the file that is open
         self._closed = False
-        #: Changes when vectors are taken away, so that whoever has read them begins anew.
         self.life = 0
 
     def absent(self, model: Model, namespace: str, digests: Iterable[bytes]) -> list[bytes]:
-        """Those of the texts that have no vector, in their order."""
+        """Return those of the digests that have no vector, in their order."""
 
         def read(connection: apsw.Connection) -> list[bytes]:
             number = self._set(connection, model, namespace)
@@ -96,12 +106,17 @@ class VectorStore:
         return self._do(read)
 
     def put(self, model: Model, namespace: str, vectors: Mapping[bytes, Floats]) -> None:
-        """Keep vectors by the digests of their texts, all or none. Raises: ReadOnlyStoreError, StoreError."""
+        """Store vectors by the digests of their texts, atomically.
+
+        Raises:
+            ReadOnlyStoreError: It was opened read-only.
+            StoreError: Writing failed.
+        """
         if self._read_only:
             raise ReadOnlyStoreError(self._path, "it was opened for reading only")
         for vector in vectors.values():
-            assert len(vector) == model.dimension, "vectors of one model have one size"
-            assert np.isfinite(vector).all(), "embedded() lets through only finite ones"
+            assert len(vector) == model.dimension, "all vectors of a model must have its dimension"
+            assert np.isfinite(vector).all(), "embedded() must pass on only finite vectors"
 
         def write(connection: apsw.Connection) -> None:
             with derived.writing(connection):
@@ -109,9 +124,8 @@ class VectorStore:
                 connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
                 number = self._set(connection, model, namespace)
                 for newest in connection.execute(_NEWEST).fetchone() or ():
-                    if (
-                        newest is not None and _is(int, newest) > _MOST_NUMBER
-                    ):  # then it would seem that the disk is full
+                    # Otherwise SQLite would fail as if the disk were full.
+                    if newest is not None and _is(int, newest) > _MOST_NUMBER:
                         raise UnusableError("its numbers are used up")
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
@@ -121,7 +135,7 @@ class VectorStore:
         self._do(write)
 
     def newer(self, model: Model, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
-        """The vectors that were stored after the number `seen` (0: all), in pages, each with the number it reaches."""
+        """Yield the vectors stored after number `seen` (0: all), in pages, each with the number of its last vector."""
         query = "SELECT number, text, vector FROM vectors WHERE vectors = ? AND number > ? ORDER BY number LIMIT ?"
         while True:
 
@@ -137,7 +151,7 @@ class VectorStore:
             yield seen, vectors
 
     def held(self, model: Model, namespace: str) -> set[bytes]:
-        """The digests of all texts that have a vector."""
+        """Return the digests of all texts that have a vector."""
 
         def read(connection: apsw.Connection) -> set[bytes]:
             number = self._set(connection, model, namespace)
@@ -147,7 +161,7 @@ class VectorStore:
         return self._do(read)
 
     def models(self, namespace: str) -> list[tuple[Model, int]]:
-        """The models that a namespace has vectors of, and how many, in the order in which they came."""
+        """Return the models of a namespace in the order of their first use, each with its number of vectors."""
         query = (
             "SELECT s.model, s.dimension, count(v.number) FROM sets s JOIN vectors v ON v.vectors = s.number "
             "WHERE s.namespace = ? GROUP BY s.number ORDER BY s.number"
@@ -160,7 +174,7 @@ class VectorStore:
         return self._do(read)
 
     def reached(self, model: Model, branch: Branch) -> tuple[int, bytes]:
-        """The seq and root up to which every text has been embedded; (0, b"") at first."""
+        """Return the seq and root up to which every text has been embedded; (0, b"") at first."""
         query = "SELECT seq, root FROM reached WHERE vectors = ? AND branch = ?"
 
         def read(connection: apsw.Connection) -> tuple[int, bytes]:
@@ -171,7 +185,7 @@ class VectorStore:
         return self._do(read)
 
     def reach(self, model: Model, branch: Branch, seq: int, root: bytes) -> None:
-        """Note that every text up to a commit has been embedded."""
+        """Note that every text up to this commit has been embedded."""
 
         def write(connection: apsw.Connection) -> None:
             number = self._set(connection, model, branch.namespace)
@@ -183,7 +197,7 @@ class VectorStore:
         self._do(write)
 
     def erase(self, namespace: str, digests: Iterable[bytes]) -> int:
-        """Delete the vectors of texts, of every model; how many. For texts that must not be held any more."""
+        """Delete the vectors of these texts from every model and return their number. Used to erase texts."""
 
         def write(connection: apsw.Connection) -> int:
             with derived.writing(connection):
@@ -213,9 +227,9 @@ class VectorStore:
         return int(row[0]) if row else None
 
     def _do(self, work: Callable[[apsw.Connection], T]) -> T:
-        """Work on the open file. One that cannot be used is made anew, once: it is derived.
+        """Run `work` on the open file. If the file turns out to be unusable, delete it and try once more.
 
-        Where nothing may be written it is passed over, as if there were none.
+        In read-only mode an unusable file is not deleted but treated as missing.
         """
         with self._lock:
             if self._closed:
@@ -225,7 +239,7 @@ class VectorStore:
                     return work(self._open())
             except (DamagedStoreError, NotAStoreError, UnusableError) as error:
                 why = error.args[1] if isinstance(error, StoreError) else error
-                _log.warning("the vectors in %s cannot be used (%s); they are to be made anew", self._path, why)
+                _log.warning("the vectors in %s cannot be used (%s); the texts must be embedded again", self._path, why)
                 if self._read_only:
                     self._pass_over()
                 else:
@@ -237,14 +251,14 @@ class VectorStore:
                 raise StoreIOError(self._path, str(error)) from error
 
     def _open(self) -> apsw.Connection:
-        """The connection to the file that is there now. Raises: StoreIOError."""
+        """Return a connection to the current file. Raise StoreIOError if it cannot be opened."""
         found = self._identity()
         if self._connection is not None and found != self._file:
-            # Deleted, made, or made anew by another process: what was read from the former one no longer holds.
+            # Deleted, created, or recreated by another process: what was read from the old file is no longer valid.
             self._disconnect()
             self.life += 1
         if self._connection is None:
-            if self._folder is None or (found is None and self._read_only):  # there is nothing to read yet
+            if self._folder is None or (found is None and self._read_only):  # nothing exists that could be read
                 self._connection = derived.in_memory(_TABLES)
             else:
                 try:
@@ -255,13 +269,13 @@ class VectorStore:
         return self._connection
 
     def _pass_over(self) -> None:
-        """Read from nothing, until another file is there."""
+        """Treat the file as missing until another one takes its place."""
         self._disconnect()
         self.life += 1
         self._connection, self._file = derived.in_memory(_TABLES), self._identity()
 
     def _identity(self) -> tuple[int, int] | None:
-        """Which file is at the path; None for none, and in memory."""
+        """Return the identity of the file at the path; None if there is none, or in memory."""
         return None if self._folder is None else derived.identity(self._path)
 
     def _opened(self) -> apsw.Connection:
@@ -272,8 +286,8 @@ class VectorStore:
                     return connection
                 connection.close()
                 return derived.in_memory(_TABLES)
-            # NORMAL: after a power cut the newest vectors may be missing, and are embedded again.
-            connection.execute("PRAGMA journal_mode = WAL").fetchall()  # what stands behind a row is not run before
+            # NORMAL: after a power cut the newest vectors may be missing; they are embedded again.
+            connection.execute("PRAGMA journal_mode = WAL").fetchall()  # fetched, or the statement would not finish
             connection.execute("PRAGMA synchronous = NORMAL")
             if not self._is_ours(connection):
                 with derived.writing(connection):
@@ -286,7 +300,7 @@ class VectorStore:
 
     def _is_ours(self, connection: apsw.Connection) -> bool:
         if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'about'").fetchone() is None:
-            return False  # a process died making it
+            return False  # a process died while it created the file
         return dict(connection.execute("SELECT name, value FROM about")) == {"uuid": self._uuid, "layout": _LAYOUT}
 
     def _begin(self, connection: apsw.Connection) -> None:
@@ -307,16 +321,17 @@ class VectorStore:
 
 
 def _is(kind: type[T], value: Any) -> T:
-    """What a column holds. Raises: UnusableError where that is of another kind: SQLite keeps what it is given."""
+    """Return the value of a column. Raise UnusableError if its type is wrong: SQLite stores values of any type."""
     if not isinstance(value, kind):
-        raise UnusableError(f"a row has {type(value).__name__} where {kind.__name__} belongs")
+        raise UnusableError(f"a column has {type(value).__name__} instead of {kind.__name__}")
     return value
 
 
 def _digest(value: Any) -> bytes:
     digest = _is(bytes, value)
     if len(digest) != _DIGEST_BYTES:
-        raise UnusableError(f"a text is known by {len(digest)} bytes")
+        raise UnusableError(f"a digest has {len(digest)} bytes")
+
     return digest
 
 

@@ -90,7 +90,7 @@ class Checkpointer:
         except apsw.Error as error:
             _log.debug("a checkpoint is left to the next one: %s", error)
         finally:
-            if ticket.held:
+            if ticket.has_lock:
                 self._queue.release(ticket)
 
     def close(self) -> None:

@@ -18,7 +18,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup, BranchSummary, Store
-from recollect.stores.root_check import disagreements, held
+from recollect.stores.root_check import branch_summaries, disagreements
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import header_of, part_beside, replace_durably
@@ -159,7 +159,7 @@ def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dic
         problems = store.check() + disagreements(store)
         if problems:
             raise DamagedStoreError(source or path, "; ".join(" ".join(each.split()) for each in problems[:5]))
-        return held(store)
+        return branch_summaries(store)
     finally:
         store.close()
 

@@ -81,7 +81,7 @@ def admit(path: str, create: bool) -> bool:
         if not create:
             raise StoreMissingError(path)
         with _file_errors(path), suppress(FileExistsError):
-            files.create(path, anew=True)
+            files.create(path, exclusive=True)
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path), Path(path).open("rb") as file:

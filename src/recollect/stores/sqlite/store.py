@@ -51,7 +51,7 @@ from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLE
 from recollect.stores.sqlite.structure import few_steps, strange, structure
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
-from recollect.stores.write_queue import LOOK_AGAIN_S, Shared, Ticket, WriteQueue
+from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
 
 #: So many readers' connections are kept for the next.
 _IDLE = 8
@@ -289,7 +289,7 @@ class SqliteStore:
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         ticket = Ticket(shares=False)
-        return ticket.around(self._writing(ticket))
+        return ticket.managed(self._writing(ticket))
 
     def write_shared(self) -> AbstractContextManager[SqliteTransaction]:
         """Like `write`, for what is short and waits for nobody: threads that do it at once share one durable commit.
@@ -298,13 +298,13 @@ class SqliteStore:
         of it is durable; where that fails, each raises, and nothing of any of them is held.
         """
         ticket = Ticket(shares=True)
-        return ticket.around(self._writing(ticket))
+        return ticket.managed(self._writing(ticket))
 
     def _writing(self, ticket: Ticket) -> Generator[SqliteTransaction, None, None]:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
-        if self._queue.mine():
+        if self._queue.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
         refused: Exception | None = None
         try:
@@ -325,7 +325,7 @@ class SqliteStore:
         finally:
             self._give_up(ticket)
         assert ticket.shared is not None
-        ticket.shared.result(self._queue.look)
+        ticket.shared.result(self._queue.release_abandoned)
         if refused is not None:
             raise refused
 
@@ -353,7 +353,7 @@ class SqliteStore:
 
     def _undo(self, ticket: Ticket, error: BaseException) -> None:
         """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""
-        if not ticket.held or ticket.shared is None:
+        if not ticket.has_lock or ticket.shared is None:
             return
         if self._writer.in_transaction:  # some errors (a full disk) have made SQLite roll back by itself
             if ticket.inside:
@@ -375,8 +375,8 @@ class SqliteStore:
     def _give_up(self, ticket: Ticket) -> None:
         """Pass the turn on, whatever interrupts that: others wait for it."""
         try:
-            while ticket.held or ticket.successor is not None:
-                if ticket.held:
+            while ticket.has_lock or ticket.successor is not None:
+                if ticket.has_lock:
                     self._pass_on(ticket)
                 ticket.wake_successor()
         except BaseException:
@@ -391,7 +391,7 @@ class SqliteStore:
     def _pass_on(self, ticket: Ticket) -> None:
         """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""
         shared = ticket.shared
-        if shared is not None and not shared.over:
+        if shared is not None and not shared.done:
             if self._writer.in_transaction:
                 if self._queue.hand_over(ticket):
                     return
@@ -483,21 +483,21 @@ class SqliteStore:
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
-        if self._queue.mine():
+        if self._queue.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
         with self._readers_done:
             if self._closed:
                 return
             self._closed = True
             while not self._nobody_reads():
-                self._readers_done.wait(LOOK_AGAIN_S)
+                self._readers_done.wait(POLL_S)
         self._checkpointer.close()
         ticket = Ticket(shares=False)
         try:
             self._queue.take(ticket)
             self._identity.leave((*self._idle, self._writer))
         finally:
-            if ticket.held:
+            if ticket.has_lock:
                 self._queue.release(ticket)
 
 
