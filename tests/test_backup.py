@@ -239,7 +239,7 @@ def test_what_was_there_is_kept_aside_whole(store: Path, tmp_path: Path) -> None
         for suffix in ("", "-wal"):  # as a process that died has left it
             shutil.copy(f"{store}{suffix}", tmp_path / f"dead.db{suffix}")
     dead = tmp_path / "dead.db"
-    with pytest.raises(InvalidArgumentError, match="a store that holds something"):
+    with pytest.raises(InvalidArgumentError, match="a store that has commits"):
         recollect.restore(tmp_path / "a.backup", dead)
     assert held(dead) == roots
     for number in (1, 2):
@@ -412,7 +412,7 @@ def test_a_log_whose_file_is_lost_is_neither_written_over_nor_passed_over(log_al
     backup = log_alone.with_name("other.backup")
     with recollect.open(log_alone.with_name("saved.db")) as memory:
         memory.backup(backup)
-    with pytest.raises(InvalidArgumentError, match="whose log is there"):
+    with pytest.raises(InvalidArgumentError, match="has the WAL of a store"):
         recollect.restore(backup, log_alone)
     made = recollect.restore(backup, log_alone, force=True)
     assert made.kept is not None

@@ -434,12 +434,12 @@ def test_the_rescue_finds_records_without_the_first_page_of_any_table(store: Pat
 
 def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> None:
     (tmp_path / "there.db").write_bytes(b"x")
-    with pytest.raises(InvalidArgumentError, match="is there already"):
+    with pytest.raises(InvalidArgumentError, match="already exists"):
         recollect.rescue(store, tmp_path / "there.db")
     with pytest.raises(StoreMissingError):
         recollect.rescue(tmp_path / "absent.db", tmp_path / "new.db")
     (tmp_path / "picture").write_bytes(b"\x89PNG" * 5000)
-    with pytest.raises(NotAStoreError, match="nothing that belongs to a store"):
+    with pytest.raises(NotAStoreError, match="no part of a store"):
         recollect.rescue(tmp_path / "picture", tmp_path / "new.db")
     os.mkfifo(tmp_path / "fifo")
     with pytest.raises(NotAStoreError, match="not a regular file"):

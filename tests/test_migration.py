@@ -186,7 +186,7 @@ def run(*arguments: str) -> Any:
 
 def test_a_dry_run_without_room_for_a_copy_is_an_error_of_ours(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(golden / "absent"))
-    with pytest.raises(StoreIOError, match="a copy of it cannot be made"):
+    with pytest.raises(StoreIOError, match="a copy of it cannot be created"):
         recollect.migrate(golden, dry_run=True)
 
 

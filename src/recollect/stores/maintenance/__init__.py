@@ -1,1 +1,1 @@
-"""What is done to a store that no program has to have open: backup, rescue, migration."""
+"""Operations on a store that is not open: restore, rescue, migration."""

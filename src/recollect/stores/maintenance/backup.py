@@ -1,7 +1,8 @@
-"""Backups of a store, and putting one back.
+"""Restoring backups.
 
-A backup is a store of one file, of one moment, copied while writers go on; it has the store's uuid. It is written
-beside its place and put there when it is whole and durable. Putting one back keeps what was there aside.
+A backup is a store in a single file with the uuid of the original: a consistent snapshot, copied while writers continue
+(`stores.sqlite.copying`). The restored file is written next to the target and renamed to it once it is complete and
+durable. The store that it replaces is kept under another name.
 """
 
 from __future__ import annotations
@@ -24,13 +25,21 @@ from recollect.errors import (
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup
 from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite.copying import BESIDE, OR_FORCE, check_beside, copy, remove_part, same_file, verified
+from recollect.stores.sqlite.copying import (
+    OR_FORCE,
+    WAL_SUFFIXES,
+    check_wal_names,
+    copy,
+    remove_part,
+    same_file,
+    verified,
+)
 from recollect.stores.sqlite.header import has_wal, header_of, part_beside, replace_durably, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite.store import SqliteStore
 
-#: How long a writer is waited for where its store is to be replaced.
+#: How long a restore waits for a writer of the store that it replaces.
 BUSY_MS = 10_000
 
 
@@ -38,25 +47,34 @@ BUSY_MS = 10_000
 def restore(
     source: str | os.PathLike[str], path: str | os.PathLike[str], *, force: bool = False, key: bytes | None = None
 ) -> Backup:
-    """Verify a backup, and let a copy of it be the store at `path`.
+    """Verify a backup and put a copy of it at `path`.
 
-    force  also where a store is there that holds something. It is kept aside, whole, under the name that is told
+    Close every memory that has the store at `path` open first; otherwise its calls raise StoreReplacedError from then
+    on. `FILE.index` is left as it is: files in it that do not belong to the restored store are not used.
 
-    A memory that has the store at `path` open should be closed before: it gets StoreReplacedError from then on.
-    What is in `FILE.index` is left: it is used only as far as it belongs to what is there now.
+    Args:
+        source: The backup.
+        path: The store to create or replace.
+        force: Also replace a store that has commits or cannot be opened. It is kept, complete, under another name
+            (`Backup.kept`).
+        key: The store key, if the store was created with its own.
 
-    Raises: DamagedStoreError, NotAStoreError, InvalidArgumentError, StoreBusyError, other StoreErrors; what was at
-    `path` is still there then.
+    Raises:
+        DamagedStoreError: The backup is corrupt.
+        NotAStoreError: `source` or `path` is another kind of file.
+        InvalidArgumentError: `path` cannot be used, or needs `force`.
+        StoreBusyError: Another process is writing to the store at `path`.
+        StoreError: Reading or writing failed. What was at `path` is still there after any of these errors.
     """
     origin, target, secret = file_path("source", source), file_path("path", path), key or PUBLIC_KEY
     if not os.path.exists(origin):
         raise StoreMissingError(origin)
     if target == origin or same_file(target, origin):
         raise InvalidArgumentError("path", target, "is the backup itself: give another path")
-    check_beside(target, origin, "is the backup itself")
-    there = _what_is_there(target, secret)
-    if there and not force:
-        raise InvalidArgumentError("path", target, f"{there}: {OR_FORCE}; it is kept aside then")
+    check_wal_names(target, origin, "is the backup itself")
+    obstacle = _obstacle(target, secret)
+    if obstacle and not force:
+        raise InvalidArgumentError("path", target, f"{obstacle}: {OR_FORCE}; the old store is then kept")
     part = part_beside(target)
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
@@ -65,7 +83,7 @@ def restore(
         finally:
             store.close()
         branches = verified(part, SqliteStore, secret, origin)
-        kept = _exchanged(part, target)
+        kept = _replace(part, target)
         return Backup(path=target, bytes=os.stat(target).st_size, verified=True, branches=branches, kept=kept)
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
@@ -73,10 +91,10 @@ def restore(
         remove_part(part)
 
 
-def _what_is_there(target: str, key: bytes) -> str:
-    """What would be lost at a place, in words; "" where nothing would. Raises: NotAStoreError for a foreign file."""
+def _obstacle(target: str, key: bytes) -> str:
+    """Describe the store that a restore would replace; "" if there is none. Raise NotAStoreError for another file."""
     if has_wal(target) and (not os.path.exists(target) or not os.path.getsize(target)):
-        return "is the place of a store whose log is there"
+        return "has the WAL of a store whose file is missing or empty"
     if not os.path.lexists(target):
         return ""
     if not os.path.isfile(target):
@@ -85,7 +103,7 @@ def _what_is_there(target: str, key: bytes) -> str:
         return ""
     try:
         if not _was_a_store(target, key):
-            raise NotAStoreError(target, "something else is there")
+            raise NotAStoreError(target, "it is another kind of file")
     except OSError as error:
         raise StoreIOError(target, error.strerror or str(error)) from error
     try:
@@ -94,7 +112,7 @@ def _what_is_there(target: str, key: bytes) -> str:
         return "is a store that cannot be opened"
     try:
         with store.read() as view:
-            return "is a store that holds something" if view.branches() else ""
+            return "is a store that has commits" if view.branches() else ""
     except StoreError:
         return "is a store that cannot be read"
     finally:
@@ -102,41 +120,41 @@ def _what_is_there(target: str, key: bytes) -> str:
 
 
 def _was_a_store(path: str, key: bytes) -> bool:
-    """Whether a file is a store, or was one before its first page was hurt."""
+    """Return whether a file is a store, or was one before its first page was corrupted."""
     try:
         return int.from_bytes(header_of(path)[68:72], "big") == APPLICATION_ID
     except NotAStoreError:
         return not Salvage(path, key).empty
 
 
-def _exchanged(part: str, target: str) -> str | None:
-    """Put a file in the place of a store; where the store is now, with its log.
+def _replace(part: str, target: str) -> str | None:
+    """Rename `part` to `target`; return the new path of the store that was there, which keeps its WAL.
 
-    A log that lay beside its place would be taken for the new one's, so it goes with the store that it belongs to.
+    A WAL that stayed next to the target would be applied to the new store, so it moves with the store it belongs to.
     """
     with _locked(target):
         kept = None
-        there = os.path.lexists(target)
-        if has_wal(target) or (there and os.path.getsize(target)):
+        exists = os.path.lexists(target)
+        if has_wal(target) or (exists and os.path.getsize(target)):
             kept = _free_name(target)
-            if there:
+            if exists:
                 os.link(target, kept)
         moved = []
         try:
-            for suffix in BESIDE:
+            for suffix in WAL_SUFFIXES:
                 if os.path.lexists(target + suffix):
                     if kept is None:
                         os.unlink(target + suffix)
-                    else:  # whoever has it open goes on with all three
+                    else:  # processes that have the store open continue with all three files
                         os.rename(target + suffix, kept + suffix)
                         moved.append(suffix)
             sync_folder(target)
             replace_durably(part, target)
         except BaseException:
-            if kept is not None and (not there or same_file(target, kept)):  # it stays the store, and needs its log
+            if kept is not None and (not exists or same_file(target, kept)):  # it is still the store: give its WAL back
                 for suffix in moved:
                     os.rename(kept + suffix, target + suffix)
-                if there:
+                if exists:
                     os.unlink(kept)
             raise
     return kept
@@ -144,19 +162,19 @@ def _exchanged(part: str, target: str) -> str | None:
 
 @contextmanager
 def _locked(target: str) -> Iterator[None]:
-    """Hold the lock of the store at a place, so that no writer is half-way; of none where it cannot be had at all."""
+    """Hold the write lock of the store at `target` while the block runs, or no lock if there is no intact store."""
     if not os.path.exists(target) or not os.path.getsize(target):
         yield
         return
     connection = checksums.connect(target, apsw.SQLITE_OPEN_READWRITE)
     try:
         connection.set_busy_timeout(BUSY_MS)
-        # Or it would carry the log over, and delete it by its name, when it is closed.
+        # Otherwise closing the connection would checkpoint the WAL and delete whatever WAL has that name then.
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         try:
-            connection.execute("SELECT name FROM sqlite_schema").fetchall()  # now it knows of the log
+            connection.execute("SELECT name FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
             connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        except apsw.BusyError as error:  # what is only in the log would be gone, if we died before all is exchanged
+        except apsw.BusyError as error:  # commits that are only in the WAL could be lost if this process died later
             raise StoreBusyError(target, str(error)) from error
         except apsw.Error:
             pass
@@ -165,7 +183,7 @@ def _locked(target: str) -> Iterator[None]:
         except apsw.BusyError as error:
             raise StoreBusyError(target, str(error)) from error
         except apsw.Error:
-            pass  # it is hurt: nobody writes to it either
+            pass  # it is corrupt, so no other process can write to it either
         yield
     finally:
         connection.close()

@@ -1,8 +1,8 @@
-"""Migrations: from the format of an earlier release to this one's, step by step.
+"""Migrations: from the format of an earlier release to that of this one, step by step.
 
-A store is backed up first, and the backup verified; then its pages are brought into their new form, and all that
-changes in its rows is done in one transaction; then it is checked, and must hold what it held. Whenever the process
-dies the store is of the old format or of the new one, whole, and the migration can be run again.
+The store is backed up and the backup verified. Then its pages are converted, and all changes of rows are made in one
+transaction. Finally the store is checked: its contents must be the same as before. If the process dies at any moment,
+the store has either the old format or the new one and is intact, and the migration can be run again.
 """
 
 from __future__ import annotations
@@ -36,24 +36,30 @@ from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import admit, must_not_write
 from recollect.stores.sqlite.store import SqliteStore
 
-#: Is called before each statement and at each other moment at which a process may die, with a name for it.
+#: Called with a name before each statement and at each other moment at which the process may die.
 OnStep = Callable[[str], object]
 
 
 class Step(NamedTuple):
-    """A change of rows or tables, inside the one transaction."""
+    """A change of rows or tables inside the migration's transaction.
+
+    Attributes:
+        name: A description, as reported in `Migrated.steps`.
+        run: Makes the change.
+    """
 
     name: str
     run: Callable[[apsw.Connection], object]
 
 
 class Migration(NamedTuple):
-    """From one format to the next.
+    """The migration from one format to the next.
 
-    reader   what `least_reader` is afterwards
-    steps    what is done in the one transaction
-    pages    what is done before, where the form of pages changes: a transaction of its own, that leaves a store of the
-             old format which every release that writes it keeps whole, and that does nothing when done again
+    Attributes:
+        reader: The new `least_reader`.
+        steps: The changes made in the one transaction.
+        pages: What runs before, if the form of pages changes. It is a transaction of its own, does nothing if run
+            again, and leaves the store in the old format: every release that writes that format keeps it intact.
     """
 
     reader: int
@@ -61,7 +67,7 @@ class Migration(NamedTuple):
     pages: Step | None = None
 
 
-def _give_checksums(connection: apsw.Connection) -> None:
+def _add_checksums(connection: apsw.Connection) -> None:
     if checksums.available() and not checksums.kept(connection):
         checksums.begin(connection)
         connection.execute("VACUUM")
@@ -72,24 +78,29 @@ def _note_checksums(connection: apsw.Connection) -> None:
     connection.execute("UPDATE meta SET value = ? WHERE name = 'features'", (feature,))
 
 
-#: How many commits there are.
+#: The number of commits of all branches.
 _COMMITS = "SELECT coalesce(sum(seq), 0) FROM (SELECT max(seq) AS seq FROM commits GROUP BY branch)"
-#: By the format that they begin from.
+#: The migrations by the format that they start from.
 MIGRATIONS: dict[int, Migration] = {
     1: Migration(
         reader=1,
-        pages=Step("give every page a checksum", _give_checksums),
-        steps=(Step("note that pages have checksums", _note_checksums),),
+        pages=Step("add a checksum to every page", _add_checksums),
+        steps=(Step("note in the table meta that pages have checksums", _note_checksums),),
     ),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migrated:
-    """What a migration did, or would do.
+    """The result of a migration or of a dry run.
 
-    before, after  the formats; equal where there was nothing to do
-    backup         the file that holds the store as it was; None where nothing was done
+    Attributes:
+        path: The store.
+        before: Its format before.
+        after: Its format afterwards; equal to `before` if there was nothing to do.
+        steps: The names of the steps.
+        backup: The backup of the store in its old format; None if nothing was changed.
+        dry_run: Whether it was a dry run.
     """
 
     path: str
@@ -118,30 +129,42 @@ def migrate(
     key: bytes | None = None,
     on_step: OnStep | None = None,
 ) -> Migrated:
-    """Bring the store at `path` to this release's format, after a verified backup beside it (FILE.format-N.backup).
+    """Convert the store at `path` to this release's format, after a verified backup (FILE.format-N.backup).
 
-    dry_run  do all of it to a copy in a temporary folder, and leave the store as it is
-    on_step  is called at each moment at which a process may die, with its name: for tests
+    No other process may have the store open.
 
-    Nobody else may have the store open. Raises: NewerFormatError, OlderFormatError, ReadOnlyStoreError, StoreBusyError,
-    DamagedStoreError, other StoreErrors; the store is then of the format that it had.
+    Args:
+        path: The store.
+        dry_run: Migrate a copy in a temporary folder and leave the store unchanged.
+        key: The store key, if the store was created with its own.
+        on_step: Called with a name at each moment at which the process may die; for tests.
+
+    Raises:
+        NewerFormatError: The store has a newer format.
+        OlderFormatError: The store has an older format, which this release cannot migrate.
+        ReadOnlyStoreError: The store must not be written.
+        StoreBusyError: Another process has the store open or has written to it.
+        DamagedStoreError: The store is corrupt. If that was found after the migration, the message names the backup.
+        StoreError: Reading or writing failed; the store still has its old format.
     """
     target, secret, step = file_path("path", path), key or PUBLIC_KEY, on_step or (lambda name: None)
     admit(target, create=False)
     before = _format_of(target, secret)
-    way = _way(target, before)
-    names = tuple(each.name for one in way for each in ([one.pages] if one.pages else []) + list(one.steps))
-    done = Migrated(path=target, before=before, after=before + len(way), steps=names, backup=None, dry_run=dry_run)
-    if not way:
-        return done
+    migrations = _migrations(target, before)
+    names = tuple(each.name for one in migrations for each in ([one.pages] if one.pages else []) + list(one.steps))
+    result = Migrated(
+        path=target, before=before, after=before + len(migrations), steps=names, backup=None, dry_run=dry_run
+    )
+    if not migrations:
+        return result
     if dry_run:
         with _folder(target) as folder:
             trial = os.path.join(folder, "copy.db")
             _with_store(target, secret, lambda store: copy(store, trial))
-            held = verified(trial, SqliteStore, secret)
-            _migrated(trial, before, way, step, sum(each.seq for each in held.values()))
-            _check(trial, secret, held, "its copy")
-        return done
+            contents = verified(trial, SqliteStore, secret)
+            _migrated(trial, before, migrations, step, sum(each.seq for each in contents.values()))
+            _check(trial, secret, contents, "the store itself")
+        return result
     refused = must_not_write(target, read_only=False)
     if refused:
         raise ReadOnlyStoreError(target, refused)
@@ -149,19 +172,19 @@ def migrate(
     backup = f"{target}.format-{before}.backup"
     made = _with_store(target, secret, lambda store: back_up(store, backup, verify=True))
     step("after the backup")
-    _migrated(target, before, way, step, sum(each.seq for each in made.branches.values()))
+    _migrated(target, before, migrations, step, sum(each.seq for each in made.branches.values()))
     step("before the check")
     _check(target, secret, made.branches, backup)
-    return Migrated(path=target, before=before, after=done.after, steps=names, backup=backup, dry_run=False)
+    return Migrated(path=target, before=before, after=result.after, steps=names, backup=backup, dry_run=False)
 
 
 @contextmanager
 def _folder(path: str) -> Iterator[str]:
-    """A temporary folder, for a copy of a store. Raises: StoreIOError."""
+    """Create a temporary folder for a copy of a store. Raise StoreIOError if that fails."""
     try:
         folder = tempfile.mkdtemp(prefix="recollect-migrate-")
     except OSError as error:
-        raise StoreIOError(path, f"a copy of it cannot be made: {error}") from error
+        raise StoreIOError(path, f"a copy of it cannot be created: {error}") from error
     try:
         yield folder
     finally:
@@ -181,32 +204,32 @@ def _format_of(path: str, key: bytes) -> int:
     return found
 
 
-def _way(path: str, before: int) -> list[Migration]:
-    """The migrations from a format to this release's."""
+def _migrations(path: str, before: int) -> list[Migration]:
+    """Return the migrations from a format to this release's."""
     if before > schema.FORMAT:
-        raise NewerFormatError(path, f"it has format {before}, this release has {schema.FORMAT}")
+        raise NewerFormatError(path, f"it has format {before}, this release has format {schema.FORMAT}")
     missing = [number for number in range(before, schema.FORMAT) if number not in MIGRATIONS]
     if missing:
-        raise OlderFormatError(path, f"it has format {before}, from which this release knows no way")
+        raise OlderFormatError(path, f"it has format {before}, which this release cannot migrate")
     return [MIGRATIONS[number] for number in range(before, schema.FORMAT)]
 
 
-def _migrated(path: str, before: int, way: list[Migration], step: OnStep, commits: int) -> None:
-    """Do it. Raises: StoreBusyError where there are other commits than those `commits` that were backed up."""
-    with _alone(path) as connection, translated(path):
+def _migrated(path: str, before: int, migrations: list[Migration], step: OnStep, commits: int) -> None:
+    """Run the migrations. Raise StoreBusyError unless the store has as many commits as were backed up."""
+    with _exclusive(path) as connection, translated(path):
         connection.exec_trace = lambda cursor, sql, bindings: step(sql) is not False
-        for one in way:
+        for one in migrations:
             if one.pages is not None:
                 step(one.pages.name)
                 one.pages.run(connection)
                 connection.wal_checkpoint()
         connection.execute("BEGIN IMMEDIATE")
         try:
-            (held,) = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchall()[0]
+            (found,) = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchall()[0]
             (newest,) = connection.execute(_COMMITS).fetchall()[0]
-            if (held, newest) != (before, commits):
+            if (found, newest) != (before, commits):
                 raise StoreBusyError(path, "another process has written to it since it was backed up")
-            for number, one in enumerate(way, before + 1):
+            for number, one in enumerate(migrations, before + 1):
                 for each in one.steps:
                     step(each.name)
                     each.run(connection)
@@ -224,8 +247,8 @@ def _migrated(path: str, before: int, way: list[Migration], step: OnStep, commit
 
 
 @contextmanager
-def _alone(path: str) -> Iterator[apsw.Connection]:
-    """A connection beside which there is no other. Raises: StoreBusyError."""
+def _exclusive(path: str) -> Iterator[apsw.Connection]:
+    """Open the only connection to a store. Raise StoreBusyError if there are others."""
     with translated(path):
         connection = checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)
     try:
@@ -234,20 +257,24 @@ def _alone(path: str) -> Iterator[apsw.Connection]:
             connection.execute("PRAGMA synchronous = FULL")
             connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()
             try:
-                connection.execute("BEGIN IMMEDIATE; COMMIT").fetchall()  # takes the lock, and keeps it
+                connection.execute("BEGIN IMMEDIATE; COMMIT").fetchall()  # takes the lock, which EXCLUSIVE then keeps
             except apsw.BusyError as error:
-                raise StoreBusyError(path, "a migration needs it alone: close whatever has it open") from error
+                raise StoreBusyError(path, "a migration needs exclusive access: close whatever has it open") from error
             connection.execute("PRAGMA journal_mode = WAL").fetchall()
         yield connection
     finally:
         connection.close()
 
 
-def _check(path: str, key: bytes, held: dict[Branch, BranchSummary], where: str) -> None:
-    """Raises: DamagedStoreError where the store is not whole, or does not hold what it held."""
+def _check(path: str, key: bytes, expected: dict[Branch, BranchSummary], where: str) -> None:
+    """Raise DamagedStoreError unless the store is intact and has the same contents as before."""
     try:
         now = verified(path, SqliteStore, key)
     except StoreError as error:
-        raise DamagedStoreError(path, f"after the migration: {error.args[1]}; {where} has it as it was") from error
-    if now != held:
-        raise DamagedStoreError(path, f"it does not hold what it held before the migration; {where} has it as it was")
+        raise DamagedStoreError(
+            path, f"after the migration: {error.args[1]}; {where} has its previous state"
+        ) from error
+    if now != expected:
+        raise DamagedStoreError(
+            path, f"its contents differ from those before the migration; {where} has its previous state"
+        )

@@ -1,7 +1,7 @@
-"""Rescue: a new store with all that can be saved of one that is hurt, and a list of the rest.
+"""Rescue: a new store with everything that can be saved from a corrupt one, and a list of the rest.
 
-The old file is read and never touched. The history is carried over up to the first commit that does not come to the
-root it names; what is live beyond that is written in one more commit, whose actor is "recollect rescue".
+The old file is only read. The history is copied up to the first commit that does not match its root. Records that
+became live later are written in one more commit, whose actor is "recollect rescue".
 """
 
 from __future__ import annotations
@@ -29,18 +29,20 @@ from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite.view import usual_parents
 
 ACTOR = "recollect rescue"
-#: So many changes are written in a transaction, and more only where a single commit has them.
+#: Maximum number of changes written in one transaction; only a single larger commit exceeds it.
 _AT_ONCE = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RescueReport:
-    """What became of a store.
+    """The result of a rescue.
 
-    records  how many are saved, by namespace
-    commits  how many of the history are, by namespace
-    same     whether the root of what is saved is the newest of the old store, by namespace: then nothing live is lost
-    lost     what could not be saved, with reasons
+    Attributes:
+        records: The number of records saved, by namespace.
+        commits: The number of commits saved, by namespace.
+        same: Whether the root of what was saved equals the newest root of the old store, by namespace. If so, no live
+            record is lost.
+        lost: What could not be saved, with reasons.
     """
 
     records: Mapping[str, int]
@@ -61,17 +63,27 @@ class RescueReport:
 def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: bytes | None = None) -> RescueReport:
     """Save every record of the file `old` whose hash still verifies, into a new store at `new`.
 
-    key  the store's, where it was made with one of its own
+    Other programs should not write to `old` meanwhile. The file and its WAL are only read. Records are searched page by
+    page and verified by their hashes; whatever is corrupt is skipped.
 
-    Other programs should not write to `old` meanwhile. It is only read, with the log beside it, and whatever is hurt
-    in it is passed over: records are found page by page, and each is held to its hash.
+    Args:
+        old: The corrupt store.
+        new: The path of the new store, which must not exist.
+        key: The store key, if the store was created with its own.
 
-    Raises: StoreMissingError, NotAStoreError, WrongKeyError; InvalidArgumentError where `new` is there; StoreError.
-    Cost: reads everything, and holds it in memory.
+    Raises:
+        StoreMissingError: There is neither a file at `old` nor a WAL next to it.
+        NotAStoreError: Nothing in it belongs to a store.
+        WrongKeyError: The store was created with another key.
+        InvalidArgumentError: `new` exists.
+        StoreError: Reading or writing failed.
+
+    Cost:
+        Reads everything into memory.
     """
     source, target = file_path("old", old), file_path("new", new)
     if os.path.lexists(target):
-        raise InvalidArgumentError("new", target, "is there already: give another path")
+        raise InvalidArgumentError("new", target, "already exists: give another path")
     if not os.path.exists(source) and not has_wal(source):
         raise StoreMissingError(source)
     if os.path.exists(source) and not os.path.isfile(source):
@@ -84,15 +96,15 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     if salvage.key_check not in (None, key_check(secret)):
         raise WrongKeyError(source)
     if salvage.empty:
-        raise NotAStoreError(source, "nothing that belongs to a store was found in it")
+        raise NotAStoreError(source, "it contains no part of a store")
     part = part_beside(target)
     try:
         store = SqliteStore(part, key=secret)
         try:
-            report = _written(store, salvage)
+            report = _write_all(store, salvage)
         finally:
             store.close()
-        _in_one_file(part)
+        _checkpoint(part)
         replace_durably(part, target)
     finally:
         for suffix in ("", "-wal", "-shm"):
@@ -101,19 +113,21 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     return report
 
 
-def _in_one_file(path: str) -> None:
-    """Carry what the log still has into the file: closing a store does so where it can, and tells nobody where not.
+def _checkpoint(path: str) -> None:
+    """Copy the rest of the WAL into the file. Closing a store does so, too, but does not report a failure.
 
-    Raises: StoreFullError, other StoreErrors.
+    Raises:
+        StoreFullError: The disk is full.
+        StoreError: The checkpoint failed or is incomplete.
     """
     with translated(path), closing(checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)) as connection:
-        connection.execute("SELECT name FROM meta").fetchall()  # now it knows of the log
-        pages, carried = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
-        if pages != carried:
-            raise StoreIOError(path, "not all of its log could be carried into it")
+        connection.execute("SELECT name FROM meta").fetchall()  # makes SQLite open the WAL
+        pages, checkpointed = connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+        if pages != checkpointed:
+            raise StoreIOError(path, "its WAL could not be checkpointed completely")
 
 
-def _written(store: SqliteStore, salvage: Salvage) -> RescueReport:
+def _write_all(store: SqliteStore, salvage: Salvage) -> RescueReport:
     records: dict[str, int] = {}
     commits: dict[str, int] = {}
     same: dict[str, bool] = {}
@@ -131,8 +145,8 @@ def _written(store: SqliteStore, salvage: Salvage) -> RescueReport:
     return RescueReport(records=records, commits=commits, same=same, lost=tuple(lost))
 
 
-class _Kept:
-    """Pages of a trie in memory."""
+class _MemoryPages:
+    """Trie pages in memory."""
 
     def __init__(self) -> None:
         self._bodies: list[bytes] = []
@@ -146,8 +160,8 @@ class _Kept:
 
 
 def _proved(saved: Saved) -> list[Commit]:
-    """The commits from the first on, up to the one before the first that does not come to the root it names."""
-    trie, pages = Trie(Root()), _Kept()
+    """Return the commits before the first one that does not match its root."""
+    trie, pages = Trie(Root()), _MemoryPages()
     out: list[Commit] = []
     for commit in saved.log:
         if any(change.after is not None and change.after not in saved.versions for change in commit.changes):
@@ -161,18 +175,18 @@ def _proved(saved: Saved) -> list[Commit]:
 
 
 class _Writer:
-    """Writes what is saved of a line."""
+    """Writes what was saved of one branch."""
 
     def __init__(self, store: SqliteStore, branch: Branch, saved: Saved) -> None:
         self._store = store
         self._branch = branch
         self._saved = saved
-        self._held: dict[str, bytes] = {}
+        self._live: dict[str, bytes] = {}  # id -> version, in the new store
         self._trie = Trie(Root())
         self._micros = -(2**63)
 
     def write(self, proved: Sequence[Commit]) -> None:
-        """The commits that were proved, then one more with what else is live."""
+        """Write the verified commits, then one more with everything else that is live."""
         at = 0
         while at < len(proved):
             with self._store.write() as transaction:
@@ -182,36 +196,36 @@ class _Writer:
                     changes += len(proved[at].changes)
                     at += 1
         live = {record_id: stored.version for record_id, stored in self._saved.live.items()}
-        changes_ = [
-            Change(record_id, self._held.get(record_id), live.get(record_id), _cause(live.get(record_id)))
-            for record_id in sorted(live.keys() | self._held.keys())
-            if live.get(record_id) != self._held.get(record_id)
+        differences = [
+            Change(record_id, self._live.get(record_id), live.get(record_id), _cause(live.get(record_id)))
+            for record_id in sorted(live.keys() | self._live.keys())
+            if live.get(record_id) != self._live.get(record_id)
         ]
-        if changes_:
+        if differences:
             seq = len(proved) + 1
-            more = Commit(
+            commit = Commit(
                 namespace=self._branch.namespace,
                 branch=self._branch.name,
                 seq=seq,
                 parents=usual_parents(self._branch, seq),
                 micros=max(microseconds(utc_now()), self._micros + 1),
                 actor=ACTOR,
-                reason="what was live in a store that was hurt",
+                reason="state of a corrupt store after its last verified commit",
                 root=Root(),
-                changes=tuple(changes_),
+                changes=tuple(differences),
             )
             with self._store.write() as transaction:
-                self._commit(transaction, more)
+                self._commit(transaction, commit)
 
     def _commit(self, transaction: Transaction, commit: Commit) -> None:
         for change in commit.changes:
             if change.after is None:
                 transaction.drop(self._branch, change.id)
-                self._held.pop(change.id, None)
+                self._live.pop(change.id, None)
             else:
                 stored: Stored = self._saved.versions[change.after]
                 transaction.put(self._branch, Record.load(stored.payload), stored)
-                self._held[change.id] = change.after
+                self._live[change.id] = change.after
         root = self._trie.update({change.id: change.after for change in commit.changes}, transaction)
         transaction.append(replace(commit, root=root))
         self._micros = commit.micros

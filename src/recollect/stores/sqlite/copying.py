@@ -1,4 +1,4 @@
-"""Copying an SQLite store, of one moment, into a file of its own while writers go on."""
+"""Copying an SQLite store: a consistent snapshot in a single file, while writers continue."""
 
 from __future__ import annotations
 
@@ -24,29 +24,36 @@ from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import header_of, part_beside, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 
-BESIDE = ("-wal", "-shm")
-OR_FORCE = "give another path, or force it (--force, force=True)"
-_ROLLBACK_JOURNAL = 1  # in a header, of a file that stands alone: nobody has opened it for writing since it was made
+WAL_SUFFIXES = ("-wal", "-shm")
+OR_FORCE = "give another path, or replace it with --force (force=True)"
+#: The journal mode in the header of a file that has not been opened for writing since it was copied.
+_ROLLBACK_JOURNAL = 1
 
 
 class Copied(Store, Protocol):
-    """What copying needs of an SQLite store. Its class opens the copy, to verify it."""
+    """What copying needs of an SQLite store. Its class is also used to open and verify the copy."""
 
     def __init__(self, path: str, *, create: bool = True, read_only: bool = False, key: bytes = PUBLIC_KEY) -> None: ...
 
     def reading(self) -> AbstractContextManager[apsw.Connection]:
-        """A connection to the file that only reads."""
+        """Provide a read-only connection to the file."""
         ...
 
 
 def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = False) -> Backup:
-    """Copy the store as it is now to `path`; writers go on meanwhile.
+    """Copy a snapshot of the store to `path` while writers continue.
 
-    verify  open the copy, check all of it, and compute every root again from the records, before it is put there.
-            So it is in any case where it takes the place of an older backup, which may be the last good one
-    force   replace whatever file is there; else only an older backup of the same store is replaced
+    Args:
+        store: The store to copy.
+        path: The backup to create or replace.
+        verify: Open the copy, check all of it, and recompute every root from the records, before it is put at `path`. A
+            copy that replaces a file is always verified, because that file may be the last good backup.
+        force: Replace any file; otherwise only an older backup of the same store is replaced.
 
-    Raises: InvalidArgumentError, DamagedStoreError, StoreError; what was at `path` is still there then.
+    Raises:
+        InvalidArgumentError: `path` cannot be used, or needs `force`.
+        DamagedStoreError: The verified copy is corrupt.
+        StoreError: Reading or writing failed. What was at `path` is still there after any of these errors.
     """
     target = path
     _check_target(store, target, force)
@@ -56,7 +63,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
         copy(store, part)
         branches = verified(part, type(store), store.key, store.path) if verify else {}
         size = os.stat(part).st_size
-        for suffix in BESIDE:  # of a file that is replaced by force: they would be taken for the backup's
+        for suffix in WAL_SUFFIXES:  # of a file replaced by force: SQLite would apply them to the backup
             with suppress(FileNotFoundError):
                 os.unlink(target + suffix)
         replace_durably(part, target)
@@ -69,11 +76,11 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
 
 def _check_target(store: Copied, target: str, force: bool) -> None:
     source = store.path
-    real, place = os.path.realpath(source), os.path.realpath(target)
-    for suffix in ("", *BESIDE):
-        if place == real + suffix or same_file(target, real + suffix):
+    real, resolved = os.path.realpath(source), os.path.realpath(target)
+    for suffix in ("", *WAL_SUFFIXES):
+        if resolved == real + suffix or same_file(target, real + suffix):
             raise InvalidArgumentError("path", target, "is the store itself: give another path")
-    check_beside(target, source, "is the store itself")
+    check_wal_names(target, source, "is the store itself")
     if not os.path.lexists(target):
         return
     if not os.path.isfile(target):
@@ -81,13 +88,13 @@ def _check_target(store: Copied, target: str, force: bool) -> None:
     if force:
         return
     if not is_backup(target):
-        raise InvalidArgumentError("path", target, f"is there and is no backup: {OR_FORCE}")
+        raise InvalidArgumentError("path", target, f"exists and is not a backup: {OR_FORCE}")
     if _uuid_of(target, type(store), store.key) not in (None, store.facts()["uuid"]):
         raise InvalidArgumentError("path", target, f"is a backup of another store: {OR_FORCE}")
 
 
 def _uuid_of(path: str, kind: type[Copied], key: bytes) -> str | None:
-    """Whose backup a file is; None where it is hurt, "" where it has another key."""
+    """Return the uuid of a backup; None if it is corrupt, "" if it has another key."""
     try:
         store = kind(path, create=False, read_only=True, key=key)
     except WrongKeyError:
@@ -100,15 +107,15 @@ def _uuid_of(path: str, kind: type[Copied], key: bytes) -> str | None:
         store.close()
 
 
-def check_beside(target: str, source: str, what: str) -> None:
-    """What lies beside a place under the names of a log is taken away: that must not be the source."""
-    for suffix in BESIDE:
+def check_wal_names(target: str, source: str, what: str) -> None:
+    """Refuse a target next to which files with the names of its WAL, which are deleted, would include the source."""
+    for suffix in WAL_SUFFIXES:
         if os.path.realpath(target + suffix) == os.path.realpath(source):
             raise InvalidArgumentError("path", target, f"with {suffix} {what}: give another path")
 
 
 def is_backup(path: str) -> bool:
-    """Whether a file is a store that nobody has opened for writing since it was copied."""
+    """Return whether a file is a store that has not been opened for writing since it was copied."""
     try:
         header = header_of(path)
     except StoreError:
@@ -124,35 +131,40 @@ def same_file(one: str, other: str) -> bool:
 
 
 def copy(store: Copied, part: str) -> None:
-    """Copy a store, of one moment, into a file of its own at `part`. Raises: StoreError."""
+    """Copy a snapshot of a store to a new file at `part`. Raise StoreError if that fails."""
     with translated(part):
         try:
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             raise StoreIOError(part, error.strerror or str(error)) from error
         with store.reading() as source:
-            source.execute("SELECT name FROM meta").fetchall()  # now it is known whether pages have checksums
+            source.execute("SELECT name FROM meta").fetchall()  # reads the header: do pages have checksums?
             target = checksums.connect(part)
             try:
                 if checksums.kept(source):
                     checksums.begin(target)
-                # The header says that there are checksums, so it has to be there before the pages that have them.
+                # The header announces the checksums, so it must be written before the pages that have them.
                 target.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 target.close()
                 target = checksums.connect(part)
                 target.execute("SELECT name FROM sqlite_schema").fetchall()
                 with target.backup("main", source, "main") as work:
                     work.step(-1)
-                target.execute("PRAGMA journal_mode = DELETE").fetchall()  # one file, without a log
+                target.execute("PRAGMA journal_mode = DELETE").fetchall()  # a single file without a WAL
             finally:
                 target.close()
 
 
 def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Branch, BranchSummary]:
-    """What a store holds that is whole. Raises: DamagedStoreError naming what is not; other StoreErrors.
+    """Verify a store and return its contents.
 
-    kind    the class that opens it
-    source  of which the file is a copy, for the message
+    Args:
+        kind: The class that opens it.
+        source: The store of which the file is a copy, for the message.
+
+    Raises:
+        DamagedStoreError: The store is corrupt; the message says where.
+        StoreError: It cannot be read.
     """
     store = kind(path, read_only=True, key=key)
     try:
@@ -165,6 +177,6 @@ def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dic
 
 
 def remove_part(part: str) -> None:
-    for suffix in ("", "-journal", *BESIDE):
+    for suffix in ("", "-journal", *WAL_SUFFIXES):
         with suppress(OSError):
             os.unlink(part + suffix)
