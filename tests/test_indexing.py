@@ -22,7 +22,8 @@ from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
-from recollect.memory.memory import Calls, Memory
+from recollect.memory.calls import Calls
+from recollect.memory.memory import Memory
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")

@@ -412,7 +412,9 @@ def test_a_quota_for_each_user_is_shared_with_nobody(memory: Memory) -> None:
     assert [ana.count(), bob.count()] == [2, 1]
     assert memory.stats()["quota"]["per"] == "user"
     memory.set_quota(records=2, per="user")
-    with pytest.raises(QuotaError, match="the quota of user 'ana' in namespace 'default' is 2 records, and this write would make it 3"):
+    with pytest.raises(
+        QuotaError, match="the quota of user 'ana' in namespace 'default' is 2 records, and this write would make it 3"
+    ):
         ana.remember("too many")  # all that it is about is hers
     with pytest.raises(QuotaError) as caught:
         ana.scoped(conversation="c").remember("too many")

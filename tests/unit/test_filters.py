@@ -358,7 +358,7 @@ class TestRefusals:
         ],
     )
     def test_a_value_that_no_record_could_be_asked_for_is_refused(self, build: Callable[[], Filter]) -> None:
-        with pytest.raises(InvalidFilterError, match="^invalid filter "):
+        with pytest.raises(InvalidFilterError, match=r"^invalid filter "):
             build()
 
     def test_a_time_that_is_naive_is_refused_by_name(self) -> None:

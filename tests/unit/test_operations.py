@@ -234,8 +234,16 @@ class TestJson:
             ({"op": "remember", "content": "x", "fields": {"usr": "a"}}, UnknownArgumentError, "did you mean 'user'"),
             ({"op": "remember", "content": "x", "fields": {"time": "noon"}}, InvalidRecordError, "ISO 8601"),
             ({"op": "remember", "content": "x", "fields": {"id": "b"}}, InvalidArgumentError, "an argument of its own"),
-            ({"op": "remember", "content": "x", "fields": {"content": "y"}}, InvalidArgumentError, "an argument of its own"),
-            ({"op": "remember", "content": "x", "fields": {"data": "YQ=="}}, InvalidArgumentError, "an argument of its own"),
+            (
+                {"op": "remember", "content": "x", "fields": {"content": "y"}},
+                InvalidArgumentError,
+                "an argument of its own",
+            ),
+            (
+                {"op": "remember", "content": "x", "fields": {"data": "YQ=="}},
+                InvalidArgumentError,
+                "an argument of its own",
+            ),
             ({"op": "remember", "content": {"base64": "?"}}, InvalidRecordError, "is not base64"),
             ({"op": "remember", "content": "x", "if_exists": "replace"}, InvalidArgumentError, "keep, update, error"),
             ({"op": "remember", "content": "x", "if_exists": []}, InvalidArgumentError, "keep, update, error"),

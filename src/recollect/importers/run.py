@@ -208,7 +208,7 @@ def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Recol
 
 def _restored(batch: Batch, record: Record) -> Outcome:
     """Store exactly this record under its id, in place of what has that id."""
-    from recollect.memory.memory import remember_operation
+    from recollect.memory.calls import remember_operation
 
     outcome: Outcome = batch.execute(replace(remember_operation(record), if_exists="update"))
     return outcome

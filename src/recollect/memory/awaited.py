@@ -22,7 +22,9 @@ from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Commit
-from recollect.memory.memory import Batch, Item, Memory
+from recollect.memory.batch import Batch
+from recollect.memory.calls import Item
+from recollect.memory.memory import Memory
 from recollect.operations import Operation
 from recollect.records.record import Fields, Record
 from recollect.stores.base import Backup

@@ -22,7 +22,8 @@ from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
-from recollect.memory.memory import Memory, remember_operation
+from recollect.memory.calls import remember_operation
+from recollect.memory.memory import Memory
 from recollect.operations import Remember
 from recollect.records.record import Record
 from recollect.stores.base import Store

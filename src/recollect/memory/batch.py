@@ -1,0 +1,50 @@
+"""`Batch`: the calls of a memory, combined into one commit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.arguments import all_named
+from recollect.engine.write.batch import Writing
+from recollect.errors import InvalidArgumentError
+from recollect.memory.calls import Calls
+from recollect.operations import (
+    Batch as BatchOperation,
+)
+from recollect.operations import (
+    Operation,
+)
+
+
+@all_named
+class Batch(Calls):
+    """The calls of a memory, combined into one commit. Created by `Memory.batch`.
+
+    Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue
+    if the caller catches the error. After a StoreError, an interrupted call or a failed
+    `remember_all(on_error="raise")`, the batch cannot be committed: leaving its `with` block raises the error. After
+    the block, every call raises ClosedError.
+    """
+
+    def __init__(self, writing: Writing) -> None:
+        self._writing = writing
+
+    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Execute an operation (`recollect.operations`) as part of the batch and return its result.
+
+        Args:
+            operation: The operation. `Batch`, `Changes` and `SetQuota` cannot be part of a batch.
+            actor: Not allowed here: pass it to `Memory.batch`.
+            reason: Not allowed here: pass it to `Memory.batch`.
+
+        Raises:
+            InvalidArgumentError: The operation cannot be part of a batch, or `actor` or `reason` was passed.
+            ClosedError: The batch has ended.
+        """
+        if not isinstance(operation, Operation):
+            raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
+        if actor is not None or reason is not None:
+            raise InvalidArgumentError("actor", actor or reason, "and reason must be passed to Memory.batch")
+        if isinstance(operation, BatchOperation):
+            raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch")
+        return self._writing.execute(operation)

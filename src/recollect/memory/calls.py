@@ -1,0 +1,387 @@
+"""`Calls`: the methods that memories and batches share. Each creates an operation and passes it to `execute`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any, Unpack
+
+from recollect.arguments import all_named
+from recollect.engine.gc_pause import gc_paused
+from recollect.engine.results import Failed, Hits, Outcome, Report
+from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.filters.tree import Everything, Filter
+from recollect.operations import (
+    Clear,
+    Count,
+    Find,
+    Forget,
+    ForgetWhere,
+    Get,
+    Grep,
+    Operation,
+    Recall,
+    Remember,
+    RememberAll,
+    Stats,
+    Update,
+)
+from recollect.records.codec import RawField
+from recollect.records.record import Fields, Record
+
+#: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
+Item = str | Mapping[str, Any] | Record | Remember
+
+
+class RecollectWarning(UserWarning):
+    """The call succeeded, but part of what was passed was not stored."""
+
+
+@all_named
+class Calls:
+    """The calls that memories and batches share. Each creates an operation and passes it to `execute`."""
+
+    def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
+        """Execute an operation (`recollect.operations`) and return its result.
+
+        Args:
+            operation: The operation.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+        """
+        raise NotImplementedError
+
+    def remember(
+        self,
+        content: str | bytes,
+        *,
+        id: str | None = None,  # noqa: A002 - the field's name
+        expect: str | Record | None = None,
+        if_exists: str = "keep",
+        ttl: float | None = None,
+        **fields: Unpack[Fields],
+    ) -> Record:
+        """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends.
+
+        Without an `id`, the id is derived from the kind, the text, and fields such as user, conversation and speaker,
+        so that remembering the same fact again changes nothing. If a different text already has the requested id, the
+        new record gets a counter ("note-2"), unless `if_exists` is "update" or "error".
+
+        A turn (kind "conversation", with a conversation) that has neither id nor position is appended to its
+        conversation, even if it repeats an earlier turn.
+
+        Args:
+            content: The text to remember, or bytes with a `media_type`.
+            id: An id of your own, at most 255 bytes; default: derived from the content.
+            expect: Compare-and-set: write only if the record with this id has this hash (or is this record), or, with
+                "absent", only if there is none. The existing record is replaced completely: fields that are not
+                passed are removed. If several callers expect the same state, one writes and each of the others gets a
+                ConflictError, so "absent" can serve as a lock.
+            if_exists: If the same fact is already stored: "keep" it as it is (with a RecollectWarning if other values
+                were passed), "update" the fields that were passed, or raise an "error".
+            ttl: Seconds after which the record expires, above 0 and at most a hundred years. Pass either `ttl` or
+                `expires`.
+            **fields: Fields of the record: kind, user, conversation, time, importance, tags, metadata and others (see
+                `Record`). `time` defaults to now.
+
+        Returns:
+            The stored record.
+
+        Raises:
+            InvalidRecordError: A field has an invalid value or exceeds a limit.
+            InvalidArgumentError: Another argument is invalid.
+            UnknownArgumentError: There is no such field.
+            ConflictError: `expect` is not met. Its `satisfied` is true if the stored record already is as requested.
+            RecordExistsError: The fact is stored and `if_exists` is "error", or a scope shows another record under
+                this id.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The record does not fit in the quota.
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown.
+
+        Cost:
+            One durable commit, O(log n).
+        """
+        outcome: Outcome = self.execute(
+            Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists, ttl=ttl)  # type: ignore[arg-type]
+        )
+        assert outcome.record is not None
+        if outcome.differing:
+            warnings.warn(
+                f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
+                "use if_exists='update' to change them",
+                RecollectWarning,
+                stacklevel=2,
+            )
+        return outcome.record
+
+    def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
+        """Store many records.
+
+        A `Record` is copied exactly: fields that it does not have, such as a time, are not filled in. For texts and
+        mappings, missing fields are filled in as by `remember`.
+
+        Turns without ids and positions are recognised if the conversation is passed again from its start: of a longer
+        list, only the new turns are added.
+
+        If the store fails, earlier commits remain and all later items are listed as failed. (A batch raises the
+        StoreError instead.)
+
+        Args:
+            items: Texts, mappings of fields with a "content", records, or `Remember` operations.
+            on_error: "report": store the valid items, in durable commits of up to 1,000 items, and list the others in
+                `report.failed`. "raise": raise the first error and store nothing.
+
+        Returns:
+            One outcome per stored item, and the items that failed, each with its index and the reason.
+
+        Raises:
+            InvalidArgumentError: `items` is not an iterable of items, or `on_error` is invalid.
+            RecollectError: With `on_error="raise"`, the first error.
+
+        Cost:
+            About a tenth of `remember` per item.
+        """
+        if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
+            raise InvalidArgumentError("items", items, "must be a list of things to remember")
+        all_items = list(items)
+        operations: list[Remember] = []
+        positions: list[int] = []  # of the operations in `all_items`
+        failed: list[Failed] = []
+        with gc_paused():
+            for position, item in enumerate(all_items):
+                try:
+                    operations.append(remember_operation(item))
+                    positions.append(position)
+                except RecollectError as error:
+                    if on_error == "raise":
+                        raise
+                    failed.append(Failed(item, position, error))
+            report: Report = self.execute(RememberAll(items=tuple(operations), on_error=on_error))
+        failed.extend(
+            Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
+        )
+        return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+
+    def recall(
+        self,
+        question: str,
+        k: int = 10,
+        where: Filter | None = None,
+        *,
+        reference: datetime | None = None,
+        min_confidence: float = 0.0,
+        language: str | None = None,
+    ) -> Hits:
+        """Return the records that best answer a question, best first, each with its score and an explanation.
+
+        A hit shares a word with the question, is near a turn that does, or is dated on the day that the question
+        names. With an embedder, a record that is similar enough in meaning is a hit too. Unknown or misspelt words are
+        matched by the known words that they resemble. Equal scores are ordered by time, newest first, then by id.
+
+        `hits.standing` contains standing instructions and preferences that match the filter, at most ten, the most
+        relevant first. They do not count towards `k`.
+
+        Args:
+            question: The question, at most 64 KiB as UTF-8 by default (see `Limits`).
+            k: Maximum number of hits, 1 or more.
+            where: Return only records that match this filter. A filter never changes a score.
+            reference: The time that expressions such as "yesterday" or "last week" are relative to; default: now.
+            min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
+            language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
+                detected.
+
+        Raises:
+            InvalidArgumentError: `k` is below 1, the question is empty or too long, or another argument is invalid.
+            StoreError: The store failed.
+
+        Cost:
+            In proportion to the postings of the question's words. The first call loads or builds the index.
+        """
+        where = Everything() if where is None else where
+        hits: Hits = self.execute(
+            Recall(
+                question=question,
+                k=k,
+                where=where,
+                reference=reference,
+                min_confidence=min_confidence,
+                language=language,
+            )
+        )
+        return hits
+
+    def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
+        """Return the records whose text matches a full-text query, newest first.
+
+        Args:
+            query: Words (all must occur), "phrases", prefix*, and, or, not, parentheses. At most 8 KiB as UTF-8 by
+                default (see `Limits`), 256 words, and 64 words per phrase.
+            limit: Maximum number of records, 1 or more.
+            where: Return only records that match this filter.
+
+        Raises:
+            InvalidQueryError: The query is malformed or exceeds a limit.
+
+        Cost:
+            First updates the full-text index, in proportion to what was written since the last call.
+        """
+        found: list[Record] = self.execute(
+            Grep(query=query, limit=limit, where=Everything() if where is None else where)
+        )
+        return found
+
+    def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
+        """Return the record with an id, or None if there is none or it has expired."""
+        record: Record | None = self.execute(Get(id=id))
+        return record
+
+    def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+        """Return whether there is a live record with this id."""
+        return self.get(id) is not None
+
+    def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+        """Return the records that match a filter.
+
+        Args:
+            where: The filter; default: all records.
+            limit: Maximum number of records, 1 or more; None: no limit.
+            order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
+
+        Cost:
+            In proportion to the number of records with the kind, user, conversation, entity or time that the filter
+            names; if it names none, to the number of all records.
+        """
+        where = Everything() if where is None else where
+        found: list[Record] = self.execute(Find(where=where, limit=limit, order=order))
+        return found
+
+    def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
+        """Return the `n` newest records that match a filter, by their time, newest first."""
+        return self.find(where, limit=n)
+
+    def count(self, where: Filter | None = None) -> int:
+        """Return how many records match a filter; without one, how many there are."""
+        found: int = self.execute(Count(where=Everything() if where is None else where))
+        return found
+
+    def update(
+        self,
+        id: str,  # noqa: A002 - the field's name
+        change: Callable[[Record], Record] | None = None,
+        *,
+        expect: str | Record | None = None,
+        **changes: Any,
+    ) -> Record:
+        """Change fields of a record and return the changed record.
+
+            memory.update(id, importance=0.9, tags=["travel"])
+            memory.update(id, lambda record: record.changed(content=record.content + "!"))
+
+        Args:
+            id: The id of the record.
+            change: A function that takes the record and returns the changed one.
+            expect: Compare-and-set: change the record only if it has this hash (or is this record). This is checked
+                before anything else. If several callers expect the same record, one changes it and each of the others
+                gets a ConflictError.
+            **changes: The new values of fields; None removes a field. Pass either a function or fields.
+
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            ConflictError: `expect` is not met. Its `satisfied` is true if the record already has the requested values.
+            InvalidRecordError: The changed record would be invalid, or its id would change.
+            InvalidArgumentError: Neither a function nor fields were passed, or both, or `expect` is invalid.
+            UnknownArgumentError: There is no such field.
+            RecordExistsError: The record would move into a scope that already shows another one under its id.
+            ScopeError: The changed record would lie outside the scope.
+            QuotaError: The changed record does not fit in the quota.
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown.
+        """
+        if (change is None) == (not changes):
+            raise InvalidArgumentError("changes", changes, "pass either fields to change or one function")
+        operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
+        outcome: Outcome = self.execute(operation)
+        assert outcome.record is not None
+        return outcome.record
+
+    def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
+        """Forget a record: it is no longer returned, and its history remains in the log.
+
+        Args:
+            id: The id of the record.
+            expect: Compare-and-set: forget the record only if it has this hash (or is this record).
+
+        Returns:
+            True if the record was forgotten now; False if it had been forgotten or had expired before.
+
+        Raises:
+            UnknownRecordError: There has never been a record with this id; within a scope, also if it was forgotten
+                before.
+            ConflictError: `expect` is not met.
+        """
+        outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
+        return outcome.status == "forgotten"
+
+    def forget_where(self, where: Filter) -> int:
+        """Forget every record that matches a filter, in one commit, and return how many."""
+        forgotten: int = self.execute(ForgetWhere(where=where))
+        return forgotten
+
+    def clear(self) -> int:
+        """Forget every record, in one commit, and return how many."""
+        forgotten: int = self.execute(Clear())
+        return forgotten
+
+    def stats(self) -> dict[str, Any]:
+        """Return record counts and facts about the store, as a dictionary.
+
+        - "namespace": the name of the namespace.
+        - "records": the number of live records; "kinds": their number per kind.
+        - "users", "conversations", "entities": the number of different ones.
+        - "oldest", "newest": the earliest and the latest time of a record, in ISO format; None if there is none.
+        - "seq", "root": the newest commit and the root hash; not within a scope.
+        - "quota": the quota and how much of it is used, if there is one; not within a scope.
+        - "store": facts about the store; not within a scope.
+        """
+        stats: dict[str, Any] = self.execute(Stats())
+        return stats
+
+
+#: Keys of a mapping that are arguments of `Remember`, not fields of the record.
+_ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl")
+
+
+def remember_operation(item: object) -> Remember:
+    """Convert an item of `remember_all` to an operation.
+
+    Raises:
+        RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
+    """
+    if isinstance(item, Remember):
+        return item
+    if isinstance(item, (str, bytes)):
+        return Remember(content=item)
+    if isinstance(item, Record):
+        return Remember(content=item.content, id=item.id, fields=_fields_of(item), exact=True)
+    if isinstance(item, Mapping):
+        fields = dict(item)
+        if "content" not in fields:
+            raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
+        arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
+        return Remember(**arguments, fields=fields)
+    raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
+
+
+def _fields_of(record: Record) -> dict[str, Any]:
+    """Return the fields that a record has, without id and content."""
+    values: dict[str, Any] = {
+        name: getattr(record, name) for name in record.present() if name in Fields.__annotations__
+    }
+    unknown: tuple[RawField, ...] = record.unknown
+    return {**values, "unknown": unknown} if unknown else values
