@@ -117,8 +117,8 @@ def test_a_backup_goes_over_nothing_but_an_older_backup(store: Path, tmp_path: P
     with recollect.open(store) as memory:
         memory.remember("x")
         for name, rule in {
-            "text": "is no backup",
-            "other.db": "is no backup",
+            "text": "is not a backup",
+            "other.db": "is not a backup",
             "a.db": "the store itself",
             "a.db-wal": "the store itself",
             "a.db-shm": "the store itself",

@@ -339,7 +339,7 @@ def test_an_export_replaces_an_export_and_nothing_else(run: Run, tmp_path: Path)
     run("remember", "x")
     notes = tmp_path / "notes.txt"
     notes.write_text("mine")
-    assert "is no export" in run("export", str(notes), code=1).stderr
+    assert "is not an export" in run("export", str(notes), code=1).stderr
     assert notes.read_text() == "mine"
     run("export", str(notes), "--force")
     run("remember", "y")

@@ -404,7 +404,7 @@ class TestCheck:
                     other[slot], other[slot ^ 1] = None, item
                     pages.pages[place] = encode_page(other)
                     assert merkle.page_hash(other) == merkle.page_hash(page)
-                    assert "where another belongs" in check(root, self.VERSIONS, pages)
+                    assert "in the wrong slot" in check(root, self.VERSIONS, pages)
                     pages.pages[place] = body
                     moved += 1
         assert moved

@@ -110,7 +110,7 @@ def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
     if os.path.exists(path) and not path.is_file():
         raise InvalidArgumentError("path", str(path), "is not a regular file: give another path")
     if os.path.exists(path) and not replace and not _is_export(path):
-        raise InvalidArgumentError("path", str(path), "is there and is no export: give another path, or --force")
+        raise InvalidArgumentError("path", str(path), "exists and is not an export: give another path, or --force")
     beside = Path(part_beside(str(path)))
     try:
         try:

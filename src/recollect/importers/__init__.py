@@ -1,7 +1,7 @@
-"""Importers: memories from files of other kinds, and from exports of this package.
+"""Importers: records from files of other formats, and from exports of this package.
 
-`IMPORTERS` has them by name; `run.import_path` runs one; `jsonl.write_jsonl` exports. To add a format, write a module
-with an `Importer` (see `base`) and name it here. Importers of public data sets are in `recollect.evaluation`.
+`IMPORTERS` lists them by name, `run.import_path` runs one, and `jsonl.write_jsonl` exports. To add a format, write a
+module with an `Importer` (see `base`) and list it here. Importers of public data sets are in `recollect.evaluation`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Messages as Anthropic's API takes them, and the conversations.json of an export of claude.ai.
+"""Messages of Anthropic's API, and the conversations.json of an export of claude.ai.
 
-The export names things otherwise: `chat_messages` with a `sender`, "human" for the user, a `uuid` for each
-conversation and message.
+The export has other names: `chat_messages` with a `sender`, "human" for the user, and a `uuid` for each conversation
+and message.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from recollect.importers.messages import Messages
 
 
 class Anthropic(Messages):
-    """`{"role", "content"}`; content is text or a list of blocks; what stands under "system" is the first turn."""
+    """`{"role", "content"}`; content is text or a list of blocks; the value of "system" becomes the first turn."""
 
     name = "anthropic"
     summary = "Anthropic: messages as JSON or JSON lines, or the conversations.json of a claude.ai export"

@@ -1,9 +1,9 @@
-"""What every importer is made of: items, damage, the protocol, and reading files without surprises.
+"""The parts of every importer: items, damage, the protocol, and safe reading of files.
 
-An importer turns one kind of source into items to remember. It promises that the same source gives the same items,
-each with an id or a position of its own, so that a second run finds them held; that nothing is left out in silence:
-what cannot be read is `Damage`, by its place; and that whatever the bytes are, reading raises ImportFormatError or
-nothing. It leaves to `run` what becomes of the items, and to `Record` whether a field's value is valid.
+An importer converts one kind of source to items to remember. It promises that the same source yields the same items,
+each with its own id or position, so that a second run finds them stored; that nothing is skipped silently: a part that
+cannot be read is yielded as `Damage` with its location; and that reading any bytes raises ImportFormatError or nothing.
+`run` stores the items, and `Record` validates their fields.
 """
 
 from __future__ import annotations
@@ -24,16 +24,17 @@ from recollect.records.record import MAX_ID_BYTES
 from recollect.stores.files import open_regular
 from recollect.text.unicode import nfc
 
-LEADS_OUT = "is a link out of the folder (--follow-links, follow_links=True reads it)"
+LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """One thing to remember.
 
-    namespace  where it belongs; None: the namespace that the user named
-    fields     what `memory.remember_all` takes: "content", perhaps "id", and fields of a record
-    place      where in the source it stands, for a person; things are counted from 1 ("session_3, turn 7")
+    Attributes:
+        namespace: The namespace it belongs to. None: the namespace that the user chose.
+        fields: A mapping for `memory.remember_all`: "content", "id" if it has one, and fields of a record.
+        place: Its location in the source, for people, counted from 1 ("session_3, turn 7").
     """
 
     namespace: str | None
@@ -42,25 +43,36 @@ class Item:
 
 
 class Damage(NamedTuple):
-    """Something in the source that could not be remembered; the rest is."""
+    """A part of the source that could not be remembered. The other parts are.
+
+    Attributes:
+        place: Its location in the source.
+        reason: Why.
+    """
 
     place: str
     reason: str
 
 
 class Promise(NamedTuple):
-    """The root that a namespace has once it holds the items that were given for it, and nothing else."""
+    """The root that a namespace has if it contains the items of the source for it and nothing else.
+
+    Attributes:
+        namespace: The namespace; None as in `Item`.
+        root: The root, in hex digits.
+    """
 
     namespace: str | None
     root: str
 
 
 class Importer(Protocol):
-    """A format that memories are imported from.
+    """A format from which records are imported.
 
-    name     by which a person asks for it
-    summary  one line for --help
-    exact    the items are whole records, to be held exactly as they are, whatever is held under their ids
+    Attributes:
+        name: The name of the format on the command line.
+        summary: One line about it.
+        exact: The items are complete records, to be stored exactly as they are, replacing records with their ids.
     """
 
     name: str
@@ -68,31 +80,35 @@ class Importer(Protocol):
     exact: bool
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
-        """The items of the source at `path`, in its order. Times without an offset are taken in `zone`.
+        """Yield the items of a source, in its order.
 
-        follow_links  whether a link within a folder is followed to what lies outside it. The path itself may be a link
+        Args:
+            path: The file or folder. It may be a link.
+            zone: The time zone of times without an offset.
+            follow_links: Whether links within a folder to files outside of it are followed.
 
-        Raises: ImportFormatError, before anything is given, where the source is not of this format at all.
+        Raises:
+            ImportFormatError: The source does not have this format. Raised before anything is yielded.
         """
         ...
 
 
 class UnreadableError(ValueError):
-    """A value of the source is not what the format says. The message is the reason that a person is given."""
+    """A value of the source violates the format. The message becomes the reason of a `Damage`."""
 
 
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:
-    """The error for a source that is not of the format."""
+    """Return the error for a source that does not have the format."""
     return ImportFormatError(printable(path), place, rule)
 
 
 def bounded_id(text: str) -> str:
-    """`text` as a record's id: itself where it is short enough, else its beginning and a digest of all of it.
+    """Return `text` as the id of a record: unchanged if it is short enough, otherwise its beginning and a digest.
 
     >>> bounded_id("notes.txt#3"), len(bounded_id("long" * 100))
     ('notes.txt#3', 255)
     """
-    raw = nfc(text).encode("utf-8", "surrogatepass")  # a lone surrogate is the record's to refuse
+    raw = nfc(text).encode("utf-8", "surrogatepass")  # `Record` rejects a lone surrogate
     if len(raw) <= MAX_ID_BYTES:
         return nfc(text)
     digest = hashlib.sha256(raw).hexdigest()[:32]
@@ -100,18 +116,22 @@ def bounded_id(text: str) -> str:
 
 
 class SeenIds:
-    """The ids of one conversation. The second turn of an id is told by its position instead: neither is lost."""
+    """The ids of one conversation. A second turn with an id is identified by its position, so that neither is lost."""
 
     def __init__(self) -> None:
         self._seen: set[str] = set()
 
-    def own(self, given: object) -> dict[str, Any]:
-        """The field "id" where the source gives one that is new; else no field."""
-        if given is None or given == "":
+    def own(self, value: object) -> dict[str, Any]:
+        """Return the field "id" if the source has an id that is new in the conversation, otherwise no field.
+
+        Raises:
+            UnreadableError: The id is not text.
+        """
+        if value is None or value == "":
             return {}
-        if not isinstance(given, str):
-            raise UnreadableError(f"its id is {kind_of(given)}, not text")
-        own = bounded_id(given)
+        if not isinstance(value, str):
+            raise UnreadableError(f"its id is {kind_of(value)}, not text")
+        own = bounded_id(value)
         if own in self._seen:
             return {}
         self._seen.add(own)
@@ -119,20 +139,29 @@ class SeenIds:
 
 
 def kind_of(value: object) -> str:
-    """What a JSON value is, for a message."""
+    """Return the type of a JSON value, for a message."""
     names: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
     return "missing" if value is None else names.get(type(value), "a number")
 
 
 def open_file(path: Path, *, follow: bool = True) -> BinaryIO:
-    """A regular file, opened for reading: a pipe or a device, which may never end, is refused. Raises: OSError."""
+    """Open a regular file for reading. A pipe or a device, which may never end, is refused.
+
+    Raises:
+        OSError: It cannot be opened, or is not a regular file.
+    """
     return os.fdopen(open_regular(os.fspath(path), follow=follow), "rb")
 
 
 def read_text(path: Path, *, follow: bool = True) -> str:
-    """The text of a UTF-8 file, without its byte order mark. Raises: ImportFormatError.
+    """Read a UTF-8 file, without its byte order mark.
 
-    follow  whether the path may be a link
+    Args:
+        path: The file.
+        follow: Whether the path may be a link.
+
+    Raises:
+        ImportFormatError: It cannot be read, or is not UTF-8.
     """
     try:
         with open_file(path, follow=follow) as file:
@@ -146,28 +175,36 @@ def read_text(path: Path, *, follow: bool = True) -> str:
 
 
 def why_unreadable(error: OSError | ValueError) -> str:
-    """The operating system's reason, in words."""
+    """Return the operating system's reason, for a message."""
     if isinstance(error, IsADirectoryError):
-        return "is a folder; a file is expected"
+        return "is a folder, not a file"
     if getattr(error, "errno", None) in (errno.EINVAL, errno.ENXIO):  # ENXIO: a socket, or a device without a driver
         return "is not a regular file"
     return f"cannot be read ({printable(getattr(error, 'strerror', None) or error)})"
 
 
 def parse_json(text: str) -> Any:
-    """A JSON value. Raises: UnreadableError saying what is wrong with it."""
+    """Parse a JSON value.
+
+    Raises:
+        UnreadableError: It is not valid JSON.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise UnreadableError(f"is not JSON ({error})") from None
     except RecursionError:
         raise UnreadableError("is nested too deeply") from None
-    except ValueError:  # Python refuses to make a number of thousands of digits
-        raise UnreadableError("holds a number with too many digits") from None
+    except ValueError:  # Python limits the digits of an integer
+        raise UnreadableError("contains a number with too many digits") from None
 
 
 def load_json(path: Path) -> Any:
-    """The JSON value of a file. Raises: ImportFormatError."""
+    """Parse a JSON file.
+
+    Raises:
+        ImportFormatError: It cannot be read, or is not JSON.
+    """
     text = read_text(path)
     try:
         return parse_json(text)
@@ -176,24 +213,32 @@ def load_json(path: Path) -> Any:
 
 
 class Found(NamedTuple):
-    """A file below a folder: its path below that, and where it is to be read, which is no link."""
+    """A file below a folder.
+
+    Attributes:
+        source: Its path relative to the folder.
+        path: Its real path, which contains no link.
+    """
 
     source: str
     path: Path
 
 
 def leads_out(folder: Path, path: Path) -> bool:
-    """Whether a path within a folder is one to something outside it."""
+    """Whether a path within a folder leads to a file outside of it."""
     root, real = os.path.realpath(folder), os.path.realpath(path)
     return os.path.commonpath((root, real)) != root
 
 
 def files_below(folder: Path, suffixes: tuple[str, ...], *, follow_links: bool) -> Iterator[Found | Damage]:
-    """The files of a folder and its subfolders that end in one of `suffixes`, in order; hidden ones are passed over.
+    """Yield the files below a folder that have one of the suffixes, sorted by path. Hidden files are skipped.
 
-    follow_links  whether those are read, too, that are links to files outside the folder. Links to folders never are
+    An entry with such a suffix that is not a file, and a subfolder that cannot be listed, is yielded as damage.
 
-    What carries such a name and is no file, and a subfolder that cannot be listed, is damage.
+    Args:
+        folder: The folder.
+        suffixes: The suffixes, in lower case.
+        follow_links: Whether links to files outside the folder are included. Links to folders never are.
     """
     unlisted: list[Damage] = []
 

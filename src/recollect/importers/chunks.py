@@ -1,8 +1,8 @@
-"""Pieces of documents: what text files and Markdown have in common.
+"""Chunks of documents: the common part of the importers of text files and Markdown.
 
-A document is remembered in pieces of kind "knowledge", numbered through the file. The id of a piece is its source and
-number, so that a paragraph that occurs twice is held twice, and a second run finds every piece held. Line ends are
-"\\n" whatever the file has, as text mode reads them; otherwise a piece is exactly what the file says.
+A document is stored in pieces of kind "knowledge", numbered within the file. The id of a piece is its source and its
+number, so that a paragraph that occurs twice is stored twice, and a second run finds every piece stored. Line ends
+become "\\n", as in Python's text mode; otherwise a piece is the exact text of the file.
 """
 
 from __future__ import annotations
@@ -26,14 +26,20 @@ from recollect.importers.base import (
 from recollect.records.factories import knowledge
 from recollect.records.record import Record
 
-#: Pieces are at most so many characters long, where they can be divided.
+#: Maximum number of characters of a piece.
 LONGEST = 2000
-# After the mark and the quotes or brackets that close with it; CJK marks need no space behind them.
+# After the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
 
 
 class Piece(NamedTuple):
-    """A piece of a document, with the number of its first line and what else is known of it."""
+    """A piece of a document.
+
+    Attributes:
+        text: The text.
+        line: The number of its first line, from 1.
+        metadata: Further facts, such as the headings above it.
+    """
 
     text: str
     line: int
@@ -41,7 +47,7 @@ class Piece(NamedTuple):
 
 
 class Documents:
-    """An importer of text documents: one file, or all of a folder. A format says how a text is divided."""
+    """An importer of text documents: one file, or the files of a folder. Subclasses define how a text is divided."""
 
     name: str
     summary: str
@@ -49,13 +55,13 @@ class Documents:
     suffixes: tuple[str, ...]
 
     def pieces(self, text: str) -> Iterator[Piece]:
-        """The pieces of a document's text, whose line ends are newlines."""
+        """Yield the pieces of a document, whose line ends are newlines."""
         raise NotImplementedError
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         if not os.path.isdir(path):
             if not os.path.isfile(path):
-                raise format_error(path, "", "is not a regular file" if os.path.exists(path) else "is not there")
+                raise format_error(path, "", "is not a regular file" if os.path.exists(path) else "does not exist")
             yield from self._document(Path(os.path.realpath(path)), path.name)
             return
         found = False
@@ -66,7 +72,7 @@ class Documents:
             else:
                 yield from self._document(each.path, each.source)
         if not found:
-            raise format_error(path, "", f"holds no file that ends in {' or '.join(self.suffixes)}")
+            raise format_error(path, "", f"contains no file that ends in {' or '.join(self.suffixes)}")
 
     def _document(self, path: Path, source: str) -> Iterator[Item | Damage]:
         place = printable(source)
@@ -80,7 +86,7 @@ class Documents:
             yield Damage(place, f"its path cannot be the source of a record: it {error.args[2]}")
             return
         if "\0" in text:
-            yield Damage(place, "is not text: it holds zero bytes")
+            yield Damage(place, "is not text: it contains zero bytes")
             return
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         for index, piece in enumerate(self.pieces(text)):
@@ -90,14 +96,16 @@ class Documents:
 
 
 def divided(text: str, longest: int) -> Iterator[str]:
-    """`text` in pieces of at most `longest` characters: cut behind a sentence, else at a line's end, a space, anywhere.
+    """Divide a text into pieces of at most `longest` characters.
+
+    The cut is after the last sentence that fits; otherwise at a line end, at a space, or anywhere.
 
     >>> list(divided("One. Two three. Four", 12))
     ['One.', 'Two three.', 'Four']
     """
     start = 0
     while len(text) - start > longest:
-        # One character more, so that a sentence is seen to end where the piece does.
+        # One character more, to recognise a sentence that ends with the piece.
         window = text[start : start + longest + 1]
         ends = [end.end() for end in _SENTENCE_END.finditer(window) if end.end() <= longest]
         cut = ends[-1] if ends else max(window.rfind("\n", 1), 0) or max(window.rfind(" ", 1), 0) or longest

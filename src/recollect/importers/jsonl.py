@@ -1,11 +1,11 @@
-"""JSON lines of this package: records written out so that they come back to the bit.
+"""JSON lines: exports of this package, from which the identical records can be imported.
 
-The first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`; each line
-after it is a record (`Record.to_json`), perhaps with its "hash". A header may follow for a further namespace. Records
-of a file with one header go to the namespace that the user names; with several, each to its header's.
+The first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`. Each line after
+it is a record (`Record.to_json`), optionally with its "hash". Another header can follow, for another namespace. The
+records of a file with one header go to the namespace that the user chose; with several, to those of the headers.
 
-Reading holds one line at a time. Lines that are damaged are reported and the rest is read; so is a file that ends
-before the records that its header promises.
+One line is in memory at a time. Damaged lines are reported and the others are imported; a file that ends before the
+number of records in its header is reported, too.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 _HEADER = "recollect"
-#: No record's line is longer: 10 MiB of content, each byte escaped, as a memory with larger limits may have.
+#: Maximum bytes of a line: enough for 10 MiB of content with every byte escaped, which larger limits can allow.
 _LONGEST_LINE = 2**28
 
 
@@ -49,7 +49,7 @@ class JsonLines:
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
         if not os.path.isfile(path):
-            rule = "is not a regular file" if os.path.exists(path) else "is not there"
+            rule = "is not a regular file" if os.path.exists(path) else "does not exist"
             raise format_error(path, "", rule)
         try:
             with open_file(path) as file:
@@ -71,7 +71,7 @@ class _Header(NamedTuple):
 
 
 def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
-    """The lines that are not empty, with their numbers; None for one that is longer than any record's."""
+    """Yield the number and the bytes of each line that is not empty; None for a line that is too long for a record."""
     number = 0
     while line := file.readline(_LONGEST_LINE + 1):
         number += 1
@@ -86,7 +86,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
 
 
 def _value(line: bytes | None) -> dict[str, Any]:
-    """The object that a line holds. Raises: UnreadableError."""
+    """Parse the JSON object of a line. Raises UnreadableError."""
     if line is None:
         raise UnreadableError("is too long to be a record")
     try:
@@ -110,21 +110,21 @@ def _header(value: dict[str, Any], place: str) -> _Header:
                     record_id(namespace, "namespace"), records, root if isinstance(root, str) else None, place
                 )
             except InvalidRecordError as error:
-                raise UnreadableError(f"is a header whose namespace {error.args[2]}") from None
+                raise UnreadableError(f"is a header with an invalid namespace, which {error.args[2]}") from None
     raise UnreadableError("is not a header with a format, a namespace and the number of records")
 
 
 def is_export(beginning: bytes) -> bool:
-    """Whether a file, or a line that cannot be read, begins as a header does: no record has such a key."""
+    """Whether a file or an unreadable line begins like a header. No record has this key."""
     return beginning.lstrip().startswith(b'{"recollect"')
 
 
 def _count_headers(path: Path, file: BinaryIO) -> int:
-    """How many headers there are, damaged ones too. Raises: ImportFormatError where the first line is none."""
+    """Count the headers, damaged ones too. Raises ImportFormatError if the first line is not a header."""
     found = 0
     for number, line in _lines(file):
         if found and (line is None or b'"recollect"' not in line):
-            continue  # it will be parsed once, when it is read
+            continue  # it is parsed later, when it is imported
         try:
             value = _value(line)
             if not found:
@@ -163,7 +163,7 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
             if reason is not None:
                 raise reason
             if header is None:
-                raise UnreadableError("stands under a damaged header, so its namespace is not known")
+                raise UnreadableError("follows a damaged header, so its namespace is unknown")
             yield Item(namespace=header.namespace if several else None, fields=_fields(value), place=place)
         except UnreadableError as error:
             yield Damage(place, str(error))
@@ -171,35 +171,39 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
 
 
 def _ended(header: _Header | None, passed: int, several: bool) -> Iterator[Damage | Promise]:
-    """What there is to say at the end of a header's records."""
+    """Yield what can be checked after the last record of a header: their number and the root."""
     if header is not None and passed != header.records:
-        yield Damage(header.place, f"the header promises {header.records} records; {passed} lines follow it")
+        yield Damage(header.place, f"the header says {header.records} records, but {passed} lines follow it")
     if header is not None and header.root is not None:
         yield Promise(header.namespace if several else None, header.root)
 
 
 def _fields(value: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a record's line, checked. Raises: UnreadableError."""
+    """Return the validated fields of the line of a record. Raises UnreadableError."""
     promised = value.pop("hash", None)
     for names in (("id",), ("content", "data")):
-        given = [name for name in names if value.get(name) is not None]
-        if len(given) != 1:
-            raise UnreadableError(f"has {'both' if given else 'no'} {' and '.join(given) or ' or '.join(names)}")
+        present = [name for name in names if value.get(name) is not None]
+        if len(present) != 1:
+            raise UnreadableError(f"has {'both' if present else 'no'} {' and '.join(present) or ' or '.join(names)}")
     try:
         fields = fields_from_json(value)
         record = Record(**fields)
     except RecollectError as error:
         raise UnreadableError(str(error)) from None
     if promised is not None and promised != record.hash:
-        raise UnreadableError(f"its hash is {record.hash}, which is not the one that the line says")
+        raise UnreadableError(f"its hash is {record.hash}, which differs from the one in the line")
     return fields
 
 
 def write_jsonl(memory: Memory, file: TextIO) -> int:
-    """Write a header and every record of a memory, by rising id, as JSON lines; how many records.
+    """Write a header and every record of a memory, by ascending id, as JSON lines.
 
-    The file should be UTF-8 with newlines as they are (`open(path, "w", encoding="utf-8", newline="\\\\n")`). The
-    header's root is that of these records; a memory narrowed to a scope has none.
+    Args:
+        memory: The memory. The header has the root of its records; within a scope there is none.
+        file: A UTF-8 text file without newline translation (`open(path, "w", encoding="utf-8", newline="\\\\n")`).
+
+    Returns:
+        The number of records.
     """
     root, records = memory.export_records()
     about = {"format": FORMAT, "namespace": memory.name, "root": root or None, "records": len(records)}

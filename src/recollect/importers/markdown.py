@@ -1,8 +1,7 @@
-"""Markdown files: each section is a piece of knowledge that begins with its heading.
+"""Markdown files: each section becomes a piece of knowledge that begins with its heading.
 
-Headings are found as CommonMark has them (0.31: ATX and setext headings, fenced code blocks, thematic breaks), those
-inside quotes and lists aside, which are part of a section. Front matter is no text; its plain `key: value` lines
-become metadata, as text.
+Headings follow CommonMark 0.31 (ATX and setext headings, fenced code blocks, thematic breaks). Headings within quotes
+and lists are part of the section. Front matter is not text; its plain `key: value` lines become metadata.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)")
 _BREAK = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,})")
-#: Lines that begin a list, a quote, a table or HTML: no heading is underlined in there.
+#: Lines that begin a list, a quote, a table or HTML: they cannot begin a setext heading.
 _NOT_PLAIN = re.compile(r" {0,3}(?:[-+*](?:[ \t]|$)|[0-9]{1,9}[.)](?:[ \t]|$)|[>|<])")
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _ITEM = re.compile(r"[ \t]*(?:[-+*]|[0-9]{1,9}[.)])(?:[ \t]|$)")
-#: A piece has at least so much room beside a heading, however long that is.
+#: Minimum number of characters of a piece in addition to its heading.
 _LEAST_ROOM = 500
 
 
 class Markdown(Documents):
-    """A Markdown file, or those of a folder: sections, in parts where they are long."""
+    """A Markdown file, or the Markdown files of a folder: sections, divided if they are long."""
 
     name = "markdown"
     summary = "Markdown: a file, or the .md and .markdown files of a folder; sections as knowledge"
@@ -44,7 +43,15 @@ class Markdown(Documents):
 
 @dataclass
 class _Section:
-    """A heading and what stands under it. `first` is the index of its first line; `code`, which lines are fenced."""
+    """A heading and the lines below it.
+
+    Attributes:
+        first: The index of its first line.
+        headings: The titles of the headings above it and its own.
+        heading: The lines of its heading.
+        body: The other lines.
+        code: For each line of the body, the number of its fenced code block; 0 for none.
+    """
 
     first: int
     headings: list[str] = field(default_factory=list)
@@ -53,7 +60,7 @@ class _Section:
     code: list[int] = field(default_factory=list)
 
     def parts(self) -> Iterator[tuple[str, int]]:
-        """The section's text in pieces, each with its heading and the number of its first line."""
+        """Yield the text in pieces, each with its heading and the number of its first line."""
         heading = "\n".join(self.heading)
         room = max(LONGEST - len(heading) - 2, _LEAST_ROOM)
         if len(heading) + 1 + sum(len(line) + 1 for line in self.body) <= LONGEST:
@@ -61,14 +68,14 @@ class _Section:
         else:
             parts = list(self._packed(room)) or [("", 0)]
         for number, (text, at) in enumerate(parts):
-            # The first part is as it stands in the file; the others are set off from a heading that stood elsewhere.
+            # The first part is the exact text of the file; the others repeat the heading above a blank line.
             gap = "\n" if number == 0 else "\n\n"
             content = (heading + gap + text if heading else text).rstrip()
             if content.strip():
                 yield content.lstrip("\n"), self.first + 1 + (0 if number == 0 else len(self.heading) + at)
 
     def _packed(self, room: int) -> Iterator[tuple[str, int]]:
-        """The body in pieces of whole blocks, a long paragraph divided; each with the index of its first line."""
+        """Yield the body in pieces of complete blocks, long paragraphs divided, with the index of their first line."""
         start = end = 0
         size = 0
         for first, last in self._blocks():
@@ -85,7 +92,7 @@ class _Section:
             yield "\n".join(self.body[start:end]), start
 
     def _blocks(self) -> Iterator[tuple[int, int]]:
-        """The paragraphs and code blocks of the body, as ranges of lines."""
+        """Yield the paragraphs and code blocks of the body as ranges of lines."""
         first = None
         for at, line in enumerate([*self.body, ""]):
             kind = self.code[at] if at < len(self.body) else 0
@@ -97,7 +104,7 @@ class _Section:
 
 
 def _front_matter(lines: list[str]) -> tuple[int, dict[str, str]]:
-    """How many lines the front matter takes, and its plain pairs."""
+    """Return the number of lines of the front matter, and its plain pairs."""
     if lines[0].rstrip() != "---":
         return 0, {}
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() in ("---", "...")), None)
@@ -121,7 +128,7 @@ def _sections(lines: list[str], start: int) -> Iterator[_Section]:
     fenced = _fenced(lines, start, listed)
     path: list[tuple[int, str]] = []
     section = _Section(start)
-    plain: int | None = None  # where in the body a paragraph began that may turn out to be a heading
+    plain: int | None = None  # the start of a paragraph in the body that may become a setext heading
     blank = True  # whether a block may begin here
     for at in range(start, len(lines)):
         line = lines[at]
@@ -154,7 +161,7 @@ def _sections(lines: list[str], start: int) -> Iterator[_Section]:
 
 
 def _title(text: str) -> str:
-    """The text of an ATX heading, without the marks that may close it.
+    """Return the text of an ATX heading, without its closing sequence.
 
     >>> _title("Birds  ##"), _title("C#"), _title("##")
     ('Birds', 'C#', '')
@@ -165,7 +172,7 @@ def _title(text: str) -> str:
 
 
 def _opened(path: list[tuple[int, str]], level: int, title: str, first: int, heading: list[str]) -> _Section:
-    """The section of a heading; `path` becomes that of the headings that it stands under, and itself."""
+    """Create the section of a heading, and update `path`, the headings above it and itself."""
     while path and path[-1][0] >= level:
         path.pop()
     path.append((level, title))
@@ -173,7 +180,7 @@ def _opened(path: list[tuple[int, str]], level: int, title: str, first: int, hea
 
 
 def _listed(lines: list[str], start: int) -> list[bool]:
-    """For each line whether it may be part of a list item: one began before it, and no plain block since."""
+    """For each line, whether it may be part of a list item: one began before it, with no plain block since."""
     out, inside, blank = [False] * len(lines), False, True
     for at in range(start, len(lines)):
         line = lines[at]
@@ -186,15 +193,15 @@ def _listed(lines: list[str], start: int) -> list[bool]:
 
 
 def _fenced(lines: list[str], start: int, listed: list[bool]) -> list[int]:
-    """For each line the number of the fenced code block that it is part of, from 1; 0 for none."""
+    """For each line, the number of its fenced code block, from 1; 0 for none."""
     out, number, at = [0] * len(lines), 0, start
-    endless: set[str] = set()  # fences of lists that are known to close nowhere below
+    endless: set[str] = set()  # fences in lists that are not closed anywhere below
     while at < len(lines):
         opening = _FENCE.fullmatch(lines[at])
         if opening is None or (opening[2][0] == "`" and "`" in opening[3]):
             at += 1
             continue
-        # Deeper than three columns it is a block in a list, or else code that only shows a fence.
+        # Indented by more than three columns, it is a block in a list, or indented code that shows a fence.
         fence, deep = opening[2], len(opening[1].expandtabs(4)) > 3
         if deep and (not listed[at] or fence in endless):
             at += 1

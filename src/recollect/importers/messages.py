@@ -1,13 +1,13 @@
-"""Messages of chat APIs: what the formats of OpenAI and Anthropic have in common.
+"""Messages of chat APIs: the common part of the importers for OpenAI and Anthropic.
 
-A file is JSON (a list of messages, a conversation that is an object with such a list, or a list of conversations) or
-JSON lines (a message or a conversation on each). The text of a message is its content, exactly, and nothing else of
-it is left out: a name becomes the speaker, and what has no field of a record stays in the metadata under its own key,
-the parts that are not text under "parts". Only base64 is not kept beyond 1000 characters: those are the bytes of a
-picture or a sound. What is told of a conversation as a whole stays with its first turn, under "conversation".
+A file is JSON (a list of messages, an object with such a list, or a list of such objects) or JSON lines (a message or a
+conversation in each line). The content of a record is the exact text of a message. Everything else is preserved: a name
+becomes the speaker; what has no field in a record goes to the metadata under its own key, and parts that are not text
+go under "parts". Only base64 data of more than 1000 characters (pictures, sound) is omitted. Facts about a conversation
+as a whole are stored with its first turn, under "conversation".
 
-A turn always has a position, its place in its list with damaged messages counted, and an id where its message has
-one: so a longer list told again adds only the new turns.
+A turn always has a position, its index in the list including damaged messages, and an id if its message has one, so
+that importing a longer version of a list adds only the new turns.
 """
 
 from __future__ import annotations
@@ -34,38 +34,38 @@ from recollect.importers.times import instant
 from recollect.records.frozen import MAX_DEPTH
 from recollect.records.record import Record
 
-#: Longer base64 is not kept.
+#: Maximum number of characters of base64 data that is stored.
 LONGEST_BASE64 = 1000
 _BASE64 = re.compile(r"(data:[^,]{0,200};base64,)?([A-Za-z0-9+/_\-\r\n]+=*\s*)")
-#: So much of what is no text is shown in the content of a message that has no text; the metadata has it whole.
+#: Maximum characters that describe the other parts in the content of a message without text. Metadata has all of it.
 _SHOWN = 500
 _LINES_SUFFIXES = (".jsonl", ".ndjson")
 _TIMES = ("created_at", "timestamp", "create_time")
 _TEXTS = ("text", "input_text", "output_text")
 _TOOL_RESULT = "tool_result"
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
-#: What a part without text is called where it is all that there is; others are called by their type.
+#: Names of parts in the content of a message without text; other parts are named by their type.
 _CALLED = {"image_url": "image", "input_image": "image", "input_audio": "audio", "input_file": "file"}
 
 
-class _Told(NamedTuple):
-    """A value of the file that should be a message or a conversation (or is Damage), and its place."""
+class _Found(NamedTuple):
+    """A value of the file that should be a message or a conversation, or a Damage, and its location."""
 
     place: str
     value: Any
 
 
 class Messages:
-    """An importer of messages. A format names the keys that it goes by."""
+    """An importer of messages. Subclasses define the keys of a format."""
 
     name: str
     summary: str
     exact = False
-    #: Under which keys a conversation has its messages, its name (best first), and what the model was told before.
+    #: The keys of a conversation for its messages, its name (best first), and its system prompt.
     lists: tuple[str, ...] = ("messages",)
     names: tuple[str, ...] = ("id", "conversation_id", "title")
     system: str | None = None
-    #: Under which keys a message has its author's role, and roles that are called otherwise here.
+    #: The keys of a message for its role, and roles that have another name here.
     roles: tuple[str, ...] = ("role",)
     other_roles: Mapping[str, str] = {}
 
@@ -77,15 +77,15 @@ class Messages:
         except UnreadableError as error:
             if not self._is_lines(text):
                 raise format_error(path, "", str(error)) from None
-            told = _lines(text)
+            values = _lines(text)
         else:
-            # A file of lines that has but one line so far must name its conversation as it will when it is longer.
+            # A file of one JSON line must name its conversation as it will when it has more lines.
             if self._messages(data) is not None and path.suffix.lower() not in _LINES_SUFFIXES:
                 yield from self._conversation(data, self._name(data)[1] or stem, "", ids, zone)
                 return
-            told = self._list(path, data)
+            values = self._list(path, data)
         taken = {stem: 1}
-        for number, (place, value) in enumerate(told):
+        for number, (place, value) in enumerate(values):
             if isinstance(value, Damage):
                 yield value
             elif self._messages(value) is not None:
@@ -100,7 +100,7 @@ class Messages:
         return isinstance(value, dict) and any(key in value for key in self.roles)
 
     def _messages(self, value: Any) -> list[Any] | None:
-        """The messages of a conversation; None where the value is none."""
+        """Return the messages of a conversation; None if the value is not a conversation."""
         if not isinstance(value, dict):
             return None
         return next((value[key] for key in self.lists if isinstance(value.get(key), list)), None)
@@ -108,8 +108,8 @@ class Messages:
     def _known(self, value: Any) -> bool:
         return self._is_message(value) or self._messages(value) is not None
 
-    def _list(self, path: Path, data: Any) -> Iterator[_Told]:
-        """The values of a JSON file. Raises: ImportFormatError, before the first is given."""
+    def _list(self, path: Path, data: Any) -> Iterator[_Found]:
+        """Return the values of a JSON file. Raises ImportFormatError before the first is yielded."""
         if self._known(data):
             data = [data]
         if not isinstance(data, list):
@@ -117,16 +117,16 @@ class Messages:
             raise format_error(path, "", f"must be a list of messages, or an object with a list of {keys}")
         first = next((value for value in data if self._known(value)), None)
         if data and first is None:
-            raise format_error(path, "", "is a list, but neither of messages nor of conversations")
+            raise format_error(path, "", "is a list, but contains neither messages nor conversations")
         word = "message" if self._messages(first) is None else "conversation"
-        return (_Told(f"{word} {number}", value) for number, value in enumerate(data, 1))
+        return (_Found(f"{word} {number}", value) for number, value in enumerate(data, 1))
 
     def _is_lines(self, text: str) -> bool:
-        """Whether a text that is not one JSON value is JSON lines. Some of them may be damaged, not all."""
-        return text.lstrip().startswith("{") and any(self._known(told.value) for told in _lines(text))
+        """Whether a text that is not one JSON value is JSON lines, of which some may be damaged."""
+        return text.lstrip().startswith("{") and any(self._known(found.value) for found in _lines(text))
 
     def _name(self, conversation: dict[str, Any]) -> tuple[str, str]:
-        """The conversation's own name, where it has one that a record can hold, and its key; else empty texts."""
+        """Return the key and the name of a conversation; empty texts if it has no name that is valid in a record."""
         for key in self.names:
             name = conversation.get(key)
             if isinstance(name, int) and not isinstance(name, bool) and abs(name) < 2**63:
@@ -148,14 +148,14 @@ class Messages:
             for key, value in conversation.items()
             if value is not messages and key not in used and value not in _NOTHING
         }
-        told = [_Told(f"{place}message {number}", message) for number, message in enumerate(messages, 1)]
+        values = [_Found(f"{place}message {number}", message) for number, message in enumerate(messages, 1)]
         before = conversation.get(self.system) if self.system else None
         if before not in _NOTHING:
-            told.insert(0, _Told(f"{place}{self.system}", {self.roles[0]: "system", "content": before}))
-        for position, each in enumerate(told):
+            values.insert(0, _Found(f"{place}{self.system}", {self.roles[0]: "system", "content": before}))
+        for position, each in enumerate(values):
             turn = self._turn(each.value, name, position, each.place, ids, zone)
             if about and isinstance(turn, Item) and "conversation" not in turn.fields["metadata"]:
-                turn.fields["metadata"]["conversation"] = _kept(about)
+                turn.fields["metadata"]["conversation"] = _without_base64(about)
                 about = {}
             yield turn
 
@@ -182,30 +182,30 @@ class Messages:
         if stamp is not None:
             fields["time"] = instant(rest.pop(stamp), zone)
         texts, others = _split(rest.pop("content", None))
-        # Anthropic's exports have a text beside the content that it was made from; where it says more, both are kept.
+        # Anthropic's exports have a text next to the content from which it was made. If the text has more, store both.
         if isinstance(rest.get("text"), str) and (not texts or rest["text"].strip() == "\n".join(texts).strip()):
-            texts = texts or _said(rest["text"])
+            texts = texts or _nonblank(rest["text"])
             del rest["text"]
         if not texts and others and all(part.get("type") == _TOOL_RESULT for part in others):
-            # The API has no role for tools, so what one answered stands under the user's name.
+            # The API has no role for tools: their results have the role "user".
             fields["role"] = "tool"
             texts = [text for part in others for text in _split(part.get("content"))[0]]
         fields["content"] = "\n".join(texts) or _stand_in(others, rest)
         fields |= _own_id(rest, conversation, ids)
         if others:
             rest["parts"] = others + _listed(rest.get("parts"))
-        fields["metadata"] = _kept(rest)
+        fields["metadata"] = _without_base64(rest)
         return fields
 
 
-def _lines(text: str) -> Iterator[_Told]:
+def _lines(text: str) -> Iterator[_Found]:
     for number, line in enumerate(text.split("\n"), 1):
         place = f"line {number}"
         if line.strip():
             try:
-                yield _Told(place, parse_json(line))
+                yield _Found(place, parse_json(line))
             except UnreadableError as error:
-                yield _Told(place, Damage(place, str(error)))
+                yield _Found(place, Damage(place, str(error)))
 
 
 def _can_name(name: str) -> bool:
@@ -217,7 +217,7 @@ def _can_name(name: str) -> bool:
 
 
 def _untaken(name: str, taken: dict[str, int]) -> str:
-    """`name`, with a counter where a conversation before it in the file has it (titles recur); it is taken then.
+    """Return `name`, with a counter if an earlier conversation of the file has it, and mark it as taken.
 
     >>> taken = {}; [_untaken("New chat", taken) for _ in range(3)]
     ['New chat', 'New chat#2', 'New chat#3']
@@ -231,7 +231,7 @@ def _untaken(name: str, taken: dict[str, int]) -> str:
 
 
 def _own_id(rest: dict[str, Any], conversation: str, ids: SeenIds) -> dict[str, Any]:
-    """The field "id" of a message that has one. A UUID is one everywhere, any other id in its conversation."""
+    """Return the field "id" of a message that has one. A UUID is unique by itself, any other id in its conversation."""
     for key, before in (("uuid", ""), ("id", f"{conversation}/")):
         if isinstance(rest.get(key), str):
             return ids.own(before + rest.pop(key))
@@ -239,7 +239,7 @@ def _own_id(rest: dict[str, Any], conversation: str, ids: SeenIds) -> dict[str, 
 
 
 def _split(content: Any) -> tuple[list[str], list[dict[str, Any]]]:
-    """The texts of a message's content, and its other parts; also of texts, what they have beside the text."""
+    """Split content into its texts and its other parts, which include the further keys of text parts."""
     if content is None:
         return [], []
     texts: list[str] = []
@@ -256,24 +256,24 @@ def _split(content: Any) -> tuple[list[str], list[dict[str, Any]]]:
             continue
         text = part.get("text")
         beside = {key: value for key, value in part.items() if key not in ("type", "text") and value not in _NOTHING}
-        if isinstance(text, dict):  # as stored messages of OpenAI have it: {"value", "annotations"}
+        if isinstance(text, dict):  # stored messages of OpenAI: {"value", "annotations"}
             beside |= {key: value for key, value in text.items() if key != "value" and value not in _NOTHING}
             text = text.get("value")
         if text is not None and not isinstance(text, str):
             raise UnreadableError(f"a text of its content is {kind_of(text)}, not text")
-        texts += _said(text or "")
+        texts += _nonblank(text or "")
         if beside:
             others.append({"type": kind, **beside})
     return texts, others
 
 
-def _said(text: str) -> list[str]:
-    """The text, where it says anything."""
+def _nonblank(text: str) -> list[str]:
+    """Return the text in a list, or an empty list if it is blank."""
     return [text] if text.strip() else []
 
 
 def _stand_in(others: list[dict[str, Any]], rest: dict[str, Any]) -> str:
-    """One line for a message that has no text. Raises: UnreadableError where it has nothing else either."""
+    """Describe a message without text in one line. Raises UnreadableError if it has no other parts."""
     labels = [_label(part) for part in others]
     for key in ("tool_calls", "function_call"):
         labels += [_label({"type": "tool_call", "call": call}) for call in _listed(rest.get(key))]
@@ -292,13 +292,13 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _label(part: dict[str, Any]) -> str:
-    """A part in words: `[calls get_weather {"city": "Oslo"}]`, `[image]`, `[refusal: I cannot help with that]`."""
+    """Describe a part: `[calls get_weather {"city": "Oslo"}]`, `[image]`, `[refusal: I cannot help with that]`."""
     kind = part.get("type")
     kind = kind if isinstance(kind, str) and kind.strip() else "part"
     if kind in ("tool_call", "tool_use", "server_tool_use", "mcp_tool_use"):
         call = part.get("call", part)
         call = call if isinstance(call, dict) else {"input": call}
-        # OpenAI has the name and arguments one level down, under the kind of tool.
+        # OpenAI nests the name and arguments under the kind of tool.
         inner = next((call[key] for key in ("function", "custom") if isinstance(call.get(key), dict)), call)
         arguments = inner.get("arguments", inner.get("input"))
         name = inner.get("name")
@@ -312,8 +312,10 @@ def _label(part: dict[str, Any]) -> str:
         about = inner or part
         detail = next((about[key] for key in ("transcript", "file_name", "filename", "title") if key in about), None)
     called = _CALLED.get(kind, kind)
-    if isinstance(detail, str) and detail.strip() and called != "image":  # of a picture it is the address, or itself
-        called += f": {_kept(detail)}"
+    if (
+        isinstance(detail, str) and detail.strip() and called != "image"
+    ):  # the detail of a picture is its address or its data
+        called += f": {_without_base64(detail)}"
     return f"[{_one_line(called)}]"
 
 
@@ -329,15 +331,15 @@ def _one_line(text: str) -> str:
     return line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
 
 
-def _kept(value: Any, depth: int = 0) -> Any:
-    """A JSON value with its long base64 left out, and said to be."""
+def _without_base64(value: Any, depth: int = 0) -> Any:
+    """Copy a JSON value, replacing long base64 data by a note of its length."""
     if isinstance(value, str) and len(value) > LONGEST_BASE64 and (read := _BASE64.fullmatch(value)):
         prefix, payload = read[1] or "", read[2]
         return value if len(payload) <= LONGEST_BASE64 else f"{prefix}omitted: {len(payload)} characters of base64"
-    if depth > MAX_DEPTH:  # the record refuses it
+    if depth > MAX_DEPTH:  # `Record` rejects it
         return value
     if isinstance(value, dict):
-        return {key: _kept(item, depth + 1) for key, item in value.items()}
+        return {key: _without_base64(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_kept(item, depth + 1) for item in value]
+        return [_without_base64(item, depth + 1) for item in value]
     return value

@@ -1,4 +1,4 @@
-"""Messages as OpenAI's chat API takes them: files of requests, of logs, and for fine-tuning."""
+"""Messages of OpenAI's chat API: files of requests, of logs, and for fine-tuning."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Running an importer: items into a memory, in batches, and a report of what became of each.
+"""Running an importer: store its items in batches, and report the outcome of each.
 
-Promises: what was committed stays, whatever happens after; the same source again changes nothing; every item is
-counted or reported as damaged with its place. Nothing but a batch is held in memory.
+A committed batch stays stored, whatever happens later; importing the same source again changes nothing; every item is
+counted, or reported as damaged with its location. Only one batch is in memory at a time.
 """
 
 from __future__ import annotations
@@ -22,22 +22,25 @@ if TYPE_CHECKING:
     from recollect.engine.results import Outcome
     from recollect.memory import Batch, Memory
 
-#: So many items are one commit.
+#: Items in one commit.
 BATCH = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class ImportReport:
-    """What became of the items of a source.
+    """The outcomes of an import.
 
-    created, unchanged, updated  how many records
-    differing   how many of the unchanged are held with other values than the source has; those were kept
-    expired     how many records of an export were due by now, and were left out
-    renumbered  how many got another id than their own, because another text is held under it
-    damaged     what could not be remembered, in the order of the source
-    namespaces  how many items each namespace holds of the source
-    roots       by namespace, whether its root is now the one that the source promises; not so where it holds other
-                records too, or the store has another key
+    Attributes:
+        created: How many records were created.
+        unchanged: How many were stored already.
+        updated: How many were updated.
+        differing: How many of the unchanged records have other values than in the source; the stored values were kept.
+        renumbered: How many got another id than their own, because a different text has it.
+        expired: How many records of an export have expired, and were left out.
+        damaged: The parts that could not be remembered, in the order of the source.
+        namespaces: How many items of the source each namespace contains.
+        roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
+            other records too, or if the store has another key.
     """
 
     created: int = 0
@@ -51,6 +54,7 @@ class ImportReport:
     roots: dict[str, bool] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the report as a JSON object."""
         return {
             "created": self.created,
             "unchanged": self.unchanged,
@@ -65,12 +69,16 @@ class ImportReport:
 
 
 class Source:
-    """What is to be imported, with its beginning read, so that it is known to be of the format.
+    """A source to import. Its first item is read at once, to check the format.
 
-    zone          in which times without an offset are taken
-    follow_links  whether links within a folder are followed to what lies outside it
+    Args:
+        importer: The importer of its format.
+        path: The file or folder.
+        zone: The time zone of times without an offset.
+        follow_links: Whether links within a folder to files outside of it are followed.
 
-    Raises: ImportFormatError.
+    Raises:
+        ImportFormatError: The source does not have the format.
     """
 
     def __init__(self, importer: Importer, path: Path, zone: tzinfo = UTC, *, follow_links: bool = False) -> None:
@@ -80,11 +88,15 @@ class Source:
 
 
 def import_source(memory: Memory, source: Source, *, progress: Callable[[int], object] | None = None) -> ImportReport:
-    """Remember what a source holds.
+    """Store the items of a source.
 
-    progress  is called with the number of items done, after each commit
+    Args:
+        memory: Where to store them.
+        source: The source.
+        progress: Called after each commit with the number of items processed.
 
-    Raises: StoreError where the store fails: what was committed stays, and running it again goes on from there.
+    Raises:
+        StoreError: The store failed. What was committed stays; run the import again to continue.
     """
     run = _Run(memory, source.exact, progress)
     for each in source.items:
@@ -102,16 +114,16 @@ def import_path(
     follow_links: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
-    """Remember what is at `path`: `import_source` of a `Source`, with the errors of both."""
+    """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both."""
     return import_source(memory, Source(importer, path, zone, follow_links=follow_links), progress=progress)
 
 
 class _Run:
-    """An import under way: the batch that is being gathered, and what became of those before."""
+    """An import in progress: the current batch, and the outcomes of those before."""
 
     def __init__(self, memory: Memory, exact: bool, progress: Callable[[int], object] | None) -> None:
         self._memory = memory
-        self._hold = _held_exactly if exact else _held
+        self._store = _store_exactly if exact else _store
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
         self._taken = 0
@@ -126,7 +138,7 @@ class _Run:
     def take(self, each: Item | Damage | Promise) -> None:
         if isinstance(each, Promise):
             self.flush()
-            self._keep(each)
+            self._check(each)
             return
         self._taken += 1
         if isinstance(each, Damage):
@@ -147,10 +159,10 @@ class _Run:
         except InvalidArgumentError as error:
             results: list[Outcome | RecollectError | None] = [error] * len(batch)
         else:
-            results = self._hold(memory, [item for _, item in batch])
-            held = sum(result is not None and not isinstance(result, RecollectError) for result in results)
-            if held:
-                self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + held
+            results = self._store(memory, [item for _, item in batch])
+            stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)
+            if stored:
+                self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + stored
         for (number, item), result in zip(batch, results, strict=True):
             if isinstance(result, RecollectError):
                 self._damaged.append((number, Damage(item.place, str(result))))
@@ -165,20 +177,20 @@ class _Run:
         if self._progress is not None:
             self._progress(self._done)
 
-    def _keep(self, promise: Promise) -> None:
-        with suppress(ScopeError, InvalidArgumentError):  # what is damaged, or a scope, has no root to compare
+    def _check(self, promise: Promise) -> None:
+        with suppress(ScopeError, InvalidArgumentError):  # a damaged part and a scope have no root to compare
             memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
             memory.root  # noqa: B018 - a scope has none
-            kept = memory.export_records()[0] == promise.root
-            self._roots[memory.name] = self._roots.get(memory.name, True) and kept
+            same = memory.export_records()[0] == promise.root
+            self._roots[memory.name] = self._roots.get(memory.name, True) and same
 
     def report(self) -> ImportReport:
         damaged = tuple(damage for _, damage in sorted(self._damaged, key=lambda each: each[0]))
         return ImportReport(damaged=damaged, namespaces=self._namespaces, roots=self._roots, **self._outcomes)
 
 
-def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
-    """What became of each item, remembered as anything is. Raises: StoreError."""
+def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
+    """Remember items as `remember_all` does; return the outcome or the error of each."""
     fields = [item.fields for item in items]
     report = memory.remember_all(fields)
     failed = {each.place: each.reason for each in report.failed}
@@ -186,19 +198,19 @@ def _held(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectErro
         if isinstance(reason, StoreError):
             raise reason
     outcomes = iter(report.results)
-    return [failed[place] if place in failed else next(outcomes) for place in range(len(fields))]
+    return [failed[at] if at in failed else next(outcomes) for at in range(len(fields))]
 
 
-def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
-    """What became of each item, a whole record to be held as it is; None where it is due. Raises: StoreError."""
+def _store_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
+    """Store complete records as they are; return the outcome or the error of each, None if it has expired."""
     results: list[Outcome | RecollectError | None] = []
     with memory.batch() as batch:
         now = memory.now()
         for item in items:
             try:
                 record = Record(**item.fields)
-                due = record.expires is not None and record.expires <= now
-                results.append(None if due else _restored(batch, record))
+                expired = record.expires is not None and record.expires <= now
+                results.append(None if expired else _restored(batch, record))
             except StoreError:
                 raise
             except RecollectError as error:
@@ -207,7 +219,7 @@ def _held_exactly(memory: Memory, items: Iterable[Item]) -> list[Outcome | Recol
 
 
 def _restored(batch: Batch, record: Record) -> Outcome:
-    """Store exactly this record under its id, in place of what has that id."""
+    """Store exactly this record, replacing the record that has its id."""
     from recollect.memory.calls import remember_operation
 
     outcome: Outcome = batch.execute(replace(remember_operation(record), if_exists="update"))

@@ -8,7 +8,7 @@ from recollect.importers.chunks import LONGEST, Documents, Piece, divided
 
 
 class Text(Documents):
-    """A text file, or the .txt files of a folder: paragraphs, which blank lines separate."""
+    """A text file, or the .txt files of a folder: paragraphs, separated by blank lines."""
 
     name = "text"
     summary = "Text: a file, or the .txt files of a folder and its subfolders; paragraphs as knowledge"
