@@ -1,6 +1,6 @@
 """Evaluation of recall on public data sets: their importers, their questions, the metrics and the peers.
 
-What it plots and compares with needs the extra `recollect[eval]`; the importers need nothing more than the package.
+Plots and peers need the extra `recollect[eval]`; the importers need only the package.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Answerability: whether confidence tells a question that a memory can answer from one that it cannot.
+"""Answerability: whether confidence separates questions that a memory can answer from those that it cannot.
 
-Two kinds of questions cannot be answered: those that a data set says so of, and those asked of the wrong
-conversation. For the latter the names of the speakers are exchanged for those of the conversation that is asked, so
-that a name gives nothing away.
+Two kinds of questions cannot be answered: those that a data set marks so, and questions put to the wrong conversation.
+In the latter, the names of the speakers are replaced by those of the other conversation, so that a name is no clue.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from recollect.memory import Memory
 
 #: The confidence below which an answer is doubtful.
 THRESHOLD = 0.5
-#: Of the reliability diagram.
+#: Number of bins of the reliability diagram.
 BINS = 10
 
 
@@ -30,9 +29,10 @@ BINS = 10
 class Answerability:
     """Confidences of the best hit.
 
-    own         questions asked of their own conversation
-    wrong       the same, asked of every other conversation of the set, speakers' names exchanged
-    abstention  questions of which the data set says that they cannot be answered, asked of their own conversation
+    Attributes:
+        own: Questions put to their own conversation.
+        wrong: The same questions, put to every other conversation of the set with the speakers' names replaced.
+        abstention: Questions that cannot be answered according to the data set, put to their own conversation.
     """
 
     own: tuple[float, ...]
@@ -40,7 +40,7 @@ class Answerability:
     abstention: tuple[float, ...]
 
     def to_json(self, threshold: float = THRESHOLD) -> dict[str, Any]:
-        """AUROC of each kind, what the threshold keeps and rejects, and the reliability of own against wrong."""
+        """Return the AUROC of each kind, the shares that the threshold keeps and rejects, and the reliability."""
         return {
             "auroc_wrong_conversation": auroc(self.own, self.wrong) if self.wrong else None,
             "auroc_abstention": auroc(self.own, self.abstention) if self.abstention else None,
@@ -53,9 +53,9 @@ class Answerability:
 
 
 def reliability(own: Sequence[float], wrong: Sequence[float]) -> list[dict[str, float]]:
-    """By bins of confidence: the mean confidence, and how many of the questions were answerable.
+    """Return, for each bin of confidence, the mean confidence and the share of answerable questions.
 
-    The two kinds are weighed alike, since how many questions go astray depends on the use.
+    The two kinds have equal weight, since their proportion depends on the application.
     """
     out = []
     for at in range(BINS):
@@ -71,7 +71,7 @@ def reliability(own: Sequence[float], wrong: Sequence[float]) -> list[dict[str, 
 
 
 def answerability(data: DataSet, memory: Memory) -> Answerability:
-    """Ask a filled memory: every question of its own conversation and of the others."""
+    """Put every question to its own conversation and to the others, in a filled memory."""
     asked = list(answerable(data, memory))
     names = list(dict.fromkeys(each.namespace for each in asked))
     speakers = {each.namespace: each.speakers for each in asked}
@@ -89,7 +89,7 @@ def answerability(data: DataSet, memory: Memory) -> Answerability:
 
 
 def renamed(asked: Question, speakers: Sequence[str]) -> str:
-    """The question with its conversation's speakers exchanged for others, in full and by their first three letters."""
+    """Replace the names of the speakers in a question by others, in full and by their first three letters."""
     swaps: dict[str, str] = {}
     for mine, theirs in zip(asked.speakers, speakers, strict=False):
         swaps |= {mine[:3]: theirs[:3], mine: theirs}

@@ -1,8 +1,8 @@
 """BEAM: long chats with an assistant, in batches of turns that begin on a date.
 
-Each chat folder becomes a namespace, "beam-" and the folder's name. The date that the first message of a batch carries
-holds for the messages after it. Users' messages end in the data set's own marks (" ->-> 1,1"), which nobody said:
-they are taken away. The other annotations of a message (`index`, `question_type`) were not said either.
+Each chat folder becomes a namespace, "beam-" and the name of the folder. The date of the first message of a batch
+applies to the messages after it. The annotations of the data set are not part of a message and are not imported: a
+suffix of users' messages (" ->-> 1,1"), `index` and `question_type`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recollect.records.record import record_id
 
 _CHAT = "chat.json"
 # Mostly "->-> 1,1"; "->-> 3,8)" and "->-> 2,N/A" occur.
-_MARK = re.compile(r"(?<!\s)\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)\)?\s*\Z")
+_SUFFIX = re.compile(r"(?<!\s)\s*->->\s*[0-9]+\s*,\s*(?:[0-9]+|N/A)\)?\s*\Z")
 _ANCHOR = re.compile(r"\s*([a-z]+)-([0-9]{1,2})-([0-9]{4})\s*", re.IGNORECASE)
 
 
@@ -60,7 +60,7 @@ def _chats(folder: Path, zone: tzinfo, follow_links: bool) -> Iterator[Item | Da
     except OSError as error:
         raise format_error(folder, "", why_unreadable(error)) from None
     if not any(os.path.exists(each / _CHAT) for each in below):
-        raise format_error(folder, "", f"neither it nor a folder in it holds a {_CHAT}")
+        raise format_error(folder, "", f"neither it nor a folder in it contains a {_CHAT}")
     for each in sorted(below, key=lambda each: (len(each.name), each.name)):  # 2 before 10
         if not follow_links and leads_out(folder, each / _CHAT):
             yield Damage(f"{printable(each.name)}/{_CHAT}", LEADS_OUT)
@@ -77,7 +77,7 @@ def _chat(path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
     if not isinstance(batches, list):
         raise format_error(path, "", f"must be a list of batches, not {kind_of(batches)}")
     if not any(isinstance(batch, dict) and isinstance(batch.get("turns"), list) for batch in batches):
-        raise format_error(path, "", 'holds no batch with "turns"')
+        raise format_error(path, "", 'contains no batch with "turns"')
     try:
         name = record_id(f"beam-{path.resolve().parent.name}", "namespace")
     except InvalidRecordError as error:
@@ -89,8 +89,8 @@ def _chat(path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
             continue
         dates = _Dates(zone)
         yield from dates.begin(batch.get("time_anchor"), f"{name}, batch {number}")
-        given = batch.get("batch_number")
-        session = f"batch-{given if isinstance(given, (int, str)) else number}"
+        own_number = batch.get("batch_number")
+        session = f"batch-{own_number if isinstance(own_number, (int, str)) else number}"
         for turn_number, turn in enumerate(batch["turns"], 1):
             turn_place = f"{name}, batch {number}, turn {turn_number}"
             if not isinstance(turn, list):
@@ -109,21 +109,21 @@ def _chat(path: Path, zone: tzinfo) -> Iterator[Item | Damage]:
 
 
 class _Dates:
-    """The date of a batch's messages, carried on from the one that names it."""
+    """The date of the messages of a batch: that of the last message that has one."""
 
     def __init__(self, zone: tzinfo) -> None:
         self._zone = zone
         self._date: datetime | None = None
 
     def begin(self, anchor: object, place: str) -> Iterator[Damage]:
-        """The batch's own date, where it has one."""
+        """Set the date of the batch, if it has one."""
         try:
             self.at(anchor)
         except UnreadableError as error:
             yield Damage(place, f"{error}; its messages are remembered without that date")
 
     def at(self, anchor: object) -> datetime | None:
-        """The date of a message with this anchor. Raises: UnreadableError; the date before it holds no longer."""
+        """Return the date of a message with this anchor. Raises UnreadableError, and forgets the date before it."""
         if anchor is None or anchor == "":
             return self._date
         self._date = None
@@ -142,7 +142,7 @@ def _fields(message: object, ids: SeenIds, dates: _Dates) -> dict[str, Any]:
     if not isinstance(content, str):
         raise UnreadableError(f'its "content" is {kind_of(content)}, not text')
     if role == "user":
-        content = _MARK.sub("", content)
+        content = _SUFFIX.sub("", content)
     if not content.strip():
         raise UnreadableError("its content is empty")
     if isinstance(own, int) and not isinstance(own, bool) and abs(own) < 2**63:

@@ -1,8 +1,7 @@
 """Data sets with known evidence: conversations to remember, and questions with the turns that answer them.
 
-A data set fills a memory as a user would, through the importers and the public calls, and says which questions to ask
-of which namespace. Evidence that names no turn is dropped, and a question that is left without any is not asked; both
-are counted.
+A data set fills a memory as a user would, through the importers and the public calls, and lists the questions for each
+namespace. Evidence that names no turn is dropped, and a question without evidence is skipped; both are counted.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from recollect.evaluation.locomo import LoCoMo
 from recollect.importers import import_path
 from recollect.memory import Memory
 
-#: LoCoMo's categories; its paper reports the last, questions that have no answer, apart.
+#: LoCoMo's categories. Its paper reports the last, questions without an answer, separately.
 LOCOMO_CATEGORIES = {"1": "multi-hop", "2": "temporal", "3": "open-domain", "4": "single-hop", "5": "adversarial"}
 _DIALOGUE_ID = re.compile(r"D\s*:?\s*(\d+)\s*:\s*(\d+)")
 _MEMDAILY_TIME = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d{2})")
@@ -31,10 +30,14 @@ _MEMDAILY_TIME = re.compile(r"(\d{4})年(\d{1,2})月(\d{1,2})日\D*(\d{1,2}):(\d
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of a namespace.
+    """A question about the conversation of a namespace.
 
-    evidence  ids of the records that answer it; none for a question that cannot be answered
-    speakers  the names of those who speak in its conversation, where it has names
+    Attributes:
+        namespace: The namespace.
+        text: The question.
+        category: The category in the data set.
+        evidence: Ids of the records that answer it; none for a question that cannot be answered.
+        speakers: The names of the speakers of its conversation, if it has names.
     """
 
     namespace: str
@@ -46,10 +49,14 @@ class Question:
 
 @dataclass(frozen=True)
 class DataSet:
-    """Conversations to remember and questions to ask.
+    """Conversations to remember, and questions about them.
 
-    groups  names of several categories taken together
-    labels  what categories are called
+    Attributes:
+        name: The name of the data set.
+        fill: Stores the conversations in a memory.
+        asked: The questions.
+        groups: Names for several categories together.
+        labels: Names of the categories.
     """
 
     name: str
@@ -61,7 +68,7 @@ class DataSet:
 
 @contextmanager
 def _reading(path: object) -> Iterator[None]:
-    """What is missing from a file, or is not what it should be, as our error."""
+    """Turn errors about the shape of a file into ImportFormatError."""
     try:
         yield
     except ImportFormatError:
@@ -72,7 +79,7 @@ def _reading(path: object) -> Iterator[None]:
 
 
 def locomo(path: Path) -> DataSet:
-    """LoCoMo's JSON file. Evidence is repaired as its readers do: every "D<session>:<turn>" in it counts."""
+    """Read LoCoMo's JSON file. Every "D<session>:<turn>" in the evidence of a question counts."""
     with _reading(path):
         asked = list(_locomo_questions(_list(path, _json(path))))
     return DataSet(
@@ -101,14 +108,14 @@ def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[Question]:
 
 
 def beam(path: Path) -> DataSet:
-    """A folder of BEAM chats, each with its probing questions."""
+    """Read a folder of BEAM chats, each with its probing questions."""
     asked = []
     chats = sorted(
         (each for each in path.iterdir() if (each / "chat.json").exists()) if path.is_dir() else (),
         key=lambda each: (len(each.name), each.name),
     )
     if not chats:
-        raise ImportFormatError(str(path), "", "is no folder of BEAM chats (each a folder with a chat.json)")
+        raise ImportFormatError(str(path), "", "is not a folder of BEAM chats (each a folder with a chat.json)")
     with _reading(path):
         for chat in chats:
             questions = chat / "probing_questions" / "probing_questions.json"
@@ -121,14 +128,16 @@ def beam(path: Path) -> DataSet:
 
 
 def memdaily(*paths: Path) -> DataSet:
-    """Files of MemDaily: short message lists, in Chinese, each with its questions. Categories are the files' names."""
+    """Read files of MemDaily: short lists of messages in Chinese, with questions. The categories are the file names."""
     asked: list[Question] = []
-    told: list[tuple[str, list[dict[str, Any]]]] = []
+    conversations: list[tuple[str, list[dict[str, Any]]]] = []
     for path in paths:
         with _reading(path):
             for task in _list(path, _json(path)):
                 name = f"{path.stem}-{task['tid']}"
-                told.append((name, [_message(name, place, each) for place, each in enumerate(task["message_list"])]))
+                conversations.append(
+                    (name, [_message(name, position, each) for position, each in enumerate(task["message_list"])])
+                )
                 asked += [
                     Question(
                         name,
@@ -140,20 +149,20 @@ def memdaily(*paths: Path) -> DataSet:
                 ]
 
     def fill(memory: Memory) -> None:
-        for name, messages in told:
+        for name, messages in conversations:
             memory.namespace(name).remember_all(messages, on_error="raise")
 
     return DataSet("memdaily", fill, asked)
 
 
-def _message(conversation: str, place: int, message: dict[str, Any]) -> dict[str, Any]:
+def _message(conversation: str, position: int, message: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {
         "id": str(message["mid"]),
         "content": message["message"],
         "kind": "conversation",
         "role": "user",
         "conversation": conversation,
-        "position": place,
+        "position": position,
     }
     if read := _MEMDAILY_TIME.search(str(message.get("time", ""))):
         out["time"] = datetime(*(int(part) for part in read.groups()), tzinfo=UTC)  # type: ignore[arg-type, misc]
@@ -161,7 +170,7 @@ def _message(conversation: str, place: int, message: dict[str, Any]) -> dict[str
 
 
 def _numbers(value: Any) -> Iterator[int]:
-    """The whole numbers in a value, however nested; text is read as a Python literal first."""
+    """Yield the integers in a nested value; text is parsed as a Python literal first."""
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value)

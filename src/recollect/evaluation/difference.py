@@ -1,4 +1,4 @@
-"""Two runs held against each other: which questions were won and lost."""
+"""Comparison of two runs: the questions whose metric rose or fell."""
 
 from __future__ import annotations
 
@@ -20,14 +20,17 @@ class Moved(NamedTuple):
 
 
 def differing(before: Path, after: Path, metric: str = "recall@10") -> list[Moved]:
-    """The questions whose metric differs between two `--per-question` files, the greatest losses first.
+    """List the questions whose metric differs between two `--per-question` files, the greatest losses first.
 
-    Raises: ImportFormatError where a file is none, or the two are not about the same questions.
+    Raises:
+        ImportFormatError: A file is not such a file, or the two are about different questions.
     """
     one, other = _answers(before, metric), _answers(after, metric)
     if one.keys() != other.keys():
         only = len(one.keys() ^ other.keys())
-        raise ImportFormatError(str(after), "", f"is not about the same questions as {before}: {only} are in one alone")
+        raise ImportFormatError(
+            str(after), "", f"is not about the same questions as {before}: {only} are in only one of them"
+        )
     moved = [
         Moved(key[0], answer["category"], key[1], answer[metric], other[key][metric]) for key, answer in one.items()
     ]
@@ -41,11 +44,11 @@ def _answers(path: Path, metric: str) -> dict[tuple[str, str, int], dict[str, An
     try:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             answer = json.loads(line)
-            # A set may ask the same twice; the place tells them apart.
+            # A set can contain a question twice: the line number distinguishes them.
             out[answer["namespace"], answer["question"], number] = {
                 "category": str(answer["category"]),
                 metric: float(answer[metric]),
             }
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ImportFormatError(str(path), "", f"is no file of --per-question with {metric} ({error})") from None
+        raise ImportFormatError(str(path), "", f"is not a --per-question file with {metric} ({error})") from None
     return out

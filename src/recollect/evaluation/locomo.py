@@ -1,9 +1,8 @@
-"""LoCoMo: long two-person conversations in dated sessions, with pictures told by captions.
+"""LoCoMo: long conversations of two people in dated sessions, with captions for pictures.
 
-Each conversation becomes a namespace of its own, named by its `sample_id`, because the questions of the data set are
-asked of one conversation alone and the ids of turns ("D1:3") recur in every one. What the data set says about the
-conversation (questions, summaries, observations, the queries that pictures were searched by) is not part of it and
-is not imported.
+Each conversation becomes a namespace named by its `sample_id`, because each question of the data set is about one
+conversation, and the ids of turns ("D1:3") recur in all. The annotations of the data set (questions, summaries,
+observations, the search queries of pictures) are not part of the conversation and are not imported.
 """
 
 from __future__ import annotations
@@ -37,13 +36,13 @@ class LoCoMo:
         if not isinstance(samples, list):
             raise format_error(path, "", f"must be a list of conversations, not {kind_of(samples)}")
         if not any(isinstance(sample, dict) and isinstance(sample.get("conversation"), dict) for sample in samples):
-            raise format_error(path, "", 'holds no object with a "conversation"')
+            raise format_error(path, "", 'contains no object with a "conversation"')
         names: set[str] = set()
         for number, sample in enumerate(samples, 1):
             try:
                 name, conversation = _checked(sample)
                 if name in names:
-                    raise UnreadableError(f"its sample_id {name!r} is that of another conversation before it")
+                    raise UnreadableError(f"its sample_id {name!r} is that of an earlier conversation")
             except UnreadableError as error:
                 yield Damage(f"conversation {number}", str(error))
                 continue
@@ -69,7 +68,7 @@ def _turns(name: str, conversation: dict[str, Any], zone: tzinfo) -> Iterator[It
         if read := _SESSION.fullmatch(key):
             sessions.append((int(read[1]), key))
         elif isinstance(value, list):
-            yield Damage(f"{name}, {printable(key)[:80]}", "is a list, but not named as a session is (session_1)")
+            yield Damage(f"{name}, {printable(key)[:80]}", "is a list, but is not named like a session (session_1)")
     ids, position = SeenIds(), 0
     for _, session in sorted(sessions):
         turns = conversation[session]
@@ -80,11 +79,11 @@ def _turns(name: str, conversation: dict[str, Any], zone: tzinfo) -> Iterator[It
         try:
             time = _time(conversation.get(f"{session}_date_time"), zone)
         except UnreadableError as error:
-            yield Damage(f"{name}, {session}_date_time", f"{error}; its turns are remembered without a time of theirs")
+            yield Damage(f"{name}, {session}_date_time", f"{error}; its turns are remembered without a time")
         for number, turn in enumerate(turns, 1):
             place = f"{name}, {session}, turn {number}"
             common = {"conversation": name, "session": session, "position": position, "time": time}
-            # A damaged turn keeps its position, so that once mended it is the only new one.
+            # A damaged turn keeps its position, so that it is the only new one once it is repaired.
             position += 1
             try:
                 yield Item(namespace=name, fields=_fields(turn, ids) | common, place=place)
@@ -127,5 +126,5 @@ def _time(value: object, zone: tzinfo) -> datetime:
         raise UnreadableError("is missing" if value is None else "is not a time such as 1:56 pm on 8 May, 2023")
     hour, minute, half, day, month, year = read.groups()
     if not 1 <= int(hour) <= 12:
-        raise UnreadableError(f"{hour} is no hour of a twelve-hour clock")
+        raise UnreadableError(f"{hour} is not an hour of a twelve-hour clock")
     return local(int(year), month, int(day), int(hour) % 12 + 12 * (half.lower() == "p"), int(minute), zone)

@@ -1,4 +1,4 @@
-"""What stores are tested with: public, so that other people's stores can be held to the same promises.
+"""Tests for stores: public, so that stores of other people can be tested for the same promises.
 
     from recollect.testing import StoreContract
 
@@ -6,8 +6,8 @@
         @pytest.fixture
         def store(self, tmp_path): ...
 
-`StoreContract` is the protocol as tests; `memory_machine` runs a memory on a store against an obvious model, restarts
-included; `FaultyStore` fails at a chosen step. Needs the extra `recollect[testing]` (pytest and Hypothesis).
+`StoreContract` tests the protocol; `memory_machine` compares a memory on a store with a simple model, including
+restarts; `FaultyStore` fails at a chosen step. Needs the extra `recollect[testing]` (pytest and Hypothesis).
 """
 
 from recollect.testing.contract import StoreContract, write

@@ -1,7 +1,7 @@
-"""The store contract as tests: what every store must do, whatever it is made of.
+"""The store contract as tests: the behaviour that every store must have.
 
-Subclass `StoreContract` and give it a `store` fixture. Tests that need to look again after a restart use `reopened`,
-which a durable store overrides.
+Subclass `StoreContract` and define a `store` fixture. Tests that restart the store use `reopened`, which a durable
+store overrides.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ EARLY = microseconds(START - timedelta(days=1))
 
 
 class Boom(Exception):
-    """What a test raises inside a transaction."""
+    """An error that a test raises inside a transaction."""
 
 
 def stored(record: Record, key: bytes) -> Stored:
-    """A record as a store keeps it."""
+    """A record in the form in which stores receive it."""
     payload = record.to_bytes()
     return Stored(version_hash(record.id, payload, key), payload)
 
 
-#: Examples of a property: as many as the Hypothesis profile says that is loaded when this module is imported.
+#: Examples of a property: those of the Hypothesis profile that is loaded when this module is imported.
 _EXAMPLES = settings().max_examples
 
 
@@ -52,7 +52,7 @@ def write(
     branch: Branch = BRANCH,
     reason: str | None = None,
 ) -> Commit:
-    """One commit, as the engine would make it."""
+    """Make one commit, as the engine would."""
     with store.write() as transaction:
         return write_into(transaction, store.key, puts, drops, branch, reason)
 
@@ -65,18 +65,18 @@ def write_into(
     branch: Branch = BRANCH,
     reason: str | None = None,
 ) -> Commit:
-    """The same inside a transaction."""
+    """Make one commit inside a transaction."""
     changes: dict[str, Change] = {}
     for record in puts:
-        held = transaction.get(branch, record.id)
+        current = transaction.get(branch, record.id)
         version = stored(record, key)
-        before = changes[record.id].before if record.id in changes else held and held.version
+        before = changes[record.id].before if record.id in changes else current and current.version
         changes[record.id] = Change(record.id, before, version.version, "written")
         transaction.put(branch, record, version)
     for record_id in drops:
-        held = transaction.get(branch, record_id)
-        assert held is not None
-        changes[record_id] = Change(record_id, held.version, None, "forgotten")
+        current = transaction.get(branch, record_id)
+        assert current is not None
+        changes[record_id] = Change(record_id, current.version, None, "forgotten")
         transaction.drop(branch, record_id)
     head = transaction.head(branch)
     commit = Commit(
@@ -95,7 +95,7 @@ def write_into(
 
 
 def everything_of(view: View, branch: Branch = BRANCH) -> object:
-    """All that a view tells of a line, for comparing before and after."""
+    """Everything a view returns about a branch, to compare before and after."""
     return (
         view.branches(),
         view.head(branch),
@@ -110,17 +110,17 @@ def note(record_id: str, content: str = "text", **fields: object) -> Record:
 
 
 class StoreContract:
-    """Give a `store` fixture; all tests must pass."""
+    """The tests. A subclass defines the fixture `store`; all tests must pass."""
 
     @pytest.fixture
     def store(self) -> Store:
         raise NotImplementedError("give a store fixture")
 
     def reopened(self, store: Store) -> Store | None:
-        """The same store after a restart; None for one that does not outlive its process."""
+        """Return the store after a restart; None if it does not outlive its process."""
         return None
 
-    def test_a_new_store_holds_nothing(self, store: Store) -> None:
+    def test_a_new_store_is_empty(self, store: Store) -> None:
         with store.read() as view:
             assert view.branches() == []
             assert view.head(BRANCH) == Head()
@@ -129,12 +129,12 @@ class StoreContract:
             assert view.last_position(BRANCH, "c") is None
             assert list(view.commits(BRANCH)) == []
 
-    def test_what_was_put_is_read_back_byte_for_byte(self, store: Store) -> None:
+    def test_a_record_is_read_back_byte_for_byte(self, store: Store) -> None:
         record = note("ключ'\"%_", "nul\0 and \U0001f600", tags=["x"], metadata={"a.b": [1, 1.0, None]})
         write(store, [record])
         with store.read() as view:
-            held = view.get(BRANCH, record.id)
-            assert held == stored(record, store.key)
+            current = view.get(BRANCH, record.id)
+            assert current == stored(record, store.key)
             assert list(view.select(BRANCH, f.everything(), now=NOW)) == [record]
 
     def test_a_transaction_that_raises_leaves_nothing(self, store: Store) -> None:
@@ -161,7 +161,7 @@ class StoreContract:
             assert transaction.known(BRANCH, "b")
             assert transaction.head(BRANCH).seq == 2
 
-    def test_a_transaction_under_way_is_seen_by_nobody_else(self, store: Store) -> None:
+    def test_an_open_transaction_is_invisible_to_others(self, store: Store) -> None:
         write(store, [note("a")])
         with store.read() as view:
             before = everything_of(view)
@@ -184,7 +184,7 @@ class StoreContract:
         with store.read() as view:
             assert everything_of(view) != before
 
-    def test_the_log_tells_every_commit_in_order(self, store: Store) -> None:
+    def test_the_log_lists_every_commit_in_order(self, store: Store) -> None:
         commits = [
             write(store, [note("a")], reason="first"),
             write(store, [note("a", "changed"), note("b")]),
@@ -198,7 +198,7 @@ class StoreContract:
             assert list(view.commits(BRANCH, since=3)) == []
             assert view.head(BRANCH) == Head(3, commits[-1].root, commits[-1].micros)
 
-    def test_turns_are_found_by_their_place(self, store: Store) -> None:
+    def test_turns_are_found_by_their_position(self, store: Store) -> None:
         def turn(record_id: str, position: int | None, conversation: str = "c") -> Record:
             return note(record_id, conversation=conversation, position=position)
 
@@ -217,7 +217,7 @@ class StoreContract:
             assert (view.last_position(BRANCH, "c"), view.last_position(BRANCH, "other")) == (3, 9)
             assert view.last_position(OTHER, "c") is None
 
-    def test_whether_an_id_begins_with_a_character_is_known(self, store: Store) -> None:
+    def test_any_id_reports_whether_an_id_begins_with_a_character(self, store: Store) -> None:
         write(store, [note("@a"), note("b"), note("é")])
         with store.write() as transaction:
             assert [transaction.any_id(BRANCH, each) for each in "@bé?a"] == [True, True, True, False, False]
@@ -227,7 +227,7 @@ class StoreContract:
             assert [view.any_id(BRANCH, each) for each in "@bé?a"] == [False, False, True, True, False]
             assert not view.any_id(OTHER, "é")
 
-    def test_the_last_position_can_be_that_of_some_records(self, store: Store) -> None:
+    def test_the_last_position_can_be_restricted_by_a_filter(self, store: Store) -> None:
         ana, bob = f.user("ana"), f.user("bob") | f.custom(lambda record: record.user == "bob")
         write(store, [note("a", user="ana", conversation="c", position=1)])
         write(store, [note("b", user="bob", conversation="c", position=2**63 - 1)])
@@ -241,7 +241,7 @@ class StoreContract:
         with store.read() as view:
             assert [view.last_position(BRANCH, "c", each) for each in (ana, bob)] == [7, None]
 
-    def test_changed_names_each_id_once_and_only_since(self, store: Store) -> None:
+    def test_changed_lists_each_id_since_a_commit_once(self, store: Store) -> None:
         write(store, [note("a"), note("b")])
         write(store, [note("a", "2")])
         write(store, [note("a", "3")], ["b"])
@@ -268,7 +268,7 @@ class StoreContract:
             assert view.known(BRANCH, "a")
             assert view.get(BRANCH, "a") is None
 
-    def test_a_version_held_again_is_the_same_version(self, store: Store) -> None:
+    def test_a_version_that_is_stored_again_is_the_same_version(self, store: Store) -> None:
         write(store, [note("a", "one")])
         write(store, [note("a", "two")])
         commit = write(store, [note("a", "one")])
@@ -297,45 +297,45 @@ class StoreContract:
 
     @settings(deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
-    def test_select_gives_each_order_and_limit_as_defined(self, store: Store, data: st.DataObject) -> None:
-        held = self._replaced(store, data)
+    def test_select_returns_each_order_and_limit_as_defined(self, store: Store, data: st.DataObject) -> None:
+        current = self._replaced(store, data)
         order, limit = data.draw(st.sampled_from(ORDERS)), data.draw(st.none() | st.integers(1, 5))
         with store.read() as view:
             found = list(view.select(BRANCH, f.everything(), order=order, limit=limit, now=NOW))
-        live = [record for record in held if not expired(record, NOW)]
+        live = [record for record in current if not expired(record, NOW)]
         assert found == in_order(live, order)[:limit]
 
     @settings(max_examples=3 * _EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data(), where=filters())
     def test_every_filter_means_what_its_predicate_says(self, store: Store, data: st.DataObject, where: Filter) -> None:
-        held = self._replaced(store, data)
-        wanted = [record for record in held if where.matches(record) and not expired(record, NOW)]
+        current = self._replaced(store, data)
+        wanted = [record for record in current if where.matches(record) and not expired(record, NOW)]
         with store.read() as view:
             assert list(view.select(BRANCH, where, order="id", now=NOW)) == in_order(wanted, "id")
             assert view.count(BRANCH, where, now=NOW) == len(wanted)
             assert view.tally(BRANCH, where, now=NOW) == tally_of(wanted)
-            ids = [record.id for record in held]
+            ids = [record.id for record in current]
             assert view.several(BRANCH, [*ids, "nobody"]) == {each: view.get(BRANCH, each) for each in ids}
 
     @staticmethod
     def _replaced(store: Store, data: st.DataObject) -> list[Record]:
-        """Let the store hold some drawn records and nothing else."""
-        held = data.draw(st.lists(records(), max_size=8, unique_by=lambda record: record.id))
+        """Replace the contents of the store by some drawn records."""
+        current = data.draw(st.lists(records(), max_size=8, unique_by=lambda record: record.id))
         with store.read() as view:
-            drops = {record_id for record_id, _ in view.versions(BRANCH)} - {record.id for record in held}
-        write(store, held, sorted(drops))
-        return held
+            drops = {record_id for record_id, _ in view.versions(BRANCH)} - {record.id for record in current}
+        write(store, current, sorted(drops))
+        return current
 
-    def test_records_are_gone_from_the_instant_they_expire(self, store: Store) -> None:
+    def test_no_query_returns_a_record_that_has_expired(self, store: Store) -> None:
         due = datetime(2026, 1, 4, tzinfo=UTC)
         write(store, [note("a", expires=due)])
         with store.read() as view:
             for now, there in ((microseconds(due) - 1, 1), (microseconds(due), 0)):
                 assert len(list(view.select(BRANCH, f.everything(), now=now))) == there
                 assert view.count(BRANCH, f.everything(), now=now) == there
-            assert view.get(BRANCH, "a") is not None  # what is due is still held, until it is swept
+            assert view.get(BRANCH, "a") is not None  # an expired record stays stored until it is swept
 
-    def test_what_is_due_is_given_by_age_and_id_also_where_it_is_staged(self, store: Store) -> None:
+    def test_due_lists_expired_ids_by_age_and_id_staged_ones_too(self, store: Store) -> None:
         days = {name: datetime(2026, 1, day, tzinfo=UTC) for name, day in (("d", 4), ("b", 3), ("a", 4), ("c", 5))}
         write(store, [note(name, expires=day) for name, day in days.items()] + [note("e")])
         now = microseconds(days["d"])
@@ -350,7 +350,7 @@ class StoreContract:
             assert view.due(BRANCH, now, 10) == ["f", "d"]
             assert view.due(Branch("other"), now, 10) == []
 
-    def test_only_versions_that_a_commit_names_are_kept(self, store: Store) -> None:
+    def test_only_versions_that_a_commit_names_are_stored(self, store: Store) -> None:
         passing = note("a", "passing")
         gone = note("b", "gone")
         with store.write() as transaction:
@@ -363,7 +363,7 @@ class StoreContract:
             for record in (passing, gone):
                 assert view.payload(BRANCH, stored(record, store.key).version) is None
 
-    def test_what_is_read_between_writes_does_not_change_what_is_kept(self, store: Store) -> None:
+    def test_reads_between_writes_do_not_change_what_is_stored(self, store: Store) -> None:
         long = "long " * 20_000
         texts = {text: note("a", text) for text in ("held", "passing", "passing again", "named", "final", long)}
         versions = {text: stored(record, store.key) for text, record in texts.items()}
@@ -381,7 +381,7 @@ class StoreContract:
             assert kept == {"held", "named", "final"}
             assert list(view.select(BRANCH, f.everything(), now=NOW)) == [texts["final"]]
 
-    def test_places_are_known_while_turns_come_go_and_move_in_one_transaction(self, store: Store) -> None:
+    def test_positions_are_right_while_turns_are_added_dropped_and_moved_in_a_transaction(self, store: Store) -> None:
         def turn(record_id: str, position: int, conversation: str = "c") -> Record:
             return note(record_id, conversation=conversation, position=position)
 
@@ -406,26 +406,26 @@ class StoreContract:
             assert [Record.load(each.payload).id for each in transaction.turns_at(BRANCH, "c", 1)] == ["b", "e"]
             assert put(turn("b", 3)) == (9, 5)
             assert [Record.load(each.payload).id for each in transaction.turns_at(BRANCH, "c", 1)] == ["e"]
-            held = dict(transaction.versions(BRANCH))
-            assert set(held) == {"a", "b", "c", "e", "z"}
+            current = dict(transaction.versions(BRANCH))
+            assert set(current) == {"a", "b", "c", "e", "z"}
             assert last() == (9, 5)
             write_into(transaction, store.key, [])
 
-    def test_pages_are_kept_and_the_trie_holds_what_is_held(self, store: Store) -> None:
-        held = {f"id {number}": note(f"id {number}", f"text {number}") for number in range(50)}
-        for record in held.values():
+    def test_pages_are_stored_and_the_trie_has_the_live_versions(self, store: Store) -> None:
+        current = {f"id {number}": note(f"id {number}", f"text {number}") for number in range(50)}
+        for record in current.values():
             write(store, [record])
-        for record_id in list(held)[::3]:
+        for record_id in list(current)[::3]:
             write(store, drops=[record_id])
-            del held[record_id]
-        versions = {record_id: stored(record, store.key).version for record_id, record in held.items()}
+            del current[record_id]
+        versions = {record_id: stored(record, store.key).version for record_id, record in current.items()}
         with store.write() as transaction:
             head = transaction.head(BRANCH)
             assert head.root.hash == root_of(versions)
             assert check(head.root, versions, transaction) == ""
             assert transaction.add_node(b"page") > 0
 
-    def test_settings_are_kept_with_the_store_and_are_part_of_the_transaction(self, store: Store) -> None:
+    def test_settings_are_stored_and_are_part_of_the_transaction(self, store: Store) -> None:
         with store.write() as transaction:
             assert transaction.setting("one") is None
             transaction.set_setting("one", "1")
@@ -446,7 +446,7 @@ class StoreContract:
                 assert view.setting("one") == "1"
             again.close()
 
-    def test_a_closed_store_refuses_and_closing_twice_is_no_error(self, store: Store) -> None:
+    def test_a_closed_store_raises_and_closing_twice_is_allowed(self, store: Store) -> None:
         store.close()
         store.close()
         with pytest.raises(ClosedError), store.read():
@@ -454,14 +454,14 @@ class StoreContract:
         with pytest.raises(ClosedError), store.write():
             pass
 
-    def test_facts_name_the_store_and_check_finds_it_well(self, store: Store) -> None:
+    def test_facts_describe_the_store_and_check_finds_no_problem(self, store: Store) -> None:
         write(store, [note("a")])
         facts = store.facts()
         assert {"store", "uuid", "durability"} <= facts.keys()
         assert store.check() == []
         store.probe()
 
-    def test_a_durable_store_holds_the_same_after_a_restart(self, store: Store) -> None:
+    def test_a_durable_store_has_the_same_contents_after_a_restart(self, store: Store) -> None:
         write(store, [note("a"), note("b")])
         write(store, [note("a", "changed")], ["b"])
         with store.read() as view:

@@ -1,7 +1,7 @@
-"""Stores that fail on purpose: at a chosen step of a transaction.
+"""Stores that fail on purpose, at a chosen step of a transaction.
 
-Steps are counted over all transactions: each `put`, `drop`, `add_node` and `append` is one before it happens, and so is
-the commit at the end. A half-done commit shows as a difference after the failure.
+Steps are counted over all transactions, before they are executed: each `put`, `drop`, `add_node` and `append`, and the
+commit at the end. A commit that was applied in part shows as a difference after the failure.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEPS = ("put", "drop", "add_node", "append")
 
 
 class SteppedStore:
-    """A store that calls `on_step(number, name)` before each step of a transaction; what that raises, it raises."""
+    """A store that calls `on_step(number, name)` before each step of a transaction, and passes on what that raises."""
 
     def __init__(self, inner: Store, on_step: Callable[[int, str], object]) -> None:
         self.inner = inner
@@ -61,7 +61,7 @@ class SteppedStore:
 
 
 class _Stepped:
-    """A transaction whose writing methods announce themselves."""
+    """A transaction that reports each call of a writing method."""
 
     def __init__(self, inner: Transaction, store: SteppedStore) -> None:
         self._inner = inner
@@ -80,7 +80,7 @@ class _Stepped:
 
 
 class FaultyStore(SteppedStore):
-    """A store that raises at step `fail_at` (from 1), once: by default as if the disk were full."""
+    """A store that raises once, at step `fail_at` (from 1); by default StoreFullError."""
 
     def __init__(self, inner: Store, *, fail_at: int, error: Callable[[], BaseException] | None = None) -> None:
         self.failed_in: str | None = None

@@ -1,8 +1,8 @@
-"""A memory against a model: any order of calls, restarts included, must do what a dict would.
+"""A memory compared with a model: any sequence of calls, including restarts, must do what a dict would.
 
-The model is as obvious as can be: id -> record, and a list of what each commit left. After every step the memory must
-hold just that, its root must be the one computed from the definition, and recall must give what a memory made anew
-from the same records gives.
+The model is simple: id -> record, and the number of commits. After every step the memory must contain exactly these
+records, its root must be the one computed from the definition, and recall must return what a new memory with the same
+records returns.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from recollect.testing.strategies import filters, names, records, texts
 
 
 class TickingClock:
-    """A clock that moves on by a second at each look, so that runs repeat to the bit."""
+    """A clock that advances by a second at each call, so that runs are reproducible."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 3, tzinfo=UTC)) -> None:
         self.time = start
@@ -45,7 +45,7 @@ class TickingClock:
 def memory_on(
     store: Store, namespace: str = "default", clock: Callable[[], datetime] | None = None, **intake: Any
 ) -> Memory:
-    """A memory on a store of your own."""
+    """Create a memory on a store of your own."""
     return Memory(Engine(store, clock or TickingClock(), Intake(**intake)), Branch(namespace))
 
 
@@ -55,9 +55,11 @@ IDS = st.sampled_from([f"r{number}" for number in range(6)])
 def memory_machine(
     open_store: Callable[[], Store], reopen: Callable[[Store], Store] | None = None
 ) -> type[RuleBasedStateMachine]:
-    """A state machine for a memory on the store that `open_store` makes.
+    """Create a Hypothesis state machine for a memory on a store.
 
-    reopen  closes a store and opens it again; None where a restart loses everything
+    Args:
+        open_store: Creates an empty store.
+        reopen: Closes a store and opens it again; None if a restart loses everything.
     """
 
     class MemoryMachine(RuleBasedStateMachine):
@@ -70,7 +72,7 @@ def memory_machine(
             self.seq = 0
 
         def _committed(self, before: dict[str, Record]) -> None:
-            """A commit sweeps what is due, except what it wrote itself."""
+            """A commit removes expired records, except those that it wrote."""
             if before != self.model:
                 self.seq += 1
                 for record_id, record in list(self.model.items()):
@@ -78,20 +80,20 @@ def memory_machine(
                         del self.model[record_id]
 
         def _live(self, record_id: str) -> Record | None:
-            """The model's record, unless it is due. (The clock moves by seconds; records expire at midnights.)"""
+            """The record of the model, unless it has expired. (The clock advances by seconds.)"""
             record = self.model.get(record_id)
             due = record is not None and record.expires is not None and record.expires <= self.clock.time
             return None if due else record
 
         @rule(record=records(IDS), exact=st.booleans())
         def remember_over(self, record: Record, exact: bool) -> None:
-            """Remember a whole record under its id, replacing what is there."""
+            """Remember a complete record under its id, replacing the current one."""
             before = dict(self.model)
-            held = self._live(record.id)
-            wanted = _remember(record, expect=held.hash if held else "absent", exact=exact)
+            current = self._live(record.id)
+            wanted = _remember(record, expect=current.hash if current else "absent", exact=exact)
             got = self.memory.execute(wanted).record
             if not exact:
-                # What the memory adds by itself is a time, and a place where the record is a turn.
+                # The memory fills in a time, and a position if the record is a turn.
                 record = record.changed(time=record.time or got.time)
                 if record.kind == "conversation" and record.conversation:
                     record = record.changed(position=got.position if record.position is None else record.position)
@@ -99,17 +101,17 @@ def memory_machine(
             assert got == record
             self._committed(before)
             if not self._live(record.id):
-                return  # it came expired
+                return  # it had already expired
             try:
                 self.memory.execute(wanted)
             except ConflictError as error:
                 assert (error.current, error.satisfied) == (got.hash, True)
             else:
-                assert held == got, "it was there already, and the expectation held"
+                assert current == got, "it existed already, and met the expectation"
 
         @rule(text=texts, user=names)
         def remember_twice(self, text: str, user: str) -> None:
-            """The same fact twice is held once."""
+            """The same fact is stored once."""
             before = dict(self.model)
             first = self.memory.remember(text, user=user, kind="fact")
             self.model[first.id] = first
@@ -119,50 +121,50 @@ def memory_machine(
         @rule(record_id=IDS, text=texts)
         def update(self, record_id: str, text: str) -> None:
             before = dict(self.model)
-            held = self._live(record_id)
+            current = self._live(record_id)
             try:
                 got = self.memory.update(record_id, content=text, media_type=None)
             except UnknownRecordError:
-                assert held is None
+                assert current is None
                 return
-            assert held is not None
-            wanted = held.changed(content=text, media_type=None)
+            assert current is not None
+            wanted = current.changed(content=text, media_type=None)
             self.model[record_id] = wanted
             assert got == wanted
             self._committed(before)
 
         @rule(record_id=IDS, text=texts)
         def update_with_a_stale_expectation(self, record_id: str, text: str) -> None:
-            held = self._live(record_id)
-            if held is None or (held.content == text and held.media_type is None):
+            current = self._live(record_id)
+            if current is None or (current.content == text and current.media_type is None):
                 return
             try:
                 self.memory.update(record_id, content=text, media_type=None, expect="0" * 64)
             except ConflictError as error:
-                assert error.current == held.hash
+                assert error.current == current.hash
             else:
                 raise AssertionError("a stale expectation must be refused")
 
         @rule(record_id=IDS)
         def forget(self, record_id: str) -> None:
             before = dict(self.model)
-            held = self._live(record_id)
+            current = self._live(record_id)
             try:
                 forgotten = self.memory.forget(record_id)
             except UnknownRecordError:
-                assert held is None
+                assert current is None
                 return
-            assert forgotten == (held is not None)
-            self.model.pop(record_id, None)  # also where it is due
+            assert forgotten == (current is not None)
+            self.model.pop(record_id, None)  # also if it has expired
             self._committed(before)
 
         @rule(where=filters())
         def forget_where(self, where: Filter) -> None:
             before = dict(self.model)
-            gone = [each for each in list(self.model) if self._live(each) and where.matches(self.model[each])]
-            assert self.memory.forget_where(where) == len(gone)
+            matching = [each for each in list(self.model) if self._live(each) and where.matches(self.model[each])]
+            assert self.memory.forget_where(where) == len(matching)
             for record_id in before:
-                if where.matches(before[record_id]):  # also where it is due
+                if where.matches(before[record_id]):  # also if it has expired
                     del self.model[record_id]
             self._committed(before)
 
@@ -175,14 +177,14 @@ def memory_machine(
 
         @rule(batch=st.lists(records(IDS), max_size=4, unique_by=lambda record: record.id), fails=st.booleans())
         def batch(self, batch: list[Record], fails: bool) -> None:
-            """A batch is one commit, or none at all."""
+            """A batch is one commit or none."""
             before = dict(self.model)
             staged: dict[str, Record] = {}
             try:
                 with self.memory.batch(reason="batch") as inside:
                     for record in batch:
-                        held = inside.get(record.id)
-                        outcome = inside.execute(_remember(record, held.hash if held else "absent", exact=False))
+                        current = inside.get(record.id)
+                        outcome = inside.execute(_remember(record, current.hash if current else "absent", exact=False))
                         staged[record.id] = outcome.record
                         assert inside.get(record.id) == outcome.record or outcome.record.expires is not None
                     if fails:
@@ -201,10 +203,9 @@ def memory_machine(
 
         @rule(question=texts, where=filters())
         def recall(self, question: str, where: Filter) -> None:
-            """Recall is a pure function of what is live: a memory made anew gives the same hits and scores."""
+            """Recall is a pure function of the live records: a new memory returns the same hits and scores."""
             live = [record for record in self.model.values() if self._live(record.id)]
-            anew = MemoryStore(key=self.store.key)
-            again = memory_on(anew, clock=TickingClock(self.clock.time))
+            again = memory_on(MemoryStore(key=self.store.key), clock=TickingClock(self.clock.time))
             again.remember_all(live)
             got, wanted = self.memory.recall(question, 20, where), again.recall(question, 20, where)
             assert [(hit.record, hit.score, hit.why) for hit in got] == [
@@ -214,7 +215,7 @@ def memory_machine(
 
         @rule(question=texts, user=names)
         def recall_within_a_scope(self, question: str, user: str) -> None:
-            """A scope is as if there were nothing else: not a word, a length or a name of others has a part in it."""
+            """A scope behaves as if no other records existed: their words, lengths and names have no influence."""
             live = [record for record in self.model.values() if self._live(record.id) and record.user == user]
             again = memory_on(MemoryStore(key=self.store.key), clock=TickingClock(self.clock.time))
             again.remember_all(live)
@@ -231,11 +232,11 @@ def memory_machine(
             assert self.memory.count(where) == len(wanted)
 
         @invariant()
-        def the_same_is_held(self) -> None:
+        def the_same_is_stored(self) -> None:
             if not hasattr(self, "memory"):
                 return
-            held = {record.id: record for record in self.memory.find(f.everything())}
-            assert held == {record_id: record for record_id, record in self.model.items() if self._live(record_id)}
+            current = {record.id: record for record in self.memory.find(f.everything())}
+            assert current == {record_id: record for record_id, record in self.model.items() if self._live(record_id)}
             versions = {
                 each: version_hash(each, record.to_bytes(), self.store.key) for each, record in self.model.items()
             }

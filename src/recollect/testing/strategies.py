@@ -1,7 +1,7 @@
-"""Hypothesis strategies for records and filters, drawn from small pools so that they meet each other.
+"""Hypothesis strategies for records and filters, drawn from small pools so that filters match records.
 
-The pools hold what breaks stores: missing values, LIKE's wildcards, quotes, dots and colons in keys, case pairs, NUL,
-and characters outside the basic plane.
+The pools contain what breaks stores: missing values, LIKE's wildcards, quotes, dots and colons in keys, case pairs,
+NUL, and characters outside the basic plane.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _record(**fields: Any) -> Record:
 
 
 def filters(*, custom: bool = True) -> st.SearchStrategy[Filter]:
-    """Filters of every shape; `custom` ones alone and inside the others."""
+    """Filters of every shape; with `custom`, custom ones too, alone and within others."""
     several = st.lists(names, min_size=1, max_size=2)
     leaves: list[st.SearchStrategy[Filter]] = [
         st.builds(f.everything),
