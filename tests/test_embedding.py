@@ -495,6 +495,8 @@ class TestWorker:
         for size in (0, -1, 1.5, True, "9"):
             with pytest.raises(InvalidArgumentError, match="batch_size"):
                 memory.embed_all(size)  # type: ignore[arg-type]
+        memory.remember_all(["one", "two"])
+        assert memory.embed_all(1) == 2
         with pytest.raises(InvalidArgumentError, match="progress"):
             memory.embed_all(progress=3)  # type: ignore[arg-type]
         for wrong in (3, Meaning, "nope", object()):

@@ -466,6 +466,15 @@ def test_a_ttl_that_is_no_time_is_refused(memory: Memory, ttl: Any) -> None:
         memory.remember("text", ttl=60, expires=datetime(2030, 1, 1, tzinfo=UTC))
 
 
+@pytest.mark.parametrize("amount", [0, -1, True, 1.5, "9", 2**62])
+def test_a_quota_of_no_positive_integer_is_refused(memory: Memory, amount: Any) -> None:
+    for wrong in ({"records": amount}, {"bytes": amount}):
+        with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
+            memory.set_quota(**wrong)
+        with pytest.raises(InvalidArgumentError, match=next(iter(wrong))):
+            Quota(**wrong)
+
+
 # Caps
 
 

@@ -100,9 +100,16 @@ def test_what_holds_no_messages_is_refused_whole(form: str, data: Any, write: Wr
 def test_damaged_lines_in_the_middle_are_reported_by_their_number(
     form: str, write: Write, run: Run, turns: Turns
 ) -> None:
-    path = write("chat.jsonl", lines(SAID[0], "{broken", "", [1], {"content": "no role"}, SAID[1]))
+    path = write("chat.jsonl", lines(SAID[0], "{broken", "", [1], {"content": "no role"}, SAID[1], None, 7))
     report = run(form, path)
-    assert [damage.place for damage in report.damaged] == ["line 2", "line 4", "line 5"]
+    assert [damage.place for damage in report.damaged] == ["line 2", "line 4", "line 5", "line 7", "line 8"]
+    reasons = [damage.reason for damage in report.damaged]
+    assert reasons[1:] == [
+        "is a list, not an object",
+        "has no role",
+        "is missing, not an object",
+        "is a number, not an object",
+    ]
     assert [(turn.content, turn.position) for turn in turns()] == [("Be brief.", 0), ("Hello", 4)]
 
 

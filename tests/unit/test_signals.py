@@ -258,17 +258,6 @@ def test_a_question_asks_for_a_kind_of_answer(question: str, kinds: Kind) -> Non
     assert wanted(question) == kinds
 
 
-_ASKED = (
-    "and so but when What which HOW who where name names Named called title date day long many much of in a x".split()
-)
-
-
-@given(st.lists(st.sampled_from(_ASKED) | st.text(max_size=3), max_size=5), st.sampled_from([" ", "-", "’", "_", "9"]))
-def test_a_question_that_need_not_be_read_asks_for_what_it_would_if_it_were(words: list[str], between: str) -> None:
-    question = between.join(words)
-    assert wanted(question) == wanted(question + " é")  # a letter beyond ASCII has every rule read it
-
-
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
@@ -276,6 +265,7 @@ def test_a_question_that_need_not_be_read_asks_for_what_it_would_if_it_were(word
         ("it was in 2019", Kind.TIME | Kind.NUMBER),
         ("A walk with Ines", Kind.NAME),
         ("Walks. Boats.", Kind(0)),
+        ("score 3:1", Kind.NUMBER),  # a colon and digits, but no time
         ("", Kind(0)),
     ],
 )
