@@ -1,8 +1,8 @@
-"""`python -m bench`: what this machine makes of Recollect, beside its peers. Run from the repository's root.
+"""`python -m bench`: the speed of Recollect on this machine, compared with peers. Run from the root of the repository.
 
     python -m bench                     start-up, writes and recall at 10,000 records, in short
     python -m bench recall --records 100000 --peers fts5,bm25s --json
-    python -m bench write --json        one write beside the bare disk, many at once, eight threads
+    python -m bench write --json        one write compared with the bare disk, bulk writes, eight threads
     python -m bench open --records 100000 --json
     python -m bench sdr --records 100000 --json
     python -m bench kernels --records 100000 --json
@@ -10,8 +10,9 @@
     python -m bench poison --bytes 1048576 --json
     python -m bench namespaces, pauses, filters, catch-up, loading, once, plot, all
 
-Texts are of this machine (`bench.corpus`); stores, texts and the peers' environments are kept in the user's cache
-folder or where RECOLLECT_BENCH_CACHE says. Everything is pinned to one core. docs/benchmarks.md tells what is measured.
+Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
+user's cache folder, or in RECOLLECT_BENCH_CACHE. Every process is pinned to one core. docs/benchmarks.md describes the
+measurements.
 """
 
 from __future__ import annotations

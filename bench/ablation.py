@@ -1,6 +1,7 @@
-"""`python -m bench.ablation DATA`: what each part of recall gives, by taking it away, on both development sets.
+"""`python -m bench.ablation DATA`: the contribution of each part of recall, measured by removing it, on both
+development sets.
 
-DATA is the folder with locomo/ and beam/. Every row is the whole configuration without one part; recall@10 and nDCG@10
+DATA is the folder with locomo/ and beam/. Every row is the full configuration without one part: recall@10 and nDCG@10
 in per cent over all questions with evidence. J is the mean of the four.
 """
 

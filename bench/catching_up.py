@@ -1,7 +1,7 @@
-"""What a commit of another process costs a reader: the time until its index has caught up with it.
+"""The cost of a commit of another process for a reader: the time until its index has caught up.
 
-One handle writes, another reads: a record that is new, one that changes, a turn of a conversation, one that goes. What
-is timed is only the catching up, apart from the recall itself.
+One memory writes and another reads: a new record, a changed one, a turn of a conversation, a forgotten record. Only the
+catching up is timed, not the recall.
 """
 
 from __future__ import annotations

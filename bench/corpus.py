@@ -1,10 +1,10 @@
-"""Texts and questions for every size: sentences of this machine, gathered once and kept outside the repository.
+"""Texts and questions for every size: sentences from files of this machine, collected once and cached outside the
+repository.
 
-They come from the standard library and the packages that are installed beside it, from Python under /usr/lib and from
-/usr/share's documentation, manual and info pages (or from the folders that RECOLLECT_BENCH_TEXTS names), in an order
-that depends on the sentences alone. Where there are fewer than are asked for, the rest are seeded variations: the first
-half of one sentence and the second of another. So all is deterministic, given the machine's files; nothing is
-downloaded, and nothing of it is part of the repository.
+They come from the standard library and the installed packages, from Python under /usr/lib, and from the documentation,
+manual and info pages in /usr/share (or from the folders in RECOLLECT_BENCH_TEXTS), in an order that depends only on the
+sentences. If there are not enough, the rest are seeded variations: the first half of one sentence and the second half
+of another. The result is deterministic for a given machine; nothing is downloaded, and no text is in the repository.
 """
 
 from __future__ import annotations

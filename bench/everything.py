@@ -1,7 +1,7 @@
-"""`python -m bench all`: every measurement that docs/benchmarks.md has a figure of, each a JSON file in one folder.
+"""`python -m bench all`: every measurement with a figure in docs/benchmarks.md, as JSON files in one folder.
 
-Each runs in a process of its own, as if it were asked for alone, so that none is warm or large from another. One that
-fails is told and leaves the others to go on.
+Each runs in its own process, so that no measurement is affected by an earlier one. If one fails, this is reported and
+the others run.
 """
 
 from __future__ import annotations

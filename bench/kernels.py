@@ -1,14 +1,14 @@
-"""The kernel that finds the best by their words, beside reading the bytes that it touches at this core's bandwidth.
+"""The kernel that finds the best documents by words, compared with reading the bytes that it touches at the bandwidth
+of this core.
 
-What it touches, counted as `independent.reach_best` works, the corpus having no turns:
+The bytes are counted as `independent.reach_best` works, since the corpus has no turns:
 
     8 + 2   for each occurrence of a term, with the length of its document
-    8 + 8   for each document of a term: its row, a sum of shares and marks of terms, is read and written
-    24      for each document that is reached: noted and looked up (4 + 4), its row read and put back to zero (8 + 8)
+    8 + 8   for each document of a term: its row, a sum of shares and bits of terms, is read and written
+    24      for each document that is reached: recorded and looked up (4 + 4), its row read and reset (8 + 8)
 
-What is looked up for the few that can be among the best is left out.
-
-A ratio of 1 would be a kernel that only reads, in order, with the next bytes always there.
+Lookups for the few documents that can be among the best are not counted. A ratio of 1 would be a kernel that only
+reads, sequentially, with perfect prefetching.
 """
 
 from __future__ import annotations

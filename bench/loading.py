@@ -1,6 +1,6 @@
-"""What it costs to load the compiled kernels: from numba's cache, into an empty one, and where nothing can be kept.
+"""The cost of loading the compiled kernels: from numba's cache, into an empty cache, and without a cache.
 
-Each figure is of processes of their own, from before numba is imported until the kernels serve.
+Each figure is from a separate process, from before numba is imported until the kernels are in use.
 """
 
 from __future__ import annotations

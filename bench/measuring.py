@@ -1,4 +1,4 @@
-"""How things are measured: one core, percentiles, the memory of a process, and what a figure was measured with."""
+"""Tools of the measurements: one core, percentiles, the memory of a process, and the versions of what was measured."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Recall in one of very many namespaces of a file, beside a store that has only that namespace, in turn.
+"""Recall in one of very many namespaces of a file, alternating with a store that has only that namespace.
 
-Nothing crosses a namespace, so the others should cost nothing.
+Nothing crosses a namespace, so the other namespaces should cost nothing.
 """
 
 from __future__ import annotations

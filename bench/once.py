@@ -1,9 +1,9 @@
-"""Peers that bring much with them: each in an environment of its own, asked in turn with us through a pipe.
+"""Peers with many dependencies: each in its own environment, queried through a pipe, alternating with Recollect.
 
-They search vectors, so all get the same: our hashed embedder's (256 components, no model to download). It says nothing
-of how good their answers are, only how long they take; making a vector is in nobody's figure. We answer by words, with
-explanations, as always. An environment is made in the cache folder when it is first asked for; a peer that cannot be
-installed, or fails, has its reason in the result, and the others go on.
+They search vectors, so all get the same ones: those of our hashed embedder (256 components, no model to download). This
+says nothing about the quality of their answers, only about time; no figure includes computing a vector. Recollect
+answers by words, with explanations, as always. An environment is created in the cache folder at first use. If a peer
+cannot be installed or fails, the result has the reason, and the others run.
 """
 
 from __future__ import annotations

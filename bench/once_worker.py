@@ -1,9 +1,10 @@
 """One peer in its own environment: `python bench/once_worker.py PEER FOLDER`, started by `bench.once`.
 
-This file is run by a Python that has the peer and not this project, so it imports nothing of ours and no NumPy. FOLDER
-holds texts.json ({"texts", "more", "questions"}) and vectors.bin (a float32 vector for each of these in order). Talk is
-one JSON line each way: first what setting up took; then {"ask": i} or {"write": i} gives {"ms"}, timed here, inside.
-Each class does what the first pages of its peer's documentation do, with vectors that are given instead of a model.
+This file is run by a Python that has the peer and not this project, so it imports neither our code nor NumPy. FOLDER
+has texts.json ({"texts", "more", "questions"}) and vectors.bin (a float32 vector for each of these, in order). The
+protocol is one JSON line in each direction: first the time of the set-up; then {"ask": i} or {"write": i} returns
+{"ms"}, timed in this process. Each class does what the first pages of its peer's documentation do, with given vectors
+instead of a model.
 """
 
 from __future__ import annotations

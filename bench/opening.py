@@ -1,8 +1,8 @@
-"""Opening a store whose index an earlier process made: to the first answer, and the memory that it takes.
+"""Opening a store whose index an earlier process wrote: the time to the first answer, and the memory.
 
-Every figure is of a process of its own. `open_and_first_recall` begins when the package and all that it uses are
-imported; `process start to answer` is the whole life of the command `recollect recall`. A record's share of the memory
-is what a process has after 101 recalls beyond one that did the same with an empty store, divided by the records.
+Every figure is from a separate process. `open_and_first_recall` begins after the package and its dependencies are
+imported; `process start to answer` is the whole run of the command `recollect recall`. The memory of a record is the
+difference between a process after 101 recalls and one that did the same with an empty store, divided by the records.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The longest that one call takes in a long run of mixed writes: is there ever a pause that a user would notice?
+"""The longest call in a long run of mixed writes: is there a pause that a user would notice?
 
-Of each ten operations eight remember, one updates and one forgets, in a seeded order; after every hundred comes a
-recall, so that indexes are kept up as they would be. Durability is "normal": what is looked for is work of our own,
-which the disk's sync would hide. Measured, too: how long threads of the store's own (checkpoints) keep it from writers,
-and how long Python's collector looks at all objects, in whichever call it happens to. What the measurement itself holds
-by the million (texts, ids, times) stands in arrays, where the collector does not look: in lists it would take most of
-its time, and none of it would be the memory's.
+Of ten operations, eight remember, one updates and one forgets, in a seeded order. After every hundred comes a recall,
+so that indexes are kept up to date. Durability is "normal", because the sync of the disk would hide our own work. Also
+measured: how long threads of the store (checkpoints) block writers, and how long Python's garbage collector runs. The
+millions of objects of the measurement itself (texts, ids, times) are in arrays, which the collector does not traverse;
+in lists they would take most of its time.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The peers that any measurement can ask, each set up as its documentation says, in this process.
+"""The peers that a measurement can query in this process, each set up as its documentation says.
 
-Every peer gets the same texts and the same questions and gives ten hits. None explains them, and none but tantivy
-and rank_bm25 fetches the text of a hit: what is left out is left out in the peer's favour. A peer whose library is not
-installed is told, with the command that installs it, and the others go on.
+Every peer gets the same texts and questions and returns ten hits. None explains them, and only tantivy and rank_bm25
+fetch the text of a hit; what is omitted is in favour of the peer. If the library of a peer is not installed, this is
+reported with the command that installs it, and the others run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Plots of results: latency and memory against size, both logarithmic, and the throughput of writes. Needs matplotlib.
+"""Plots of results: latency and memory by size, both logarithmic, and the throughput of writes. Needs matplotlib.
 
-A result is what a command's `--json` printed, or what `python -m bench all` wrote; which command it is of stands in it.
+A result is the output of `--json`, or a file of `python -m bench all`; it contains the name of its command.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""What the worst texts cost beside plain distinct words of as many bytes.
+"""The cost of the worst texts, compared with plain distinct words of as many bytes.
 
-Texts are of `torture.worst_cases`: a character of each combination of Unicode's properties, repeated and
-alternated. Each is remembered, with an id and without, asked for, asked as a question, grepped, filtered and exported,
-in processor time; and it is indexed once more while memory is counted. A ratio compares a call with the same call on
-plain words, or with indexing those where that is dearer: folding ASCII costs next to nothing, so no other script could
-be within a multiple of that.
+The texts are from `torture.worst_cases`: a character for each combination of Unicode properties, repeated and
+alternated. Each is remembered with an id and without, read, asked as a question, grepped, filtered and exported, in
+processor time; and it is indexed once more to measure memory. A ratio compares a call with the same call on plain
+words, or with indexing them if that costs more: folding ASCII is so cheap that no other script could be within a
+multiple.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How fast this core reads memory in order: what searching is set beside."""
+"""The speed at which this core reads memory sequentially: the yardstick of the searches."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Recall with its defaults and explanations, ten hits, beside peers over the same texts and questions, in turn.
+"""Recall with its defaults and explanations, ten hits, alternating with peers over the same texts and questions.
 
-Nothing is measured before everybody is warm: the engine may load its indexes, and compile, while it answers the first
-questions. What it costs to be cold is told apart.
+Measurements begin when all are warm: during the first questions the engine may load its indexes and compile kernels.
+The cost of a cold start is reported separately.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`python -m bench.rules FILE`: what the rules for texts and questions cost with their prefilters and without them.
+"""`python -m bench.rules FILE`: the cost of the rules for texts and questions, with and without their prefilters.
 
-A prefilter says from the letters and words of a text that a rule cannot match, so that its regular expression need not
-run. FILE is a LoCoMo JSON file: its turns are the texts, its questions the questions. Prints microseconds for each.
+A prefilter decides from the letters and words of a text that a rule cannot match, so that its regular expression need
+not run. FILE is a LoCoMo JSON file: its turns are the texts, its questions the questions. Prints microseconds for each.
 """
 
 from __future__ import annotations

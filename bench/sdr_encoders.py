@@ -1,7 +1,7 @@
-"""How well SDRs find the text that a question is a part of, by which bits of long texts are kept.
+"""How well SDRs find the text that contains a question, by the choice of the bits that represent a long text.
 
-Texts are so many sentences of the corpus in a row; questions are 3 to 8 neighbouring words of one of them. A text is
-found where it is among the first ten, those that tie with it before it. docs/decisions.md draws the conclusion.
+A text is a number of consecutive sentences of the corpus; a question is 3 to 8 adjacent words of one of them. A text is
+found if it is among the first ten, with ties counted against it. docs/decisions.md has the conclusion.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The exact best ten of many SDRs, by overlap and by Hamming, beside reading all their rows once and beside a scan.
+"""The exact ten best of many SDRs, by overlap and by Hamming distance, compared with reading all rows and with a scan.
 
-Reading all 512-byte rows once is what no search that looks at every row can beat: nothing but adding up their words,
-the best of many runs. The scan is what one writes first: XOR with every row and a count of bits, in NumPy. Questions
-are put one after the other, the readings in between rounds, and of each question the best round counts, as the best
-reading does.
+Reading all 512-byte rows once is the bound for a search that looks at every row: adding up their words, the best of
+many runs. The scan is the obvious implementation: XOR with every row and a bit count, in NumPy. Questions run one after
+the other, with the readings between rounds; the best round of each question counts, as does the best reading.
 """
 
 from __future__ import annotations

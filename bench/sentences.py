@@ -1,8 +1,8 @@
-"""English sentences out of the files that a machine has: docstrings, comments, documentation, manual pages.
+"""English sentences from the files of a machine: docstrings, comments, documentation, manual pages.
 
-A sentence is 5 to 25 words of plain ASCII that begins with a letter, ends with a mark and consists of words for the
-greater part, so that tables, code and addresses are left out. The readers are rough on purpose: what they get wrong is
-a few sentences more or fewer, the same on every run.
+A sentence is 5 to 25 words of plain ASCII that begins with a letter, ends with a punctuation mark and consists mostly
+of words, which excludes tables, code and addresses. The parsers are simple on purpose: an error is a few sentences more
+or fewer, the same in every run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`python -m bench.standing DATA`: how often the rules for standing instructions and preferences mark a sentence.
+"""`python -m bench.standing DATA`: how often the rules for standing instructions and preferences tag a sentence.
 
-DATA is the folder with sciad/, whose sentences are from papers and state neither: every mark there is false. What is
-marked in the conversations of locomo/ and beam/ is counted too, and printed, to be judged by a reader.
+DATA is the folder with sciad/, whose sentences are from papers and contain neither: every tag there is wrong. The
+tagged turns of the conversations in locomo/ and beam/ are counted too, and printed, for a reader to judge.
 """
 
 from __future__ import annotations

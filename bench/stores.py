@@ -1,8 +1,8 @@
-"""Stores that are built once for a size and kept in the cache, so that a measurement can be repeated at once.
+"""Stores that are built once for a size and cached, so that a measurement can be repeated quickly.
 
-A store's name holds what it depends on: records, version, a hash of the source of the package and one of the texts. A
-change of the code builds it anew; of each kind and size the newest few are kept. It is written in batches with
-durability "normal", and asked once, so that what an earlier process leaves behind for the next is there.
+The name of a store contains everything it depends on: records, version, a hash of the source of the package and one of
+the texts. After a change of the code it is rebuilt; the newest few of each kind and size are kept. It is written in
+batches with durability "normal", and queried once, so that the files for the next process exist.
 """
 
 from __future__ import annotations

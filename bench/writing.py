@@ -1,8 +1,8 @@
-"""Durable writes: one at a time beside the bare disk, many at once, and eight threads.
+"""Durable writes: one at a time compared with the bare disk, bulk writes, and eight threads.
 
-The bare disk is an append of the same bytes to a file and fdatasync: what no store that is durable can do without.
-Between the two stands a transaction of one row in a SQLite file of the same settings, with no ledger, proof or index.
-All are in the cache folder, since the folder for temporary files is often memory, where nothing is synced.
+The bare disk is an append of the same bytes to a file and fdatasync, which every durable store needs. Between the two
+is a transaction of one row in a SQLite file with the same settings, without ledger, proof or index. All files are in
+the cache folder, because the folder for temporary files is often in memory, where a sync does nothing.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Hooks of mkdocs (`mkdocs.yml`) that add the pages which do not lie in docs/.
+"""Hooks of mkdocs (`mkdocs.yml`) that add the pages which are not in docs/.
 
-The README, CONTRIBUTING and the changelog become pages, and the command reference is made of the commands' help texts.
+The README, CONTRIBUTING and the changelog become pages, and the command reference is generated from the help texts.
 """
 
 from __future__ import annotations

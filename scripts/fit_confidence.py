@@ -2,9 +2,9 @@
 
     .venv/bin/python scripts/fit_confidence.py DATA      # the folder with locomo/ and beam/
 
-Confidence is 1 / (1 + exp(a - b f)), f = score sqrt(weight of the question): logistic regression with one feature,
-both kinds of questions and both data sets weighed alike. Validated by leaving one conversation out: the constants that
-are fitted without a conversation are applied to it, and the AUROC and log-loss of those predictions are printed.
+Confidence is 1 / (1 + exp(a - b f)), f = score sqrt(weight of the question): logistic regression with one feature, and
+equal weight for both kinds of questions and both data sets. Validated by leaving one conversation out: constants fitted
+without a conversation are applied to it, and the AUROC and log-loss of these predictions are printed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Write tests/golden/format-1.db and what it holds. Run once per format; refuses to overwrite.
+"""Write tests/golden/format-1.db and a description of its contents. Run once per format; refuses to overwrite.
 
-The file is the promise that stores of format 1 can be opened for ever, so it is never written again.
+The file represents the promise that stores of format 1 can always be opened, so it is never written again.
 """
 
 from __future__ import annotations

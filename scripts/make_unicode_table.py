@@ -1,8 +1,8 @@
-"""Write src/recollect/text/_unicode14.py: which code points Unicode 14 knows, which make up words, and which may join
-what stands before them when a text is normalised.
+"""Write src/recollect/text/_unicode14.py: the code points of Unicode 14, those that are part of words, and those that
+can combine with a preceding character in normalisation.
 
-Run it with a Python whose `unicodedata` is version 14.0.0 (CPython 3.11); any other is refused, because the
-point of the table is that it never moves.
+Run it with a Python whose `unicodedata` has version 14.0.0 (CPython 3.11). Any other is refused, because the table must
+never change.
 """
 
 from __future__ import annotations

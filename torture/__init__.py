@@ -1,4 +1,4 @@
-"""This project's own torture of its SQLite store: kills, power cuts, failing disks, damage, interrupts, fuzzing.
+"""Torture of the SQLite store: kills, power cuts, failing disks, damage, interrupts, fuzzing.
 
-It knows the store's insides, so it is no part of the package. `recollect.testing` is what other people's stores run.
+It uses internals of the store, so it is not part of the package. `recollect.testing` has the tests for other stores.
 """

@@ -1,10 +1,10 @@
-"""Many at once: processes and threads write, update on conditions, read and recall on one file, and each writes down
-what it was given and when.
+"""Concurrency: processes and threads write, update on conditions, read and recall on one file, and log their results
+and times.
 
-Then the histories of each record must be linearizable, recall being a read like any other; counters that were raised on
-condition have the sum of what was added; two records that are always written together are never seen apart; nobody was
-told that the store is locked; and the log, which a reader that stays for the whole run keeps from being begun anew, is
-short again soon after. Processes are forked, so there must be no other threads when a trial begins.
+The history of each record must be linearizable, with recall as a read like any other; counters incremented on condition
+must have the sum of the increments; two records that are always written together must never be seen apart; no call may
+fail because the store is locked; and the WAL, which a reader that stays for the whole run keeps from being restarted,
+must be short again soon after. Processes are forked, so no other threads may run when a trial begins.
 """
 
 from __future__ import annotations

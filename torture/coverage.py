@@ -1,9 +1,9 @@
-"""Bad input, led by coverage: inputs that reach new code are kept and changed further, by atheris (libFuzzer).
+"""Bad input guided by coverage: inputs that reach new code are kept and mutated further, by atheris (libFuzzer).
 
     python -m torture --part coverage --seeds 1,2,3
 
-A trial is one target for some seconds, in a process of its own, whose code is instrumented as it is imported. There is
-no atheris for some systems and versions of Python: there a trial says so, and `fuzzing` is what there is.
+A trial is one target for some seconds, in its own process, whose code is instrumented at import. On systems and Python
+versions without atheris a trial reports that; there `fuzzing` is the alternative.
 """
 
 from __future__ import annotations

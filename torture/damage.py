@@ -1,12 +1,12 @@
-"""The damage test: a store of 10,000 records is hurt, and everything is asked that can be asked of it.
+"""The damage test: a store of 10,000 records is damaged, and then queried in every way.
 
-A seed decides the hurt. Then the check must name it, unless what was hit is read by nobody: then all that the store
-holds is as it was, and silence is right. Whatever is read must be what the whole store told, or one of our errors. And
-the rescue must save every record whose bytes are still there, as it was, and name every other.
+A seed determines the damage. The check must then name it, unless no read touches the damaged bytes: then the contents
+are unchanged, and the check is right to report nothing. Every read must return what the intact store returned, or raise
+one of our errors. The rescue must save every record whose bytes are intact, unchanged, and name every other.
 
-Three kinds take away what nothing in the file can tell of. A log that is cut or hurt ends where its commits are whole,
-as after a power cut: the store must then be one that it has been. A page that changes places with another, and a file
-beside the log of another moment, have checksums that are right: there only what the check says counts, and the rescue.
+Three kinds of damage remove information without a trace in the file. A WAL that is cut or corrupted ends after its last
+complete commit, as after a power cut: the store must then be in an earlier state. A page exchanged with another, and a
+file combined with the WAL of another time, have valid checksums: there only the check and the rescue count.
 """
 
 from __future__ import annotations

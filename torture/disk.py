@@ -1,17 +1,16 @@
-"""A disk as a power cut leaves it: what was synced is there, and of the rest whatever the disk had got to.
+"""A simulated disk after a power cut: synced data is there, and of the rest whatever the disk had written.
 
-A run is a list of events, in their order. A `Disk` takes them in one by one, and `cut` says what its files could be if
-the power failed right then, in one of many ways:
+A run is a list of events. A `Disk` applies them one by one, and `cut` returns what its files could be if the power
+failed at that point, in one of several ways:
 
-    lost        nothing that was not synced is there
-    kept        all of it is
-    torn        the disk did it in order, and stopped at some point: in the middle of a write, between two sectors
-    reordered   it did any part of it, and of a write any sectors
-    mixed       each file by another of these
+    lost        no data that was not synced is there
+    kept        all data is there
+    torn        the disk wrote in order and stopped at some point: within a write, between two sectors
+    reordered   the disk wrote any subset, and of a write any sectors
+    mixed       each file in another of these ways
 
-Which files a folder has is synced by itself, as POSIX has it: a file that was synced may still have no name. Renaming
-is one step. A write that is torn leaves what lies beside it alone (SQLite calls that powersafe overwrite, and takes it
-for granted on this system).
+The entries of a folder are synced separately, as in POSIX: a synced file may still have no name. Renaming is atomic. A
+torn write does not affect adjacent bytes (SQLite calls this powersafe overwrite, and assumes it on this system).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What takes input from outside, each as a function of bytes, with examples that it takes.
+"""The entry points for input from outside, each as a function of bytes, with examples of valid input.
 
-A target may refuse what it is given with one of our errors, or take it. What it took must be usable then: filters
-match, records encode to what they were read from, memories answer and check. Anything else that comes out is a failure.
+A target may reject its input with one of our errors, or accept it. Accepted input must then be usable: filters match,
+records encode to the bytes they were read from, memories answer and pass their check. Any other outcome is a failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Bad input: whatever bytes come in, what comes out is an error of ours or a result, soon, and without much memory.
-A text, whatever its characters are, costs no more than a multiple of what plain words do (`worst_cases`).
+"""Bad input: for any bytes, the outcome is one of our errors or a result, quickly and within a bound of memory.
 
-Inputs are examples that were changed at random: bytes and bits, pieces cut out, doubled and moved, tokens of the format
-put in, JSON values exchanged, what is nested nested deeper. `coverage` has mutations that are led by what they reach.
+A text of any characters costs at most a multiple of plain words (`worst_cases`). Inputs are randomly changed examples:
+bytes and bits, pieces removed, duplicated and moved, tokens of the format inserted, JSON values exchanged, nesting
+deepened. `coverage` has mutations that are guided by the code they reach.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Ctrl-C at any line of a call: all or nothing of it is held, and everybody goes on, the same handle included.
+"""Ctrl-C at any line of a call: the call takes effect completely or not at all, and everything continues, including the
+same handle.
 
-A signal's handler runs between two steps of the interpreter, in tidying up as much as anywhere else. So a trace
-function raises KeyboardInterrupt at lines of ours in turn; then the handle is used again, by this thread and another.
+A signal handler can run between any two steps of the interpreter, also during cleanup. So a trace function raises
+KeyboardInterrupt at one line of our code after another; then the handle is used again, by this thread and another.
 """
 
 from __future__ import annotations

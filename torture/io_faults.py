@@ -1,10 +1,10 @@
-"""Faults of the disk: at some moment of a run an operation on a file fails, once or for a while.
+"""Faults of the disk: during a run an operation on a file fails, once or for a while.
 
-A seed decides the run (`script`) and the faults: which kind of operation fails, on which files, at which of its turns,
-with which error, and whether the next ones fail as well. Whatever fails, callers see only our own errors. What was
-acknowledged is held, and what was refused is held wholly or not at all; where the error says that nothing was changed,
-nothing was, also for whoever opens the files as they lie there right then, as after a crash. Once the fault is over the
-memory goes on, or refuses, and one that is opened anew goes on.
+A seed determines the run (`script`) and the fault: the kind of operation, the files, the n-th call, the error, and
+whether the next calls fail too. Callers must see only our own errors. Acknowledged data is stored; refused data is
+stored completely or not at all. If the error says that nothing was changed, nothing was, also for a process that opens
+the files at that moment, as after a crash. When the fault is over, the memory continues or refuses, and one that is
+opened again continues.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The kill: a process that writes is killed, and what it acknowledged is held, whole, and nothing half.
+"""The kill test: a writing process is killed; what it acknowledged is stored, and nothing is stored in part.
 
-A seed decides a run of calls of every kind (`script`), which a child process does on a store of its own, telling over a
-pipe what it begins, what it was told to be held, and what it has done. The kill is a real SIGKILL: when something is
-done to a file for the n-th time (to the database, its log or an index file, in whichever thread), or in a transaction,
-or from outside at whatever moment. Then the store is opened again.
+A seed determines a run of calls of every kind (`script`). A child process executes it on its own store, and reports
+through a pipe what it begins, what was acknowledged, and what it has finished. The kill is a real SIGKILL: at the n-th
+operation on a file (the database, its WAL or an index file, in any thread), within a transaction, or from outside at a
+random time. Then the store is opened again.
 """
 
 from __future__ import annotations

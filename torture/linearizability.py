@@ -1,9 +1,9 @@
-"""Whether a history of calls on one record is what they could have given one after the other.
+"""Check whether a history of calls on one record is linearizable.
 
-Each call is an interval: it took effect at some moment between its beginning and its end. A history is linearizable
-where there is an order of such moments in which every call gives what it gave (Herlihy and Wing, 1990). The search is
-that of Wing and Gong (1993) with Lowe's memory of what was tried (2017): a call that begins before any other has ended
-may come next; where none may, the last choice is taken back.
+Each call is an interval: it took effect at some point between its start and its end. A history is linearizable if these
+points can be ordered so that every call returns what it returned (Herlihy and Wing, 1990). The search is that of Wing
+and Gong (1993) with Lowe's cache of visited states (2017): a call that starts before any other has ended may be next;
+if none may, the last choice is undone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Killed migrations: a process that migrates a store is killed at every moment at which it can be.
+"""Killed migrations: a process that migrates a store is killed at every step.
 
-The store is of format 1, and is brought to this release's; and, since that change touches no table, on to a format
-that only this test knows, with another column, another table, and every row of one rewritten. A child does it, is
-killed (SIGKILL) before a statement or between the steps, and the store must be of the old format or of the new one,
-whole, hold what it held, be readable by who knows its format, and be migrated by running it again.
+The store has format 1 and is migrated to the format of this release; and, since that change touches no table, to a
+format that only this test knows, with another column, another table, and one table rewritten. A child process does it,
+and is killed (SIGKILL) before a statement or between steps. The store must then have the old format or the new one,
+with its contents intact, be readable by a release that knows the format, and be migrated by running it again.
 
     python -m torture.migrating FILE CHANGE STEP      is the child
 """

@@ -1,14 +1,14 @@
-"""The power cut: a store's files as they could be after one, at any moment of a run, and what is held then.
+"""The power cut: the files of a store as they could be after a power cut at any point of a run, and their contents.
 
-A seed decides a run of calls of every kind, which is recorded once (`recording`): every write and sync of the database,
-its log and the index files, and what was acknowledged between them. Then the power is cut at many moments, each time
-with another choice of what the disk had got to (`disk`); the files are made in a folder of their own and opened as
+A seed determines a run of calls of every kind, which is recorded once (`recording`): every write and sync of the
+database, its WAL and the index files, and the acknowledgements between them. Then the power is cut at many points, each
+time with another choice of what the disk had written (`disk`); the files are created in a separate folder and opened as
 usual. With durability "full" every acknowledged commit must be there; with "normal" the newest may be missing. In both
-what is there is the store as it was after some commit, `check()` finds nothing, recall and grep answer as from indexes
-made anew, and the store can be written to and opened again.
+the contents are those after some commit, `check()` finds no problem, recall and grep answer as with rebuilt indexes,
+and the store can be written to and opened again.
 
-A second cut, while a store is opened again after the first, changes none of this. How threads interleave is not the
-seed's; all else is.
+A second cut, while a store is opened after the first, changes none of this. The interleaving of threads does not follow
+from the seed; everything else does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Standing between a store and the disk: everything that is done to its files is written down, or fails on purpose.
+"""Recording of all operations on the files of a store, and failures on purpose.
 
-While `recorded` runs, SQLite's default file system is one that inherits from the system's own, so every connection has
-it: the writer's, the readers', the checkpointer's, those of full-text search and of vectors. What is done without
-SQLite goes through `recollect.stores.files`, whose functions are replaced. Shared memory is passed on and not written
-down: no power cut leaves any of it. Files that lie elsewhere are left alone, so other stores may be in use.
+While `recorded` runs, SQLite's default file system is one that inherits from the system's, so every connection uses it:
+the writer's, the readers', the checkpointer's, those of full-text search and of vectors. Operations outside SQLite go
+through `recollect.stores.files`, whose functions are replaced. Shared memory is passed through and not recorded, since
+no power cut leaves any of it. Files elsewhere are not affected, so other stores may be in use.
 """
 
 from __future__ import annotations

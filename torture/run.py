@@ -1,10 +1,10 @@
-"""The torture: every way in which a store can be hurt, many times over, each time with a look at what is left.
+"""The torture: every way to damage a store, many times, each followed by a check of the result.
 
     python -m torture [--short] [--seed N] [--part NAME ...]      make torture, make torture-short
     python -m torture --part kill --seeds 17,42                   these trials again
 
-A part is a module with `trials(seed, folder)`. The seeds of a run follow from its own, so a run can be repeated as a
-whole, and a trial by itself. The last line is "N passed, N failed", and the exit code 1 where any failed.
+A part is a module with `trials(seed, folder)`. The seeds of a run follow from its own seed, so a run can be repeated as
+a whole, and a trial by itself. The last line is "N passed, N failed"; the exit code is 1 if any failed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""A run of calls that a seed decides, and what a store must hold after each: for the power cut and for faults.
+"""A run of calls determined by a seed, and the expected contents of the store after each: for power cuts and faults.
 
-Steps are calls of every kind that writes, with batches that are given up, texts that are larger than what a transaction
-stages, threads that write at once (one of which fails after it has written, inside the others' transaction), records
-that fall due, recall and grep, so that indexes are made and kept, and closing and opening again. The clock stands still
-during a step, so what threads write at once gives one root in whatever order they do.
+The steps are writing calls of every kind: batches that are abandoned, texts larger than a transaction stages, threads
+that write at once (one of which fails after it has written, inside the transaction of the others), expiring records,
+recall and grep, so that indexes are built and saved, and closing and reopening. The clock stands still during a step,
+so that concurrent writes give the same root in any order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the parts of the torture are made of: trials, each decided by a seed alone, so that any one can be repeated."""
+"""The building blocks of the torture: trials, each determined by its seed alone, so that it can be repeated."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Texts that are as dear as a text can be for its length: characters of every kind of Unicode, repeated and alternated.
+"""Texts that are as expensive as possible for their length: characters of every kind in Unicode, repeated and
+alternated.
 
-What a character costs follows from its properties: its category, its combining class, what it is decomposed into, its
-direction, whether words are made of it and of which kind, how many bytes it has. For each combination of them that
-Unicode 14 has there is one character here, so a fault that hangs on a property is met without anyone's having thought
-of it. The measure is `plain`: distinct words of as many bytes.
+The cost of a character follows from its properties: category, combining class, decomposition, direction, whether it is
+part of words and of which kind, number of bytes. There is one character here for each combination that occurs in
+Unicode 14, so a fault that depends on a property is found without anyone having thought of it. The yardstick is
+`plain`: distinct words of as many bytes.
 """
 
 from __future__ import annotations
