@@ -18,12 +18,12 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
 
-TOLD = Path(__file__).parent / "told.py"
+SCRIPT = Path(__file__).parent / "print_results.py"
 
 
 def told_by(python: str, seed: str) -> str:
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    done = subprocess.run([python, str(TOLD)], capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run([python, str(SCRIPT)], capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.count("\n") > 20
     return done.stdout
 
@@ -34,8 +34,8 @@ def test_roots_ids_scores_and_reasons_are_the_same_under_any_hash_seed() -> None
 
 
 def test_roots_ids_scores_and_reasons_are_the_same_on_every_python() -> None:
-    """golden/told.txt is what CPython 3.11 told; `make test-all` compares 3.12 and 3.13 with it."""
-    golden = TOLD.parent / "golden" / "told.txt"
+    """golden/results.txt was written by CPython 3.11; `make test-all` compares 3.12 and 3.13 with it."""
+    golden = SCRIPT.parent / "golden" / "results.txt"
     assert told_by(sys.executable, "7") == golden.read_text(encoding="utf-8")
 
 
@@ -88,7 +88,9 @@ def test_scores_do_not_depend_on_the_order_of_writing_nor_on_the_store(tmp_path:
 
 @pytest.mark.skipif(shutil.which("taskset") is None, reason="no taskset on this machine")
 def test_the_number_of_cores_changes_nothing() -> None:
-    one = subprocess.run(["taskset", "-c", "0", sys.executable, str(TOLD)], capture_output=True, text=True, check=True)
+    one = subprocess.run(
+        ["taskset", "-c", "0", sys.executable, str(SCRIPT)], capture_output=True, text=True, check=True
+    )
     assert one.stdout == told_by(sys.executable, "3")
 
 

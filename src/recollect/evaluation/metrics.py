@@ -1,11 +1,11 @@
-"""Metrics: what a ranking is worth where the evidence is known, and whether two rankings differ.
+"""Metrics of a ranking for known evidence, and the significance of differences.
 
 All are fractions, 0 to 1. With E the set of evidence and R the ranking, cut at k:
 
     recall@k      |E ∩ R[:k]| / |E|
-    hit@k         1 where any of E is in R[:k]
-    recall_all@k  1 where all of E is in R[:k]
-    mrr           1 / rank of the first of E, 0 where none is ranked
+    hit@k         1 if any of E is in R[:k]
+    recall_all@k  1 if all of E is in R[:k]
+    mrr           1 / rank of the first of E, 0 if none is ranked
     ndcg@10       sum over evidence at rank r <= 10 of 1 / log2(r + 1), over the most that |E| could give
                   (Järvelin and Kekäläinen 2002, binary gain)
     session_any@k, session_all@k   hit and recall_all of the sessions of E, sessions ranked by their best turn
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 #: The k of each metric.
 DEPTHS = (5, 10, 25, 50)
 SESSION_DEPTHS = (1, 3, 5)
-#: So many ranks are looked at.
+#: Maximum rank that counts.
 DEPTH = 50
 RESAMPLES = 10_000
 
@@ -30,7 +30,7 @@ RESAMPLES = 10_000
 def measured(
     ranking: Sequence[str], evidence: Sequence[str], session_of: Callable[[str], str | None]
 ) -> dict[str, float]:
-    """Every metric of one question.
+    """Compute every metric of one question.
 
     >>> round(measured(["a", "b", "c"], ["b", "x"], lambda each: None)["ndcg@10"], 4)
     0.3869
@@ -57,7 +57,7 @@ def measured(
 
 
 def means(rows: Iterable[dict[str, float]]) -> dict[str, float]:
-    """The mean of each metric over questions, and their number, "n"."""
+    """Compute the mean of each metric over questions, and their number, "n"."""
     rows = list(rows)
     names = list(dict.fromkeys(name for row in rows for name in row))
     out = {
@@ -67,7 +67,7 @@ def means(rows: Iterable[dict[str, float]]) -> dict[str, float]:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """The area under the ROC curve: the chance that a positive's score is above a negative's, ties counted half.
+    """Compute the area under the ROC curve: the chance that a positive scores above a negative, ties counted half.
 
     >>> auroc([0.9, 0.5], [0.5, 0.1])
     0.875
@@ -81,7 +81,7 @@ def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
 
 
 def paired_difference(ours: Sequence[float], theirs: Sequence[float], seed: int = 0) -> dict[str, float]:
-    """The mean difference over the same questions, with its 95 per cent interval by the paired bootstrap.
+    """Compute the mean difference over the same questions, with its 95 per cent interval by the paired bootstrap.
 
     Questions are resampled with replacement, `RESAMPLES` times (Efron and Tibshirani 1993, percentile interval).
     """

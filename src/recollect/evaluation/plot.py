@@ -1,4 +1,4 @@
-"""Plots of an evaluation: recall by depth, by category, and how reliable confidence is. Needs matplotlib."""
+"""Plots of an evaluation: recall by depth, by category, and the reliability of confidence. Needs matplotlib."""
 
 from __future__ import annotations
 

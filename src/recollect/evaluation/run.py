@@ -1,7 +1,7 @@
-"""Running an evaluation: a data set remembered, its questions asked, each ranking measured.
+"""Running an evaluation: store a data set, ask its questions, and measure each ranking.
 
-Peers are asked the same questions in the same run, question by question, and what differs is given with a bootstrap
-interval. Nothing is tuned here and nothing of a data set is known to what is measured.
+Peers answer the same questions in the same run, one by one, and differences have a bootstrap interval. Nothing is tuned
+here, and the measured code knows nothing about the data set.
 """
 
 from __future__ import annotations
@@ -24,15 +24,21 @@ from recollect.evaluation.typos import mistyped
 from recollect.memory import Memory
 from recollect.records.record import Record
 
-#: The metrics that peers are compared by.
+#: The metrics of the comparison with peers.
 COMPARED = ("recall@5", "recall@10", "ndcg@10", "mrr")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one question came to.
+    """The result of one question.
 
-    millis  how long the call took
+    Attributes:
+        asked: The question of the data set.
+        question: Its text as it was asked, with typos if there were any.
+        ranking: Ids of the hits, best first.
+        confidence: The confidence of the best hit.
+        metrics: The metrics of the ranking.
+        millis: The time of the call, in milliseconds.
     """
 
     asked: Question
@@ -57,10 +63,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an evaluation found.
+    """The results of an evaluation.
 
-    answers   by retriever; this package's are "recollect"
-    skipped   how many questions have no evidence that is held, and were not asked
+    Attributes:
+        data: The data set.
+        answers: The answers of each retriever; those of this package are "recollect".
+        skipped: The number of questions without evidence among the stored records, which were not asked.
+        config: The settings.
     """
 
     data: DataSet
@@ -69,7 +78,7 @@ class Evaluation:
     config: dict[str, Any] = field(default_factory=dict)
 
     def summary(self, retriever: str = "recollect") -> dict[str, Any]:
-        """Means over all questions and by category."""
+        """Return the means over all questions and by category."""
         answers = self.answers[retriever]
         by: dict[str, list[dict[str, float]]] = {}
         for answer in answers:
@@ -84,7 +93,7 @@ class Evaluation:
         }
 
     def to_json(self) -> dict[str, Any]:
-        """The whole, as `recollect eval --json` prints it."""
+        """Return everything as a JSON object, as `recollect eval --json` prints it."""
         ours = self.answers["recollect"]
         out = {"dataset": self.data.name, **self.summary(), "config": self.config, "versions": versions()}
         out["compared"] = {
@@ -112,23 +121,24 @@ def evaluate(
     seed: int = 0,
     progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Evaluation:
-    """Fill the memory (and embed it, where it has an embedder), ask every question that has evidence, and measure.
+    """Fill the memory (and embed it, if it has an embedder), ask every question that has evidence, and measure.
 
-    typos     the chance of each content word of the question to be misspelt (`evaluation.typos`)
-    progress  is called with the number of questions done, and of all
+    Args:
+        typos: The probability that a content word of a question is misspelled (`evaluation.typos`), 0 to 1.
+        progress: Called with the number of questions asked, and of all.
     """
     for name in peers:
         if name not in PEERS:
-            raise InvalidArgumentError("compare", name, f"is none of {', '.join(PEERS)}")
+            raise InvalidArgumentError("compare", name, f"must be one of {', '.join(PEERS)}")
     if not 0 <= typos <= 1:
-        raise InvalidArgumentError("typos", typos, "must be a chance, 0 to 1")
+        raise InvalidArgumentError("typos", typos, "must be a probability, 0 to 1")
     data.fill(memory)
     if memory.embedder is not None:
         for namespace in memory.namespaces():
             memory.namespace(namespace).embed_all()
     asked = list(answerable(data, memory))
     if not asked:
-        raise InvalidArgumentError("data", data.name, "has no question whose evidence is held")
+        raise InvalidArgumentError("data", data.name, "has no question with evidence among the stored records")
     answers: dict[str, list[Answer]] = {name: [] for name in ("recollect", *peers)}
     for namespace, group in groupby(asked, key=lambda each: each.namespace):
         here = memory.namespace(namespace)
@@ -154,8 +164,8 @@ def evaluate(
 
 
 def answerable(data: DataSet, memory: Memory) -> Iterable[Question]:
-    """The questions, each with the evidence that is held; those without any are left out. By namespace."""
-    order = {name: place for place, name in enumerate(dict.fromkeys(each.namespace for each in data.asked))}
+    """Yield the questions that have evidence among the stored records, by namespace."""
+    order = {name: at for at, name in enumerate(dict.fromkeys(each.namespace for each in data.asked))}
     for each in sorted(data.asked, key=lambda each: order[each.namespace]):
         here = memory.namespace(each.namespace)
         evidence = tuple(record_id for record_id in each.evidence if here.exists(record_id))
@@ -168,7 +178,7 @@ def _session(record: Record) -> str | None:
 
 
 def versions() -> dict[str, str]:
-    """What the figures depend on."""
+    """Return the versions on which the figures depend."""
     from importlib.metadata import PackageNotFoundError, version
 
     out = {"recollect": __version__, "python": platform.python_version(), "machine": platform.machine()}

@@ -1,4 +1,4 @@
-"""Typing errors: questions as hurried people type them, the same ones in every run."""
+"""Typing errors: seeded misspellings of questions, the same in every run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _WORD = re.compile(r"[^\W\d_]{5,}")
 
 
 def mistyped(text: str, chance: float, seed: int = 0) -> str:
-    """The text with one random edit (a letter changed, left out, put in, or two swapped) in content words.
+    """The text with one random edit (a letter replaced, deleted, inserted, or two swapped) in content words.
 
     chance  of each content word of five letters or more to be hit
 

@@ -1,6 +1,6 @@
-"""Prints everything that must not move between machines: roots, ids, hits, scores and reasons, to the bit.
+"""Print everything that must be the same on every machine: roots, ids, hits, scores and explanations, to the bit.
 
-python tests/told.py > tests/golden/told.txt        after a change that is meant to change scores
+python tests/print_results.py > tests/golden/results.txt        after a change that is meant to change scores
 """
 
 from __future__ import annotations
