@@ -404,7 +404,7 @@ def test_a_log_whose_file_is_lost_is_neither_written_over_nor_passed_over(log_al
     log = Path(f"{log_alone}-wal")
     before = log.read_bytes()
     for create in (True, False):
-        with pytest.raises(DamagedStoreError, match="its log is there"):
+        with pytest.raises(DamagedStoreError, match="its WAL exists"):
             recollect.open(log_alone, create=create)
     assert log.read_bytes() == before
     report = recollect.rescue(log_alone, log_alone.with_name("saved.db"))

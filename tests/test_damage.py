@@ -239,33 +239,36 @@ def test_any_changed_byte_is_found(store: Path) -> None:
 TAMPERING = {
     "a head's copied field": ("UPDATE heads SET user = 'eve' WHERE id = 'r3'", "record 'r3' has another user"),
     "a head's version": ("UPDATE heads SET version = 1 WHERE id = 'r3'", "names a version of record 'r0'"),
-    "a head": ("DELETE FROM heads WHERE id = 'r3'", "the head of record 'r3' is not there"),
+    "a head": ("DELETE FROM heads WHERE id = 'r3'", "the head of record 'r3' is missing"),
     "a head of what was forgotten": (
         "INSERT INTO heads SELECT 999, branch, 'r2', version, kind, role, speaker, user, agent, conversation, session, "
         "position, entity, source, time, importance, expires FROM heads WHERE id = 'r3'",
-        "the head of record 'r2' is not what the log comes to",
+        "the head of record 'r2' differs from the log",
     ),
     "a payload": ("UPDATE versions SET payload = CAST('x' AS BLOB) WHERE number = 3", "version 3 of record"),
     "a payload that is gone": ("UPDATE versions SET payload = NULL WHERE number = 3", "has lost its payload"),
     "a version's hash": ("UPDATE versions SET hash = zeroblob(32) WHERE number = 3", "named by no commit"),
-    "a version": ("DELETE FROM versions WHERE number = 2", "versions that commits name are not there"),
-    "a cause": ("UPDATE changes SET cause = 'whim' WHERE id = 'r2'", "has the cause 'whim'"),
+    "a version": ("DELETE FROM versions WHERE number = 2", "versions that commits name are missing"),
+    "a cause": ("UPDATE changes SET cause = 'whim' WHERE id = 'r2'", "has the unknown cause 'whim'"),
     "a change": ("DELETE FROM changes WHERE seq = 2 AND place = 0", "commit 2 lacks a change"),
-    "a change's version": ("UPDATE changes SET after = zeroblob(32) WHERE seq = 3", "is not what the log comes to"),
+    "a change's version": ("UPDATE changes SET after = zeroblob(32) WHERE seq = 3", "differs from the log"),
     "a change's version before": (
         "UPDATE changes SET before = NULL WHERE id = 'r2'",
-        "does not begin with the version",
+        "does not start from the version",
     ),
-    "a change without its commit": ("DELETE FROM commits WHERE branch = 1 AND seq = 3", "of commit 3, which is not"),
-    "a commit's time": ("UPDATE commits SET time = 0 WHERE branch = 1 AND seq = 3", "not later than the one before"),
-    "a commit's root": ("UPDATE commits SET root = zeroblob(32) WHERE seq = 2", "which does not have its root"),
+    "a change without its commit": (
+        "DELETE FROM commits WHERE branch = 1 AND seq = 3",
+        "to commit 3, which is missing",
+    ),
+    "a commit's time": ("UPDATE commits SET time = 0 WHERE branch = 1 AND seq = 3", "not later than the previous one"),
+    "a commit's root": ("UPDATE commits SET root = zeroblob(32) WHERE seq = 2", "which has another hash than its root"),
     "a commit's parents": ("UPDATE commits SET parents = '{}' WHERE seq = 2", "parents"),
     "a page of the trie": ("UPDATE nodes SET body = zeroblob(4) WHERE place = 1", "page 1 of the Merkle trie"),
-    "a branch": ("UPDATE branches SET namespace = 9 WHERE number = 2", "namespace 9, which is not there"),
+    "a branch": ("UPDATE branches SET namespace = 9 WHERE number = 2", "namespace 9, which is missing"),
     "a name in meta": ("UPDATE meta SET name = 'feature' WHERE name = 'probe' OR name = 'uuid'", "lacks"),
     "the header's format": ("PRAGMA user_version = 9", "the header says format 9"),
     "an index": ("DROP INDEX heads_by_user", "heads_by_user is missing"),
-    "a table that nobody made": ("CREATE TABLE more (x)", "more is not one of a store"),
+    "a table that nobody made": ("CREATE TABLE more (x)", "more does not belong to a store"),
 }
 
 
@@ -307,8 +310,8 @@ def hurt_text(path: Path, text: bytes) -> None:
 def test_what_cannot_be_read_is_named_with_its_namespace_and_id(store: Path) -> None:
     hurt_text(store, b"fact 17")
     problems = found(store)
-    assert any("of versions, does not have its checksum" in problem for problem in problems)
-    assert any("namespace 'default', record 'r17': its version does not have" in problem for problem in problems)
+    assert any("of versions, does not match its checksum" in problem for problem in problems)
+    assert any("namespace 'default', record 'r17': its version does not match" in problem for problem in problems)
 
 
 @pytest.mark.promise("damage.no-wrong-answer")
@@ -321,7 +324,7 @@ def test_a_page_of_zeros_in_the_middle_of_a_long_text_is_no_answer(store: Path) 
     hurt(store, (last - 1) * 4096, bytes(4096))
     with recollect.open(store) as memory:
         assert memory.get("r1") is not None
-        with pytest.raises(DamagedStoreError, match="does not have the hash"):
+        with pytest.raises(DamagedStoreError, match="does not match its hash"):
             memory.get("long")
         with pytest.raises(DamagedStoreError):
             memory.find()
@@ -340,9 +343,9 @@ def test_without_checksums_payloads_are_hashed_when_they_are_read(
     path.write_bytes(data.replace(b"stripes", b"strides"))
     with recollect.open(path) as memory:
         for call in (lambda: memory.get("zebra"), memory.find, lambda: memory.recall("stripes"), memory.export_records):
-            with pytest.raises(DamagedStoreError, match="does not have the hash"):
+            with pytest.raises(DamagedStoreError, match="does not match its hash"):
                 call()
-        assert "does not have the hash" in memory.check()[0]
+        assert "does not match its hash" in memory.check()[0]
 
 
 def test_a_store_with_checksums_is_only_read_where_they_cannot_be_kept(
@@ -351,7 +354,7 @@ def test_a_store_with_checksums_is_only_read_where_they_cannot_be_kept(
     monkeypatch.setattr(checksums, "available", lambda: False)
     with recollect.open(store) as memory:
         assert memory.get("r1") is not None
-        with pytest.raises(RecollectError, match="checksums, which the SQLite at hand cannot keep"):
+        with pytest.raises(RecollectError, match="checksums, which this SQLite cannot write"):
             memory.remember("more")
 
 
@@ -384,8 +387,8 @@ def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: P
     report = recollect.rescue(store, tmp_path / "new.db")
     assert store.read_bytes() == before
     assert [(each.namespace, each.name) for each in report.lost] == [("default", "r5")]
-    assert "does not have the hash" in report.lost[0].reason
-    assert "of its other versions" in report.lost[0].reason  # the one before it
+    assert "does not match its hash" in report.lost[0].reason
+    assert "its other readable versions are" in report.lost[0].reason  # the one before it
     assert report.same == {"default": False, "other": True}
     with recollect.open(tmp_path / "new.db") as memory:
         assert {record.id: record.to_bytes() for record in memory.find()} == {
@@ -456,12 +459,12 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
 def test_the_rescue_gives_one_whole_file_though_closing_could_not_carry_its_log(
     store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def leave(place: FileIdentity, connections: Iterable[apsw.Connection]) -> None:
+    def close(identity: FileIdentity, connections: Iterable[apsw.Connection]) -> None:
         for connection in connections:  # as where the disk is full: SQLite says nothing of it
             connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
             connection.close()
 
-    monkeypatch.setattr(FileIdentity, "leave", leave)
+    monkeypatch.setattr(FileIdentity, "close", close)
     recollect.rescue(store, tmp_path / "new.db")
     monkeypatch.undo()
     with recollect.open(store) as old, recollect.open(tmp_path / "new.db") as new:
@@ -530,7 +533,7 @@ def test_an_error_in_reading_is_told_as_what_it_is(store: Path) -> None:
     """Not as that of the end of the view, which SQLite has ended by then."""
     hurt(store, (leaf_holding(store, b"fact 17") - 1) * 4096 + 2000)
     opened = SqliteStore(store)
-    with pytest.raises(DamagedStoreError, match="a page does not have its checksum"), opened.read() as view:
+    with pytest.raises(DamagedStoreError, match="a page does not match its checksum"), opened.read() as view:
         for line in view.branches():
             list(view.versions(line))
     opened.close()

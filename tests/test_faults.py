@@ -116,7 +116,7 @@ def test_without_taking_it_back_it_would_be_held_though_the_error_says_otherwise
     path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """The control of the two above, and of the harness: SQLite leaves such a commit in its log."""
-    monkeypatch.setattr(SqliteStore, "_taken_back", lambda self: True)
+    monkeypatch.setattr(SqliteStore, "_overwrite_failed", lambda self: True)
     with recorded(path.parent) as recorder, recollect.open(path) as memory:
         memory.remember("a lighthouse", id="a")
         failing(recorder, "sync", errno.EIO, persists=False)
@@ -238,7 +238,7 @@ def test_a_write_to_a_file_that_is_gone_is_never_acknowledged(tmp_path: Path, hu
         assert not path.parent.exists()
         return
     if hurt is emptied:  # its log is not: that is not taken for the log of a new store
-        with pytest.raises(DamagedStoreError, match="its log is there"):
+        with pytest.raises(DamagedStoreError, match="its WAL exists"):
             recollect.open(path)
         assert recollect.rescue(path, path.with_name("saved.db")).records == {"default": 1}
         return

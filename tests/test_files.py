@@ -118,7 +118,7 @@ def test_newer_files_are_refused_by_name_or_opened_for_reading(tmp_path: Path) -
     changed(path, "UPDATE meta SET value = 3 WHERE name = 'least_writer'")
     with recollect.open(path) as memory:
         assert memory.count() == 1
-        with pytest.raises(ReadOnlyStoreError, match="needs format 3 to be written"):
+        with pytest.raises(ReadOnlyStoreError, match="writing to it needs format 3"):
             memory.remember("y")
     changed(path, "UPDATE meta SET value = 3 WHERE name = 'least_reader'")
     refused(path, NewerFormatError, "newer Recollect.*needs format 3")
@@ -129,7 +129,7 @@ def test_a_store_that_lost_its_tables_is_damaged_and_not_made_anew(tmp_path: Pat
     with recollect.open(path) as memory:
         memory.remember("x")
     changed(path, "DELETE FROM meta WHERE name = 'uuid'")
-    refused(path, DamagedStoreError, "meta table")
+    refused(path, DamagedStoreError, "its table meta lacks")
     changed(path, "INSERT INTO meta VALUES ('uuid', 'u'); DROP TABLE heads")
     with recollect.open(path) as memory, pytest.raises(DamagedStoreError):
         memory.count()

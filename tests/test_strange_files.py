@@ -438,7 +438,7 @@ def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
         lambda: recollect.migrate(path),
         lambda: recollect.migrate(path, dry_run=True),
     ):
-        with pytest.raises(DamagedStoreError, match=f"its table {table} is not one of a store"):
+        with pytest.raises(DamagedStoreError, match=f"its table {table} is not that of a store"):
             call()
     assert not other.exists()
     with suppress(NotAStoreError):  # it reads pages, and asks SQLite for nothing
@@ -469,7 +469,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
     """The two guards behind it: no connection knows views, and what does not end is interrupted."""
     path = stores(tmp_path)["2"]
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
-    monkeypatch.setattr("recollect.stores.sqlite.store.strange", lambda *_, **__: "")
+    monkeypatch.setattr("recollect.stores.sqlite.store.differing_table", lambda *_, **__: "")
     with pytest.raises(DamagedStoreError, match=r"access to view|no such table"):
         recollect.open(path)
     real = checksums.connect
@@ -480,7 +480,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
         return connection
 
     monkeypatch.setattr(checksums, "connect", knows_views)
-    with pytest.raises(DamagedStoreError, match="does not end"):
+    with pytest.raises(DamagedStoreError, match="takes too long"):
         recollect.open(path)
 
 
@@ -499,4 +499,4 @@ def test_what_belongs_to_a_store_is_there_and_nothing_of_it_is_strange(tmp_path:
     for path in stores(tmp_path).values():
         with closing(checksums.connect(str(path))) as connection:
             assert sqlite_tables.structure(connection) == sqlite_tables.made_by(schema.TABLES)
-            assert sqlite_tables.strange(sqlite_tables.structure(connection), schema.TABLES) == ""
+            assert sqlite_tables.differing_table(sqlite_tables.structure(connection), schema.TABLES) == ""

@@ -412,6 +412,6 @@ def _there(path: Path) -> tuple[set[bytes], set[tuple[str, str]]]:
                 case (None, int(), bytes(digest), bytes(payload)) if digest in whole().versions:
                     payloads.add(payload)
                 case (None, int(branch), str(name), *rest) | (int(branch), int(), int(), str(name), *rest):
-                    if len(rest) in (3, 14) and pages.whole(number):
+                    if len(rest) in (3, 14) and pages.intact(number):
                         names.add((_BRANCHES.get(branch, ""), name))
     return payloads, names

@@ -20,7 +20,7 @@ from recollect.importers import IMPORTERS
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
-from recollect.stores.sqlite.header import part_beside
+from recollect.stores.sqlite.header import part_path
 
 #: What `import` reads, by the name of the format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
@@ -111,7 +111,7 @@ def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
         raise InvalidArgumentError("path", str(path), "is not a regular file: give another path")
     if os.path.exists(path) and not replace and not _is_export(path):
         raise InvalidArgumentError("path", str(path), "exists and is not an export: give another path, or --force")
-    beside = Path(part_beside(str(path)))
+    beside = Path(part_path(str(path)))
     try:
         try:
             # For its owner only, as the store is, whatever the umask says and whoever could read the one before.

@@ -34,7 +34,7 @@ from recollect.stores.sqlite.copying import (
     same_file,
     verified,
 )
-from recollect.stores.sqlite.header import has_wal, header_of, part_beside, replace_durably, sync_folder
+from recollect.stores.sqlite.header import has_wal, header_of, part_path, replace_durably, sync_folder
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite.store import SqliteStore
@@ -75,7 +75,7 @@ def restore(
     obstacle = _obstacle(target, secret)
     if obstacle and not force:
         raise InvalidArgumentError("path", target, f"{obstacle}: {OR_FORCE}; the old store is then kept")
-    part = part_beside(target)
+    part = part_path(target)
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
         try:

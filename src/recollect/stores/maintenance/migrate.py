@@ -68,13 +68,13 @@ class Migration(NamedTuple):
 
 
 def _add_checksums(connection: apsw.Connection) -> None:
-    if checksums.available() and not checksums.kept(connection):
+    if checksums.available() and not checksums.reserved(connection):
         checksums.begin(connection)
         connection.execute("VACUUM")
 
 
 def _note_checksums(connection: apsw.Connection) -> None:
-    feature = schema.PAGE_CHECKSUMS if checksums.kept(connection) else ""
+    feature = schema.PAGE_CHECKSUMS if checksums.reserved(connection) else ""
     connection.execute("UPDATE meta SET value = ? WHERE name = 'features'", (feature,))
 
 

@@ -23,10 +23,10 @@ from recollect.records.record import Record, utc_now
 from recollect.stores.base import Transaction
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.errors import translated
-from recollect.stores.sqlite.header import has_wal, part_beside, replace_durably
+from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
-from recollect.stores.sqlite.view import usual_parents
+from recollect.stores.sqlite.view import implicit_parents
 
 ACTOR = "recollect rescue"
 #: Maximum number of changes written in one transaction; only a single larger commit exceeds it.
@@ -97,7 +97,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
         raise WrongKeyError(source)
     if salvage.empty:
         raise NotAStoreError(source, "it contains no part of a store")
-    part = part_beside(target)
+    part = part_path(target)
     try:
         store = SqliteStore(part, key=secret)
         try:
@@ -207,7 +207,7 @@ class _Writer:
                 namespace=self._branch.namespace,
                 branch=self._branch.name,
                 seq=seq,
-                parents=usual_parents(self._branch, seq),
+                parents=implicit_parents(self._branch, seq),
                 micros=max(microseconds(utc_now()), self._micros + 1),
                 actor=ACTOR,
                 reason="state of a corrupt store after its last verified commit",

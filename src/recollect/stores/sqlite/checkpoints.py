@@ -1,10 +1,11 @@
-"""Checkpoints of the SQLite store's log, off the write path.
+"""WAL checkpoints of the SQLite store, off the write path.
 
-Commits go to the write-ahead log, and a checkpoint carries them into the file; a log that was carried over whole is
-written again from its start. SQLite would do that inside whichever commit finds the log long. Here a thread does it
-beside the writers, and only the little that they wrote meanwhile is carried over in a turn of its own, so that the log
-is whole then. The thread lives as long as one checkpoint. Where it cannot run, or does not keep up, a commit does the
-work after all, so the log stays bounded (except by readers, whose moments it must keep).
+Commits are appended to the WAL, and a checkpoint copies them into the file. After a complete checkpoint the WAL is
+written from its start again. By default, SQLite runs the checkpoint inside whichever commit finds the WAL long. Here a
+background thread runs it while writers continue; then it takes the write lock and copies the little that they wrote
+meanwhile, so that the checkpoint is complete. Each checkpoint has its own thread. If the thread cannot start or does
+not keep up, a commit runs the checkpoint, so the size of the WAL is bounded, except by readers whose snapshots it must
+preserve.
 """
 
 from __future__ import annotations
@@ -19,20 +20,21 @@ from recollect.stores.sqlite.checksums import connect
 from recollect.stores.write_queue import Ticket, WriteQueue
 
 _log = logging.getLogger("recollect")
-#: The log is carried over when it has so many pages, and again whenever it has grown by so many.
+#: Size of the WAL, in pages, at which a checkpoint starts, and the growth after which the next one starts.
 PAGES = 1000
-#: A log of so many pages is carried over by the commit that finds it so long.
+#: Size of the WAL, in pages, from which on a commit itself runs the checkpoint.
 LONG = 8 * PAGES
-#: A log that grew longer, because of a reader that stayed, is cut to so much when it is begun anew. (A page with its
-#: header.)
+#: A WAL that became longer, because a reader kept its snapshot, is truncated to this size when it is restarted: `LONG`
+#: pages with their headers.
 LONG_BYTES = LONG * (4096 + 24)
 
 
 class Checkpointer:
     """The checkpoints of one store.
 
-    path    of its file
-    turns   of its writers
+    Args:
+        path: The store's file.
+        queue: The store's write queue.
     """
 
     def __init__(self, path: str, queue: WriteQueue) -> None:
@@ -42,37 +44,38 @@ class Checkpointer:
         self._next = PAGES
         self._thread: threading.Thread | None = None
         self._connection: apsw.Connection | None = None
-        self._beside = threading.Lock()  # held by the thread while it is at it beside the writers
+        self._concurrent = threading.Lock()  # held by the thread while it runs a checkpoint without the write lock
         self._closing = False
 
     def attach(self, writer: apsw.Connection) -> None:
-        """Be told by the writer's connection how long the log is, in place of SQLite's own checkpoints."""
-        writer.set_wal_hook(self._note)
+        """Observe the size of the WAL through the writer's connection. This replaces SQLite's own checkpoints."""
+        writer.set_wal_hook(self._wal_written)
         writer.execute(f"PRAGMA journal_size_limit = {LONG_BYTES}")
 
-    def _note(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
+    def _wal_written(self, _connection: apsw.Connection, _name: str, pages: int) -> int:
         self._pages = pages
         return apsw.SQLITE_OK
 
     def committed(self, writer: apsw.Connection) -> None:
-        """See to the log. Called after a commit, by the thread whose turn it is."""
+        """Start a checkpoint if the WAL is long. Called after each commit, by the thread that has the write lock."""
         pages = self._pages
         if pages < PAGES:
-            self._next = PAGES  # it was begun anew
+            self._next = PAGES  # the WAL was restarted
         if self._closing or pages < min(self._next, LONG):
             return
         self._next = pages + PAGES
-        if pages >= LONG or not self._started():
-            with self._beside, suppress(apsw.Error):  # another process is at it, or the disk is full: the next tries
+        if pages >= LONG or not self._start_thread():
+            # An error (another process runs one, the disk is full) is ignored: a later commit tries again.
+            with self._concurrent, suppress(apsw.Error):
                 writer.wal_checkpoint()
 
-    def _started(self) -> bool:
-        """Whether a thread is at it."""
+    def _start_thread(self) -> bool:
+        """Start the thread if it does not run. Return False if it cannot be started."""
         if self._thread is None or not self._thread.is_alive():
             thread = threading.Thread(target=self._run, name="recollect-checkpoint", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # no more threads, or the interpreter is at its end
+            except RuntimeError:  # there are too many threads, or the interpreter is shutting down
                 return False
             self._thread = thread
         return True
@@ -82,19 +85,19 @@ class Checkpointer:
         try:
             if self._connection is None:
                 self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
-                self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # now it knows of the log
-            with self._beside:
+                self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
+            with self._concurrent:
                 self._connection.wal_checkpoint()
             self._queue.take(ticket)
             self._connection.wal_checkpoint()
         except apsw.Error as error:
-            _log.debug("a checkpoint is left to the next one: %s", error)
+            _log.debug("a checkpoint failed, a later one will try again: %s", error)
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)
 
     def close(self) -> None:
-        """Begin no more, and wait for the one under way. Must not be called by whoever holds the turn."""
+        """Start no further checkpoints, and wait for the current one. The caller must not have the write lock."""
         self._closing = True
         if self._thread is not None:
             self._thread.join()

@@ -1,9 +1,9 @@
-"""Connections to SQLite files whose pages carry checksums.
+"""Connections to SQLite files whose pages have checksums.
 
-SQLite's checksum VFS, which comes with apsw, keeps eight bytes at the end of each page and compares them whenever a
-page is read, so that a page that was hurt on its way is an error and never an answer. It acts on files that reserve
-those bytes and lets all others pass. Where it is not there (an apsw that was built without it, or a file system of
-somebody's own below), files are made without checksums, and those that have them are only read.
+SQLite's checksum VFS, which is part of apsw, stores eight bytes at the end of each page and verifies them whenever the
+page is read, so that a corrupt page raises an error. It acts on files that reserve those bytes and ignores all others.
+If it is not available (apsw was built without it, or another library has changed SQLite's default VFS), files are
+created without checksums, and files that have them are only read.
 """
 
 from __future__ import annotations
@@ -16,58 +16,57 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-#: What a page with a checksum reserves for it.
+#: Bytes that a page reserves for its checksum.
 BYTES = 8
 _VFS = "cksmvfs"
-#: SQLite's own file systems.
+#: SQLite's own default VFSs.
 _SYSTEMS = ("unix", "win32")
 _NOWHERE = ""
-#: The file system on which the checksums lie; `_NOWHERE` where there are none to load, None before they are loaded.
-_lie_on: str | None = None
+#: The VFS on top of which the checksum VFS is loaded; `_NOWHERE` if it is not available, None before it is loaded.
+_loaded_on: str | None = None
 _lock = threading.Lock()
 
 
 def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
-    """Open a file, with its checksums compared where it has them. Raises: apsw.Error.
+    """Open a file and verify its checksums, if it has any. Raise apsw.Error if that fails.
 
-    Our files have neither views nor triggers. Those that somebody has put there are not run: they may never end.
+    A store has neither views nor triggers. Any that the file contains are not run, because they may never end.
     """
     connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
-    for known in (
+    for option in (
         apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
         apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
         apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA,
     ):
-        connection.config(known, 0)
+        connection.config(option, 0)
     return connection
 
 
 def available() -> bool:
-    """Whether checksums can be kept and compared here."""
+    """Return whether checksums can be written and verified here."""
     with _lock:
         default = apsw.vfs_names()[0]
-        # Never of their own accord upon a file system of somebody's own, which may be taken away again while they
-        # still lie on it.
-        if _lie_on is None and default in _SYSTEMS:
+        # Never loaded on top of another VFS by default: it may be unregistered while it is still in use.
+        if _loaded_on is None and default in _SYSTEMS:
             _load()
-        return default == _lie_on
+        return default == _loaded_on
 
 
 def put_on_default() -> None:
-    """Let the checksums lie on what is SQLite's default file system now: `testing.recording` puts its own there.
+    """Load the checksum VFS on top of SQLite's current default VFS, for tests that install their own.
 
-    No file may be open through them.
+    No file may be open through the checksum VFS.
     """
     with _lock:
-        if _lie_on:
+        if _loaded_on:
             apsw.unregister_vfs(_VFS)
         _load()
 
 
 def _load() -> None:
-    """Load the checksums, or note that there are none to load."""
-    global _lie_on
-    _lie_on = _NOWHERE
+    """Load the checksum VFS, or record that it is not available."""
+    global _loaded_on
+    _loaded_on = _NOWHERE
     try:
         from apsw import sqlite_extra
 
@@ -77,9 +76,9 @@ def _load() -> None:
             sqlite_extra.load(with_extension, "cksumvfs")
         finally:
             with_extension.close()
-        # It has made itself the default; other users of apsw in this process have not asked for it.
+        # It registers itself as the default VFS, which would affect other users of apsw in this process.
         apsw.set_default_vfs(below)
-        _lie_on = below
+        _loaded_on = below
     except (ImportError, AttributeError, LookupError, OSError, ValueError, apsw.Error):
         pass
     except Exception as error:
@@ -88,43 +87,46 @@ def _load() -> None:
 
 
 def begin(connection: apsw.Connection) -> None:
-    """Let a file that is yet to be written, or to be vacuumed, have checksums, where they can be kept."""
+    """Reserve space for checksums in a file that is not yet written, or will be vacuumed, if they are available."""
     if available():
         connection.reserve_bytes("main", BYTES)
 
 
-def kept(connection: apsw.Connection) -> bool:
-    """Whether the file reserves room for checksums. (It must have been read from.)"""
+def reserved(connection: apsw.Connection) -> bool:
+    """Return whether the file reserves space for checksums. The connection must have read from it before."""
     return int(connection.reserve_bytes("main")) == BYTES
 
 
 def checksum(page: bytes) -> bytes:
-    """The checksum of a page without its last eight bytes, as SQLite's checksum VFS defines it."""
+    """Return the checksum of a page without its last eight bytes, as SQLite's checksum VFS defines it."""
     one, two = summed(page, 0, 0)
     return one.to_bytes(4, "little") + two.to_bytes(4, "little")
 
 
 def summed(data: bytes, one: int, two: int, order: Literal["little", "big"] = "little") -> tuple[int, int]:
-    """The two sums that SQLite checks pages and its log with, taken on over more data.
+    """Return the two sums with which SQLite verifies pages and WAL frames, updated with more data.
 
-    For the 32-bit words `a`, `b` of each eight bytes: one += a + two; two += b + one. Source: fileformat2.html, 4.2.
-    That is linear in the words, so a product of vectors, modulo 2**32, gives it.
+    For the 32-bit words `a`, `b` of each eight bytes: one += a + two; two += b + one. This is linear in the words, so
+    it is computed as a dot product modulo 2**32.
+
+    Source:
+        https://www.sqlite.org/fileformat2.html, section 4.2.
     """
     words = np.frombuffer(data, dtype="<u4" if order == "little" else ">u4").astype(np.uint32)
-    of_one, of_two, start = _factors(len(words))
+    factors_one, factors_two, start = _factors(len(words))
     return (
-        (int(words @ of_one) + one * start[0] + two * start[1]) & 0xFFFFFFFF,
-        (int(words @ of_two) + one * start[1] + two * start[2]) & 0xFFFFFFFF,
+        (int(words @ factors_one) + one * start[0] + two * start[1]) & 0xFFFFFFFF,
+        (int(words @ factors_two) + one * start[1] + two * start[2]) & 0xFFFFFFFF,
     )
 
 
 @cache
 def _factors(count: int) -> tuple[NDArray[np.uint32], NDArray[np.uint32], tuple[int, int, int]]:
-    """What each word counts for in either sum, and what the sums at the start do: the powers of ((1, 1), (1, 2))."""
-    of_one, of_two = np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
-    p, q, r = 1, 0, 1  # the symmetric matrix ((p, q), (q, r)), at first that which changes nothing
+    """Return each word's factor in both sums, and the factors of the initial sums: powers of ((1, 1), (1, 2))."""
+    factors_one, factors_two = np.zeros(count, dtype=np.uint32), np.zeros(count, dtype=np.uint32)
+    p, q, r = 1, 0, 1  # the symmetric matrix ((p, q), (q, r)), initially the identity
     for at in range(count - 2, -1, -2):
-        of_one[at], of_two[at] = (p + q) & 0xFFFFFFFF, (q + r) & 0xFFFFFFFF
-        of_one[at + 1], of_two[at + 1] = q, r
+        factors_one[at], factors_two[at] = (p + q) & 0xFFFFFFFF, (q + r) & 0xFFFFFFFF
+        factors_one[at + 1], factors_two[at + 1] = q, r
         p, q, r = (p + q) & 0xFFFFFFFF, (p + 2 * q) & 0xFFFFFFFF, (q + 2 * r) & 0xFFFFFFFF
-    return of_one, of_two, (p, q, r)
+    return factors_one, factors_two, (p, q, r)

@@ -21,7 +21,7 @@ from recollect.stores.base import Backup, BranchSummary, Store
 from recollect.stores.root_check import branch_summaries, disagreements
 from recollect.stores.sqlite import checksums
 from recollect.stores.sqlite.errors import translated
-from recollect.stores.sqlite.header import header_of, part_beside, replace_durably
+from recollect.stores.sqlite.header import header_of, part_path, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 
 WAL_SUFFIXES = ("-wal", "-shm")
@@ -58,7 +58,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
     target = path
     _check_target(store, target, force)
     verify = verify or os.path.lexists(target)
-    part = part_beside(target)
+    part = part_path(target)
     try:
         copy(store, part)
         branches = verified(part, type(store), store.key, store.path) if verify else {}
@@ -141,7 +141,7 @@ def copy(store: Copied, part: str) -> None:
             source.execute("SELECT name FROM meta").fetchall()  # reads the header: do pages have checksums?
             target = checksums.connect(part)
             try:
-                if checksums.kept(source):
+                if checksums.reserved(source):
                     checksums.begin(target)
                 # The header announces the checksums, so it must be written before the pages that have them.
                 target.execute(f"PRAGMA application_id = {APPLICATION_ID}")

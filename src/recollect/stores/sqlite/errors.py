@@ -1,7 +1,7 @@
-"""SQLite's errors as ours: the one place where the two meet.
+"""Translation of SQLite's errors to Recollect's. Only this module knows both.
 
-Every statement runs inside `translated`, so that whoever catches one of our errors in the middle of a transaction
-catches those too.
+Every statement's errors are translated at once, so code that catches Recollect's errors in the middle of a transaction
+catches SQLite's too.
 """
 
 from __future__ import annotations
@@ -24,38 +24,38 @@ from recollect.errors import (
     StoreIOError,
 )
 
-#: Whoever catches these and raises `ours` of them does what `translated` does, without its cost.
+#: The errors to translate. Catching them and raising `ours` is equivalent to `translated`, without its cost.
 SQLITE_ERRORS = (apsw.Error, UnicodeDecodeError)
 
 
 _Kind = Callable[[str, str], RecollectError]
-#: What each of SQLite's result codes becomes, by the name that apsw gives it. Others are StoreIOError.
+#: The error for each class of apsw, which has one for each of SQLite's result codes. All others become StoreIOError.
 _KINDS: dict[type[Exception], _Kind] = {
     apsw.BusyError: StoreBusyError,
     apsw.LockedError: StoreBusyError,
-    apsw.ProtocolError: StoreBusyError,  # too many at once began to use a log
-    apsw.SchemaChangeError: StoreBusyError,  # another program changes the tables, again and again
+    apsw.ProtocolError: StoreBusyError,  # too many connections opened the WAL at the same time
+    apsw.SchemaChangeError: StoreBusyError,  # another program changes the tables repeatedly
     apsw.FullError: StoreFullError,
     apsw.NoMemError: NoMemoryError,
     apsw.NotADBError: NotAStoreError,
     apsw.FormatError: NotAStoreError,
     apsw.CorruptError: DamagedStoreError,
-    UnicodeDecodeError: DamagedStoreError,  # a text of ours is valid UTF-8
-    # No statement of ours breaks a rule of our own tables, as long as what is in them is what we wrote.
+    UnicodeDecodeError: DamagedStoreError,  # all text in a store is valid UTF-8
+    # The statements of this package violate no constraint of an intact store.
     apsw.ConstraintError: DamagedStoreError,
     apsw.MismatchError: DamagedStoreError,
     apsw.ReadOnlyError: ReadOnlyStoreError,
-    # Only what is read while a file is opened is interrupted (`structure.few_steps`).
-    apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "what is read to open it does not end"),
+    # Only statements that run while a file is opened are interrupted (`structure.few_steps`).
+    apsw.InterruptError: lambda path, detail: DamagedStoreError(path, "a statement that opens it takes too long"),
 }
-#: The same, by the extended code, where it says more than the name.
+#: The error for an extended result code that is more specific than the class.
 _EXTENDED: dict[int, _Kind] = {
-    apsw.SQLITE_IOERR_DATA: lambda path, detail: DamagedStoreError(path, "a page does not have its checksum"),
+    apsw.SQLITE_IOERR_DATA: lambda path, detail: DamagedStoreError(path, "a page does not match its checksum"),
     apsw.SQLITE_IOERR_CORRUPTFS: DamagedStoreError,
     apsw.SQLITE_IOERR_NOMEM: NoMemoryError,
 }
-#: The plain error is one of the statement. Most often it is too large, or needs what is not there; only these say that
-#: our tables are not ours any more.
+#: apsw.SQLError is an error of the statement. Usually the statement is too large or needs a missing resource; only
+#: these messages mean that the tables are not those of a store.
 _NOT_OUR_TABLES = re.compile(
     r"no such (table|column|index|view)|table .* has no column|has \d+ columns? but \d+ values|"
     r"cannot modify .* because it is a view|malformed|ON CONFLICT clause does not match|foreign key mismatch|"
@@ -65,10 +65,10 @@ _NOT_OUR_TABLES = re.compile(
 
 
 def ours(path: str, error: Exception) -> RecollectError:
-    """Our error for one of `SQLITE_ERRORS`.
+    """Return the error for one of `SQLITE_ERRORS`.
 
-    DamagedStoreError is for what SQLite calls corrupt, and for tables that are not as we made them: a statement that
-    fails for its size, or for want of memory, says nothing about the file.
+    DamagedStoreError means that SQLite reports corruption, or that the tables are not those of a store. A statement
+    that fails because of its size, or for lack of memory, says nothing about the file.
     """
     if isinstance(error, apsw.ConnectionClosedError):
         return ClosedError("the memory")
@@ -80,7 +80,7 @@ def ours(path: str, error: Exception) -> RecollectError:
 
 @contextmanager
 def translated(path: str) -> Iterator[None]:
-    """Turn SQLite's errors into ours."""
+    """Translate SQLite's errors."""
     try:
         yield
     except SQLITE_ERRORS as error:

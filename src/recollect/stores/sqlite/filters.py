@@ -1,12 +1,12 @@
-"""Filters as SQL, for stores that have columns for some fields: bounds, not translations.
+"""Filters as SQL: bounds of a filter for stores that have columns for some fields.
 
-For each filter there are two conditions: an upper one, true for every record that matches (and perhaps for more), and
-a lower one, true only for records that match (and perhaps not for all). What SQL cannot say is 1 above and 0 below, so
-`NOT` turns one into the other and a custom predicate is never lost: it only makes the bounds wider. Within a `NOT`
-every condition is made true or false, never NULL, so a missing value means what it means to Python.
+Each filter has two conditions: an upper bound, true for every record that matches and possibly for more, and a lower
+bound, true only for records that match and possibly not for all of them. A condition that SQL cannot express is 1 in
+the upper bound and 0 in the lower one. `NOT` therefore swaps the bounds, and a custom predicate only widens them.
+Inside a `NOT` every condition is made true or false, never NULL, so that a missing value means the same as in Python.
 
-SQLite limits how many values and how deep an expression a statement may have. So the values are counted over the whole
-filter, and a part that does not fit is one of those that SQL cannot say.
+SQLite limits the number of values in a statement and the depth of an expression. The values of the whole filter are
+counted, and a part that exceeds the limit is treated as one that SQL cannot express.
 """
 
 from __future__ import annotations
@@ -16,19 +16,21 @@ from typing import Any, NamedTuple
 from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
 
-#: Maximum number of values that one statement compares with. A conjunction of n conditions is an expression n deep, and
-#: each of the at most MAX_DEPTH levels of a filter adds up to three; SQLite stops at 1,000, and at 32,766 values.
+#: Maximum number of values in one statement. A conjunction of n conditions has depth n, and each of the at most
+#: MAX_DEPTH levels of a filter adds up to three; SQLite's limits are a depth of 1,000 and 32,766 values.
 MOST_VALUES = 500
 
 
 class Sql(NamedTuple):
-    """A condition and its parameters."""
+    """An SQL condition and its parameters."""
 
     text: str
     parameters: tuple[Any, ...] = ()
 
 
 class Bounds(NamedTuple):
+    """The upper and the lower bound of a filter."""
+
     upper: Sql
     lower: Sql
 
@@ -37,33 +39,36 @@ TRUE, FALSE = Sql("1"), Sql("0")
 
 
 def bounds(where: Filter) -> Bounds:
-    """The upper and lower conditions of a filter on the columns of `heads`, under the alias `h`.
+    """Return the bounds of a filter on the columns of `heads`, under the alias `h`.
 
-    Of a filter with more than MOST_VALUES values, the parts of its outermost conjunction with the fewest values are
-    said, as far as they fit: what the others ask is left to the predicate.
+    If a filter has more than MOST_VALUES values, only those parts of its outermost conjunction that have the fewest
+    values are used, as far as they fit. The caller must evaluate the others on each record.
 
-    Cost: O(distinct parts of the filter).
+    Cost:
+        O(distinct parts of the filter).
     """
     sizes: dict[int, int] = {}
     if _size(where, sizes) <= MOST_VALUES:
         return _bounds(where)
     if not isinstance(where, AllOf):
         return Bounds(TRUE, FALSE)
-    said: set[int] = set()
+    chosen: set[int] = set()
     room = MOST_VALUES
-    for place in sorted(range(len(where.parts)), key=lambda place: sizes[id(where.parts[place])]):
-        room -= sizes[id(where.parts[place])]
+    for number in sorted(range(len(where.parts)), key=lambda number: sizes[id(where.parts[number])]):
+        room -= sizes[id(where.parts[number])]
         if room < 0:
             break
-        said.add(place)
-    parts = [_bounds(part) for place, part in enumerate(where.parts) if place in said]
+        chosen.add(number)
+    parts = [_bounds(part) for number, part in enumerate(where.parts) if number in chosen]
     return Bounds(_joined("AND", [part.upper for part in parts]), FALSE)
 
 
 def _size(where: Filter, sizes: dict[int, int]) -> int:
-    """How many values a filter compares with, every condition counting at least as one.
+    """Return the number of values in a filter. Every condition counts as at least one.
 
-    sizes  of the parts that are known, by `id`: a part that stands in many places is looked at once
+    Args:
+        where: The filter.
+        sizes: The sizes of known parts by `id`, so that a part that occurs several times is visited once.
     """
     size = sizes.get(id(where))
     if size is None:
@@ -80,7 +85,7 @@ def _size(where: Filter, sizes: dict[int, int]) -> int:
 
 
 def _bounds(where: Filter) -> Bounds:
-    """`bounds`, of a filter that fits into a statement."""
+    """Return the bounds of a filter that fits into a statement."""
     if isinstance(where, Everything):
         return Bounds(TRUE, TRUE)
     if isinstance(where, Nothing):
@@ -97,10 +102,10 @@ def _bounds(where: Filter) -> Bounds:
 
 
 def _exact(where: Filter) -> Sql | None:
-    """The condition that says just what the filter says, where the columns can."""
+    """Return the SQL condition equivalent to a filter; None if the columns cannot express it."""
     if isinstance(where, Is):
-        marks = ",".join("?" * len(where.values))
-        test = "= ?" if len(where.values) == 1 else f"IN ({marks})"
+        placeholders = ",".join("?" * len(where.values))
+        test = "= ?" if len(where.values) == 1 else f"IN ({placeholders})"
         return Sql(f'h."{where.name}" {test}', where.values)
     if isinstance(where, ImportanceAtLeast):
         return Sql("h.importance >= ?", (where.least,))
@@ -115,13 +120,13 @@ def _exact(where: Filter) -> Sql | None:
 
 
 def _joined(word: str, parts: list[Sql]) -> Sql:
-    """The conjunction or disjunction, with what is known to be true or false taken out."""
-    decisive, idle = (FALSE, TRUE) if word == "AND" else (TRUE, FALSE)
-    parts = [part for part in parts if part.text != idle.text]
+    """Join conditions with AND or OR, simplifying those that are constant."""
+    decisive, neutral = (FALSE, TRUE) if word == "AND" else (TRUE, FALSE)
+    parts = [part for part in parts if part.text != neutral.text]
     if any(part.text == decisive.text for part in parts):
         return decisive
     if len(parts) <= 1:
-        return parts[0] if parts else idle
+        return parts[0] if parts else neutral
     text = f" {word} ".join(part.text for part in parts)
     return Sql(f"({text})", tuple(value for part in parts for value in part.parameters))
 

@@ -1,4 +1,4 @@
-"""Whether a file may be opened as a store, told by its first bytes and its rights, before SQLite sees it."""
+"""Checks of a file's header and permissions before SQLite opens it, and durable replacement of files."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from recollect.stores.sqlite.schema import APPLICATION_ID
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
-#: Where SQLite locks a file: the page with this byte is never written.
+#: The byte that SQLite uses for file locks. The page that contains it is never written.
 _LOCK_BYTE = 2**30
 
 
 @contextmanager
 def _file_errors(path: str) -> Iterator[None]:
-    """The operating system's errors as ours."""
+    """Turn errors of the operating system into StoreIOError."""
     try:
         yield
     except OSError as error:
@@ -30,21 +30,21 @@ def _file_errors(path: str) -> Iterator[None]:
 
 
 def must_not_write(path: str, read_only: bool) -> str:
-    """Why the file must not be written; "" where it may be."""
+    """Return why the file must not be written; "" if it may be."""
     if read_only:
         return "it was opened for reading only"
     try:
         mode = os.stat(path).st_mode
     except OSError:
         return ""
-    # Root may write anything; a file that nobody may write was marked so for a reason.
+    # Root may write to any file, but a file without any write permission was protected on purpose.
     if stat.S_ISREG(mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
         return "the file is marked read-only"
     return ""
 
 
-def stands_still(path: str) -> bool:
-    """Whether nobody at all can write to the file: its file system is read-only, and no log lies beside it."""
+def is_immutable(path: str) -> bool:
+    """Return whether no process can write to the file: its file system is read-only, and it has no WAL."""
     try:
         read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
     except OSError:
@@ -53,12 +53,12 @@ def stands_still(path: str) -> bool:
 
 
 def wal_path(path: str) -> str:
-    """Where SQLite has the log of a file: beside the file itself, where the path is a link to it."""
+    """Return the path of a file's WAL. If the path is a symbolic link, the WAL is next to the file it points to."""
     return os.path.realpath(path) + "-wal"
 
 
 def has_wal(path: str) -> bool:
-    """Whether a log with something in it lies beside a place."""
+    """Return whether there is a non-empty WAL for a path."""
     try:
         return os.path.getsize(wal_path(path)) > 0
     except OSError:
@@ -66,16 +66,26 @@ def has_wal(path: str) -> bool:
 
 
 def admit(path: str, create: bool) -> bool:
-    """Whether the file is new (made here, or empty). Looks at its first bytes without opening it as a database.
+    """Check that a file may be opened as a store, and return whether it is new: created here, or empty.
 
-    Raises: StoreMissingError, NotAStoreError, DamagedStoreError, StoreIOError.
+    Reads the header only; SQLite does not open the file.
+
+    Args:
+        path: The file.
+        create: Whether to create a missing file.
+
+    Raises:
+        StoreMissingError: There is no file, and `create` is false or its folder is missing.
+        NotAStoreError: The file is something else.
+        DamagedStoreError: There is a WAL, but its file is missing or empty.
+        StoreIOError: The file cannot be read or created.
     """
     if os.path.isdir(path):
         raise NotAStoreError(path, "it is a folder")
-    logged = has_wal(path)  # before the file is looked at: one that is being made has its first page before its log
+    wal_exists = has_wal(path)  # read before the file: a new store gets its first page before its WAL
     if not os.path.exists(path):
-        if logged:
-            raise DamagedStoreError(path, f"the file is missing, but its log is there: {wal_path(path)}")
+        if wal_exists:
+            raise DamagedStoreError(path, f"the file is missing, but its WAL exists: {wal_path(path)}")
         if not os.path.isdir(os.path.dirname(path)):
             raise StoreMissingError(path, f"the folder {os.path.dirname(path)} does not exist")
         if not create:
@@ -85,15 +95,15 @@ def admit(path: str, create: bool) -> bool:
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
     with _file_errors(path), Path(path).open("rb") as file:
-        beginning = file.read(_HEADER_BYTES)
-    if not beginning and logged:
-        raise DamagedStoreError(path, f"the file is empty, but its log is there: {wal_path(path)}")
-    if not beginning:
+        start = file.read(_HEADER_BYTES)
+    if not start and wal_exists:
+        raise DamagedStoreError(path, f"the file is empty, but its WAL exists: {wal_path(path)}")
+    if not start:
         if not create:
             raise NotAStoreError(path, "it is empty")
         return True
-    if create and not any(beginning) and os.path.exists(path + "-journal"):
-        return True  # a power cut came while it was made: by its journal SQLite knows that it is empty
+    if create and not any(start) and os.path.exists(path + "-journal"):
+        return True  # a power cut interrupted its creation; SQLite will roll it back to empty with the journal
     header = header_of(path)
     application = int.from_bytes(header[68:72], "big")
     if application != APPLICATION_ID:
@@ -102,30 +112,36 @@ def admit(path: str, create: bool) -> bool:
 
 
 def header_of(path: str) -> bytes:
-    """The first bytes of an SQLite file. Raises: NotAStoreError for any other; StoreIOError."""
+    """Return the header of an SQLite file. Raise NotAStoreError for any other file, StoreIOError if reading fails."""
     with _file_errors(path), Path(path).open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
-        raise NotAStoreError(path, "it is not an SQLite file; if it was a store, `recollect rescue` finds what is left")
+        raise NotAStoreError(path, "it is not an SQLite file; if it was a store, run `recollect rescue`")
     return header
 
 
 def check_size(path: str, header: bytes, pages: int) -> None:
-    """Compare the size of a file with the pages that SQLite finds in it and its WAL.
+    """Compare the size of a file with the number of pages that SQLite counts in it and its WAL.
 
-    SQLite reads what lies beyond the end of a file as zeros, so a copy that broke off would be read as an empty store.
-    Each page must be in the file or in the WAL; and as a store never shrinks but where all of it was written anew, a
-    WAL that says so belongs to another moment of the file.
+    SQLite reads pages beyond the end of a file as zeros, so a truncated copy would be read as an empty store. Each page
+    must be in the file or in the WAL. A store shrinks only when all of its pages are rewritten; so if the WAL has fewer
+    pages than the header states and does not contain all of them, it belongs to another state of the file.
 
-    header  the first bytes of the file, read before `pages` was
-    pages   how many there are, by a read transaction that is still open
+    Args:
+        path: The file.
+        header: Its header, read before `pages`.
+        pages: The number of pages, from a read transaction that is still open.
 
-    Raises: DamagedStoreError; StoreIOError.
-    Cost: a system call, unless the newest pages are in the WAL alone: then the WAL is read.
+    Raises:
+        DamagedStoreError: The file or its WAL lacks pages.
+        StoreIOError: Reading failed.
+
+    Cost:
+        One system call, unless the newest pages are only in the WAL: then the WAL is read.
     """
     page_bytes = int.from_bytes(header[16:18], "big")
     page_bytes = 65536 if page_bytes == 1 else page_bytes
-    before = int.from_bytes(header[28:32], "big")  # pages when the file itself was last brought up to date
+    before = int.from_bytes(header[28:32], "big")  # number of pages at the last checkpoint
     with _file_errors(path):
         size = os.path.getsize(path)
         if size >= pages * page_bytes and before <= pages:
@@ -134,25 +150,28 @@ def check_size(path: str, header: bytes, pages: int) -> None:
             wal = Path(wal_path(path)).read_bytes()
         except FileNotFoundError:
             wal = b""
-        size = os.path.getsize(path)  # again: what is not in the WAL any more has been carried over
+        size = os.path.getsize(path)  # again: a checkpoint may have copied pages from the WAL into the file
     first = 1 if before > pages else size // page_bytes + 1
-    lacking = set(range(first, pages + 1)) - Pages(header, wal).in_wal - {_LOCK_BYTE // page_bytes + 1}
-    if lacking:
-        detail = f"{pages} pages of {page_bytes} bytes" if first > 1 else f"fewer pages than the {before} it says"
-        raise DamagedStoreError(
-            path, f"the file has {size} bytes, its WAL and header want {detail}: it was cut, or copied in part"
+    missing = set(range(first, pages + 1)) - Pages(header, wal).in_wal - {_LOCK_BYTE // page_bytes + 1}
+    if missing:
+        detail = (
+            f"its header and WAL require {pages} pages of {page_bytes} bytes"
+            if first > 1
+            else f"its WAL has fewer pages than the {before} that its header says"
         )
+        raise DamagedStoreError(path, f"the file has {size} bytes, and {detail}: it was cut, or copied in part")
 
 
-def part_beside(path: str) -> str:
-    """A name beside a path for what is written before it is put there: nobody else has it, also after a crash."""
+def part_path(path: str) -> str:
+    """Return a unique name next to a path, for a file that is written there before it replaces the one at the path."""
     return f"{path}.{secrets.token_hex(8)}.part"
 
 
 def replace_durably(part: str, path: str) -> None:
-    """Let a file that was written beside a place be there, durably: all of it or, after a power cut, the one before.
+    """Rename `part` to `path` atomically and durably: after a power cut, either the old or the new file is there.
 
-    Raises: StoreIOError.
+    Raises:
+        StoreIOError: That failed.
     """
     with _file_errors(path):
         with open(part, "rb") as file:
@@ -162,10 +181,10 @@ def replace_durably(part: str, path: str) -> None:
 
 
 def sync_folder(path: str) -> None:
-    """Make durable which files lie beside a path, where the system can do that. Raises: OSError."""
+    """Make the directory entries next to a path durable, if the system can do that. Raise OSError if it fails."""
     try:
         folder = os.open(os.path.dirname(path), os.O_RDONLY)
-    except PermissionError:  # Windows does not open folders
+    except PermissionError:  # Windows cannot open folders
         return
     try:
         os.fsync(folder)

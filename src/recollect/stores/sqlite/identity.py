@@ -1,9 +1,9 @@
-"""Whether an open store's file is still the one at its path.
+"""Detection of a store whose file was deleted, moved or replaced while it is open.
 
-A file can be deleted, moved or replaced while it is open. SQLite does not notice, and what is written then goes into a
-file that nobody finds again. So the file and its log are looked at by their numbers before a transaction, and again
-before it is acknowledged; the file before each read, too, since a new connection would be to another file than the old.
-A look costs 2 us.
+SQLite does not notice this, and later writes would go into a file that is no longer at the path. The device and inode
+numbers of the file and its WAL are therefore compared before a transaction, and again before it is acknowledged. Those
+of the file are also compared before each read, because a new connection would open another file than the old ones. Each
+comparison costs 2 us.
 """
 
 from __future__ import annotations
@@ -20,73 +20,88 @@ _Identity = tuple[int, int]
 
 
 class FileIdentity:
-    """The place of an open store.
+    """The identity of an open store's file and WAL.
 
-    writer  a connection to it that keeps its log where it is
+    Args:
+        path: The file.
+        writer: A connection to it, which keeps the WAL open.
     """
 
     def __init__(self, path: str, writer: apsw.Connection) -> None:
         self._path = path
-        self._wal_path = writer.filename_wal  # beside the file itself, where the path is a link to it
+        self._wal_path = writer.filename_wal  # if the path is a symbolic link, the WAL is next to the file it points to
         self._file = _identity(path)
         self._wal = _identity(self._wal_path)
-        self._size = 0  # as it was last seen: a store does not shrink while it is open
+        self._size = 0  # largest size seen: a store does not shrink while it is open
         self._lost = ""
 
     def check_file(self) -> None:
-        """Raises: StoreReplacedError; DamagedStoreError where the file has become shorter."""
-        size = self._size  # before the look: another thread's, a moment later, may find a longer file
+        """Check the file.
+
+        Raises:
+            StoreReplacedError: It is not the same file.
+            DamagedStoreError: It has become shorter.
+        """
+        size = self._size  # read before `stat`: another thread may see a longer file meanwhile
         try:
             facts = os.stat(self._path)
         except OSError as error:
-            self._lose(error.strerror or str(error))
+            self._fail(error.strerror or str(error))
         else:
-            # A store always has a page, so an empty file was emptied; opened again, its log would be deleted.
+            # A store always has a page, so an empty file was truncated. If it were opened again, its WAL would be lost.
             if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
-                self._lose("another file is there" if facts.st_size else "an empty file is there")
-            if facts.st_size < size:  # SQLite would read zeros for what was cut off
+                self._fail("the path has another file" if facts.st_size else "the path has an empty file")
+            if facts.st_size < size:  # SQLite would read the missing bytes as zeros
                 raise DamagedStoreError(self._path, f"the file was cut from {size} to {facts.st_size} bytes")
             if facts.st_size > size:
                 self._size = facts.st_size
 
     def check(self, detail: str = "") -> None:
-        """The file, and the log to which commits go. Raises: StoreReplacedError, DamagedStoreError."""
+        """Check the file and the WAL.
+
+        Args:
+            detail: Added to the message of a StoreReplacedError.
+
+        Raises:
+            StoreReplacedError: One of them is not the same file.
+            DamagedStoreError: The file has become shorter.
+        """
         try:
             self.check_file()
             if _identity(self._wal_path) != self._wal:
-                self._lose("its log is not there")
+                self._fail("its WAL is missing or another file")
         except StoreReplacedError as error:
             raise (StoreReplacedError(self._path, f"{error.args[1]}; {detail}") if detail else error) from None
 
-    def _carry(self, connection: apsw.Connection) -> None:
-        """Carry the log into our file, wherever it is: a file that has taken its place must not find it."""
-        log = _identity(self._wal_path)
+    def _checkpoint(self, connection: apsw.Connection) -> None:
+        """Checkpoint the WAL into the open file, wherever that is now, so that no other file can use the WAL."""
+        wal = _identity(self._wal_path)
         with suppress(apsw.Error, OSError):
             if _identity(self._path) == self._file and (
-                log not in (None, self._wal) or not os.stat(self._path).st_size
+                wal not in (None, self._wal) or not os.stat(self._path).st_size
             ):
-                return  # it is still there, but has another log, or was emptied: what that means is not for us to say
-            pages, carried = connection.wal_checkpoint()
-            if pages == carried and log == self._wal:
+                return  # the file is the same, but it has another WAL or was emptied: leave both unchanged
+            pages, checkpointed = connection.wal_checkpoint()
+            if pages == checkpointed and wal == self._wal:
                 os.unlink(self._wal_path)
 
-    def _lose(self, why: str) -> None:
-        # For good: else whoever puts another file there and takes it away again would go unnoticed.
+    def _fail(self, why: str) -> None:
+        # Permanent: a file that is replaced and then put back must be reported too.
         self._lost = self._lost or why
         raise StoreReplacedError(self._path, self._lost)
 
-    def leave(self, connections: Iterable[apsw.Connection]) -> None:
-        """Close the connections. Where the place is lost, what is there now is left alone."""
+    def close(self, connections: Iterable[apsw.Connection]) -> None:
+        """Close the connections. If the file was replaced, the one at the path now is not touched."""
         connections = list(connections)
         try:
             self.check()
         except (StoreReplacedError, DamagedStoreError) as error:
             for connection in connections:
                 with suppress(apsw.Error):
-                    # The last one would delete whatever log is at the path, and that may be the new file's.
+                    # The last one to close would delete the WAL at the path, which may be that of the new file.
                     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
-            if isinstance(error, StoreReplacedError):  # what was cut is left for the rescue just as it is
-                self._carry(connections[-1])
+            if isinstance(error, StoreReplacedError):  # a file that was cut is left unchanged, for a rescue
+                self._checkpoint(connections[-1])
         for connection in connections:
             with suppress(apsw.Error):
                 connection.close()

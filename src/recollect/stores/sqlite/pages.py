@@ -1,8 +1,11 @@
-"""An SQLite file as its bytes: pages, and the rows that stand in them, without SQLite and without trust.
+"""A reader of SQLite files that works page by page, without SQLite, for corrupt files.
 
-SQLite gives up a table where one page of it is hurt. Here every page is looked at by itself, so that what stands in
-the others can be saved, and what stood in a hurt one can be named. Nothing that is read here is known to be right:
-whoever uses it compares hashes. Source: https://www.sqlite.org/fileformat2.html
+SQLite gives up a table if one of its pages is corrupt. Here every page is read by itself, so that the rows in the
+others can be saved and the corrupt page can be reported. Nothing that is read here is known to be correct: the caller
+must verify hashes.
+
+Source:
+    https://www.sqlite.org/fileformat2.html
 """
 
 from __future__ import annotations
@@ -14,16 +17,21 @@ from typing import Literal, NamedTuple
 from recollect.stores.sqlite.checksums import BYTES, checksum, summed
 
 Value = int | float | str | bytes | None
-#: The kinds of pages of a b-tree, by their first byte.
+#: The kinds of b-tree pages, by their first byte.
 INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF = 2, 5, 10, 13
 _KINDS = (INDEX_INTERIOR, TABLE_INTERIOR, INDEX_LEAF, TABLE_LEAF)
 _INTS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
-#: No row of ours is larger; a length beyond it is damage.
-_MOST_BYTES = 2**30
+#: No row of a store is larger: a greater length is corrupt.
+_MAX_ROW_BYTES = 2**30
 
 
 class Row(NamedTuple):
-    """A row as it stands in a page: of an index, or a table without row numbers, `number` is None."""
+    """A row of a table or an index.
+
+    Attributes:
+        number: Its rowid; None in an index or a table without rowids.
+        values: Its columns.
+    """
 
     number: int | None
     values: tuple[Value, ...]
@@ -32,63 +40,69 @@ class Row(NamedTuple):
 class Pages:
     """The pages of a file.
 
-    data  the file's bytes
-    log   of the write-ahead log beside it, from which newer pages are taken: those of whole commits
+    Args:
+        data: The file's bytes.
+        wal: The bytes of its WAL. The pages of complete commits in it replace those of the file.
+
+    Attributes:
+        size: The size of a page in bytes.
+        count: The number of pages.
+        has_checksums: Whether pages reserve space for checksums.
     """
 
-    def __init__(self, data: bytes, log: bytes = b"") -> None:
+    def __init__(self, data: bytes, wal: bytes = b"") -> None:
         self._data = data
         self._newer: dict[int, bytes] = {}
         size = int.from_bytes(data[16:18], "big")
         size = 65536 if size == 1 else size
-        # A header that is hurt says nothing; every file of ours has pages of this size.
+        # If the header is corrupt: every store has pages of this size.
         self.size = size if size >= 512 and not size & (size - 1) else 4096
         reserved = data[20] if len(data) > 20 and data[20] in (0, BYTES) else BYTES
-        self.checked = reserved == BYTES
+        self.has_checksums = reserved == BYTES
         self._usable = self.size - reserved
         self.count = -(-len(data) // self.size)
-        if log:
-            self._read_log(log)
+        if wal:
+            self._read_wal(wal)
         self.count = max(self.count, *self._newer) if self._newer else self.count
 
     @property
     def in_wal(self) -> frozenset[int]:
-        """The numbers of the pages that a whole commit of the log has."""
+        """The numbers of the pages that complete commits in the WAL contain."""
         return frozenset(self._newer)
 
     def page(self, number: int) -> bytes:
-        """The bytes of a page, from 1; fewer where the file ends in it, none where it ends before it."""
+        """Return the bytes of a page, counted from 1: fewer if the file ends in it, none if it ends before it."""
         newer = self._newer.get(number)
         return self._data[(number - 1) * self.size : number * self.size] if newer is None else newer
 
-    def _read_log(self, log: bytes) -> None:
-        """Take the pages of every commit that is whole, up to the first frame that is not."""
-        order: Literal["little", "big"] = "big" if log[3:4] == b"\x83" else "little"
-        if len(log) < 32 or log[:3] != b"\x37\x7f\x06" or int.from_bytes(log[8:12], "big") != self.size:
+    def _read_wal(self, wal: bytes) -> None:
+        """Take the pages of every complete commit, up to the first invalid frame."""
+        order: Literal["little", "big"] = "big" if wal[3:4] == b"\x83" else "little"
+        if len(wal) < 32 or wal[:3] != b"\x37\x7f\x06" or int.from_bytes(wal[8:12], "big") != self.size:
             return
-        sums = summed(log[:24], 0, 0, order)
-        if log[24:32] != _big(sums):
+        sums = summed(wal[:24], 0, 0, order)
+        if wal[24:32] != _big(sums):
             return
-        fresh: dict[int, bytes] = {}
-        for at in range(32, len(log) - self.size - 23, self.size + 24):
-            head, page = log[at : at + 24], log[at + 24 : at + 24 + self.size]
-            sums = summed(page, *summed(head[:8], *sums, order), order)
-            if head[8:16] != log[16:24] or head[16:24] != _big(sums):
+        uncommitted: dict[int, bytes] = {}
+        for at in range(32, len(wal) - self.size - 23, self.size + 24):
+            header, page = wal[at : at + 24], wal[at + 24 : at + 24 + self.size]
+            sums = summed(page, *summed(header[:8], *sums, order), order)
+            if header[8:16] != wal[16:24] or header[16:24] != _big(sums):
                 return
-            fresh[int.from_bytes(head[:4], "big")] = page
-            if head[4:8] != b"\0\0\0\0":  # the last of a commit
-                self._newer.update(fresh)
-                fresh.clear()
+            uncommitted[int.from_bytes(header[:4], "big")] = page
+            if header[4:8] != b"\0\0\0\0":  # the last frame of a commit
+                self._newer.update(uncommitted)
+                uncommitted.clear()
 
-    def whole(self, number: int) -> bool:
-        """Whether a page is all there and has its checksum, where pages have them. (The log has its own.)"""
+    def intact(self, number: int) -> bool:
+        """Return whether a page is complete and matches its checksum, if it has one. (WAL frames have their own.)"""
         if number in self._newer:
             return True
         page = self.page(number)
-        return len(page) == self.size and (not self.checked or checksum(page[:-BYTES]) == page[-BYTES:])
+        return len(page) == self.size and (not self.has_checksums or checksum(page[:-BYTES]) == page[-BYTES:])
 
     def kind(self, number: int) -> int:
-        """The kind of a page of a b-tree; 0 for any other."""
+        """Return the kind of a b-tree page; 0 for any other page."""
         page = self.page(number)
         at = self._start(number)
         return page[at] if len(page) == self.size and page[at] in _KINDS else 0
@@ -98,7 +112,7 @@ class Pages:
         return 100 if number == 1 else 0
 
     def children(self, number: int) -> Iterator[int]:
-        """The pages below a page of a b-tree."""
+        """Yield the numbers of the pages directly below a b-tree page."""
         if self.kind(number) not in (INDEX_INTERIOR, TABLE_INTERIOR):
             return
         page = self.page(number)
@@ -108,19 +122,19 @@ class Pages:
         yield int.from_bytes(page[at + 8 : at + 12], "big")
 
     def below(self, root: int) -> Iterator[int]:
-        """A page and all that can be reached from it, each once."""
+        """Yield a page and all pages that can be reached from it, each once."""
         seen: set[int] = set()
-        ahead = [root]
-        while ahead:
-            number = ahead.pop()
+        pending = [root]
+        while pending:
+            number = pending.pop()
             if not 0 < number <= self.count or number in seen:
                 continue
             seen.add(number)
             yield number
-            ahead.extend(self.children(number))
+            pending.extend(self.children(number))
 
     def chain(self, number: int) -> Iterator[int]:
-        """The pages of an overflow, from the first on."""
+        """Yield the pages of an overflow chain, beginning with `number`."""
         seen: set[int] = set()
         while 0 < number <= self.count and number not in seen:
             seen.add(number)
@@ -128,7 +142,7 @@ class Pages:
             number = int.from_bytes(self.page(number)[:4], "big")
 
     def free(self) -> set[int]:
-        """The pages on the list of free ones, as far as it can be followed."""
+        """Return the pages of the freelist, as far as it can be followed."""
         out: set[int] = set()
         for trunk in self.chain(int.from_bytes(self.page(1)[32:36], "big")):
             out.add(trunk)
@@ -138,7 +152,7 @@ class Pages:
         return out
 
     def rows(self, number: int) -> Iterator[Row]:
-        """The rows that stand in a page and can be read. Those that go on in other pages are put together."""
+        """Yield the rows of a page that can be read, including their overflow pages."""
         kind = self.kind(number)
         if kind in (0, TABLE_INTERIOR):
             return
@@ -149,32 +163,32 @@ class Pages:
                 continue
 
     def overflows(self, number: int) -> Iterator[int]:
-        """The first pages of the overflows of a page's rows."""
+        """Yield the first overflow page of each row of a page that has one."""
         kind = self.kind(number)
         if kind in (0, TABLE_INTERIOR):
             return
         page = self.page(number)
         for cell in self._cells(number):
             try:
-                _, _, _, over = self._payload_place(page, cell, kind)
+                _, _, _, overflow = self._payload(page, cell, kind)
             except IndexError:
                 continue
-            if over:
-                yield over
+            if overflow:
+                yield overflow
 
     def _cells(self, number: int) -> list[int]:
-        """Where the cells of a page begin."""
+        """Return the offsets of the cells of a page."""
         page, at = self.page(number), self._start(number)
         count = int.from_bytes(page[at + 3 : at + 5], "big")
         begin = at + (12 if page[at] in (INDEX_INTERIOR, TABLE_INTERIOR) else 8)
         count = min(count, (self._usable - begin) // 2)
-        places = (int.from_bytes(page[here : here + 2], "big") for here in range(begin, begin + 2 * count, 2))
-        return [place for place in places if begin <= place < self._usable]
+        offsets = (int.from_bytes(page[here : here + 2], "big") for here in range(begin, begin + 2 * count, 2))
+        return [offset for offset in offsets if begin <= offset < self._usable]
 
-    def _payload_place(self, page: bytes, cell: int, kind: int) -> tuple[int, int, int, int]:
-        """Of a cell: its row's number (0: none), where its payload begins, how long it is, and the page it goes on in.
+    def _payload(self, page: bytes, cell: int, kind: int) -> tuple[int, int, int, int]:
+        """Return a cell's rowid (0 if it has none), its payload's offset and length, and its first overflow page or 0.
 
-        The payload's own bytes are those up to where the number of the next page stands.
+        If there is an overflow, the payload's bytes in this page end before the number of the overflow page.
         """
         if kind == INDEX_INTERIOR:
             cell += 4
@@ -183,28 +197,28 @@ class Pages:
         if kind == TABLE_LEAF:
             number, at = _varint(page, at)
         local = self._local(length, kind)
-        over = int.from_bytes(page[at + local : at + local + 4], "big") if local < length else 0
-        return number, at, length, over
+        overflow = int.from_bytes(page[at + local : at + local + 4], "big") if local < length else 0
+        return number, at, length, overflow
 
     def _local(self, length: int, kind: int) -> int:
-        """How many bytes of a payload stand in the page itself."""
+        """Return the number of bytes of a payload that are in the page itself."""
         usable = self._usable
-        most = usable - 35 if kind == TABLE_LEAF else (usable - 12) * 64 // 255 - 23
-        if length <= most:
+        maximum = usable - 35 if kind == TABLE_LEAF else (usable - 12) * 64 // 255 - 23
+        if length <= maximum:
             return length
-        least = (usable - 12) * 32 // 255 - 23
-        local = least + (length - least) % (usable - 4)
-        return local if local <= most else least
+        minimum = (usable - 12) * 32 // 255 - 23
+        local = minimum + (length - minimum) % (usable - 4)
+        return local if local <= maximum else minimum
 
     def _row(self, page: bytes, cell: int, kind: int) -> Row:
-        number, at, length, over = self._payload_place(page, cell, kind)
-        if length > _MOST_BYTES:
+        number, at, length, overflow = self._payload(page, cell, kind)
+        if length > _MAX_ROW_BYTES:
             raise ValueError("a row is too long")
         local = self._local(length, kind)
         payload = page[at : at + local]
         if local < length:
             parts, missing = [payload], length - local
-            for each in self.chain(over):
+            for each in self.chain(overflow):
                 parts.append(self.page(each)[4 : 4 + min(missing, self._usable - 4)])
                 missing -= len(parts[-1])
                 if missing <= 0:
@@ -220,28 +234,28 @@ def _big(sums: tuple[int, int]) -> bytes:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """SQLite's variable-length integer, and where it ends."""
+    """Return SQLite's variable-length integer at an offset, and the offset after it."""
     number = 0
-    for place in range(9):
-        byte = data[at + place]
-        if place == 8:
+    for index in range(9):
+        byte = data[at + index]
+        if index == 8:
             number = number << 8 | byte
         else:
             number = number << 7 | byte & 0x7F
             if byte < 0x80:
-                return number, at + place + 1
+                return number, at + index + 1
     return (number - 2**64 if number >= 2**63 else number), at + 9
 
 
 def _values(payload: bytes) -> Iterator[Value]:
-    """The columns of a record in SQLite's format. Raises: ValueError, IndexError, struct.error."""
+    """Yield the columns of a row in SQLite's record format. Raise ValueError, IndexError or struct.error if invalid."""
     end, at = _varint(payload, 0)
     kinds = []
     while at < end:
         kind, at = _varint(payload, at)
         kinds.append(kind)
     if at != end:
-        raise ValueError("the head of a row is cut off")
+        raise ValueError("the header of a row is cut off")
     for kind in kinds:
         size = _INTS.get(kind, 8 if kind == 7 else (kind - 12) // 2 if kind >= 12 else 0)
         raw = payload[at : at + size]

@@ -1,8 +1,8 @@
-"""What can be saved of a store that is hurt, and the names of what cannot.
+"""Salvage: everything that can be read from a corrupt store, and a list of what is lost.
 
-Every page is read by itself (`pages`). A version counts where its payload has the hash that it is under; which
-version of an id was live is told by the heads, by the log, and by the leaves of the Merkle trie under the newest root,
-whichever of them are left. Nothing is written.
+Every page is read by itself (`pages`). A version is accepted by the hash that is computed from its payload. Which
+version of an id was live is determined from the leaves of the Merkle trie under the newest root, the heads and the log,
+as far as they are readable. Nothing is written.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ from recollect.ledger.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_
 from recollect.records.record import Record
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
-from recollect.stores.sqlite.view import usual_parents, written_parents
+from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 
 _HASH_BYTES = 32
-#: Besides the tables whose rows are known by their shape.
-_READ_TOO = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
-_UNSURE = "nothing is left that tells which version was live, if any: the newest that can be read is taken for it"
+#: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
+_READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
+_UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
 _HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS = 17, 8, 7
 
 
 class Lost(NamedTuple):
-    """What cannot be saved.
+    """Something that cannot be saved.
 
-    what     "record", "commit" or "namespace"
-    name     the id of the record, the seq of the commit, the name that the namespace is given
-    version  of the record: the hash of the one that was live, in hex; "" where that is not known
-    reason   in words
+    Attributes:
+        namespace: The namespace.
+        what: "record", "commit" or "namespace".
+        name: The id of the record, the seq of the commit, or the substitute name of the namespace.
+        version: For a record, the hash of its live version in hex; "" if it is unknown.
+        reason: The reason, for people.
     """
 
     namespace: str
@@ -46,10 +48,14 @@ class Lost(NamedTuple):
 
 
 class Saved(NamedTuple):
-    """What can be saved of a line: what is live by id, the commits from the first on that can be told whole.
+    """What can be saved of a branch.
 
-    root      the newest that is known; None where none is
-    versions  every version of the store that can be read, by its hash
+    Attributes:
+        live: The live versions by id.
+        versions: Every readable version of the store, by its hash.
+        log: The commits from the first one on, up to the first that is incomplete.
+        root: The newest root; None if it is lost.
+        lost: What cannot be saved.
     """
 
     live: dict[str, Stored]
@@ -60,10 +66,14 @@ class Saved(NamedTuple):
 
 
 class Salvage:
-    """A file's rows, table by table. Raises: OSError where it cannot be read.
+    """The readable rows of a file, by table.
 
-    path  of the file, which is only read; a log beside it is read with it
-    key   of the store
+    Args:
+        path: The file. It is only read, together with its WAL.
+        key: The store's key.
+
+    Raises:
+        OSError: The file cannot be read.
     """
 
     def __init__(self, path: str, key: bytes) -> None:
@@ -72,33 +82,40 @@ class Salvage:
         self._namespaces: dict[int, str] = {}
         self._branches: dict[int, tuple[int, str]] = {}
         self._meta: dict[str, Value] = {}
-        # By the hash that is computed, not by the one that stands beside, nor by namespace: those may be hurt where the
-        # payload is not. A payload that is hurt comes to a hash that nothing names.
+        # By computed hash, not by stored hash or namespace, which may be corrupt although the payload is intact. A
+        # corrupt payload has a computed hash that nothing refers to.
         self._versions: dict[bytes, Stored] = {}
         self._ids: dict[bytes, str] = {}
         self._of_id: dict[tuple[int, str], dict[int, bytes]] = {}  # the versions of an id, by number
-        self._numbers: dict[int, tuple[int, bytes]] = {}  # of versions
-        self._hurt: set[bytes] = set()  # hashes beside which there is something else
+        self._numbers: dict[int, tuple[int, bytes]] = {}  # namespaces and hashes of versions, by number
+        self._corrupt: set[bytes] = set()  # stored hashes that their payloads do not match
         self._heads: dict[tuple[int, str], int | None] = {}
         self._commits: dict[int, dict[int, tuple[object, ...]]] = {}
         self._changes: dict[int, dict[int, dict[int, Change]]] = {}
         self._nodes: dict[int, bytes] = {}
         free = self.pages.free()
         for number in range(1, self.pages.count + 1):
-            whole = self.pages.whole(number)
+            intact = self.pages.intact(number)
             for row in self.pages.rows(number):
-                self._take(self.pages.kind(number), row, whole=whole, free=number in free)
+                self._take(self.pages.kind(number), row, intact=intact, free=number in free)
         self._take_indexes()
 
-    def _take(self, kind: int, row: Row, *, whole: bool, free: bool) -> None:
-        """Know a row by its shape: no two tables have the same."""
+    def _take(self, kind: int, row: Row, *, intact: bool, free: bool) -> None:
+        """Store a row in the attribute of its table, which is recognised by the row's shape: no two tables share one.
+
+        Args:
+            kind: The kind of its page.
+            row: The row.
+            intact: Whether its page is intact.
+            free: Whether its page is on the freelist.
+        """
         match row.values:
             case (None, int(namespace), bytes(digest), bytes() | None as payload) if kind == TABLE_LEAF:
-                self._take_version(row.number, namespace, digest, payload, whole=whole)
+                self._take_version(row.number, namespace, digest, payload, intact=intact)
             case (None, bytes(body)) if kind == TABLE_LEAF and row.number:
-                if whole or row.number not in self._nodes:  # whoever reads one compares its hash
+                if intact or row.number not in self._nodes:  # its hash is verified when it is used
                     self._nodes[row.number] = body
-            case _ if not whole:
+            case _ if not intact:
                 return
             case (None, int(branch_number), str(head), int(version), *_) as values if (
                 kind == TABLE_LEAF and len(values) == _HEAD_COLUMNS and not free
@@ -112,39 +129,39 @@ class Salvage:
                 if len(values) == _COMMIT_COLUMNS and isinstance(values[6], bytes):
                     self._commits.setdefault(branch_number, {})[seq] = values
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
-                    _, _, place, record_id, before, after, cause = values
-                    if isinstance(place, int) and isinstance(record_id, str):
-                        places = self._changes.setdefault(branch_number, {}).setdefault(seq, {})
-                        places[place] = Change(record_id, before, after, cause)  # type: ignore[arg-type]
+                    _, _, index, record_id, before, after, cause = values
+                    if isinstance(index, int) and isinstance(record_id, str):
+                        changes = self._changes.setdefault(branch_number, {}).setdefault(seq, {})
+                        changes[index] = Change(record_id, before, after, cause)  # type: ignore[arg-type]
 
     def _take_version(
-        self, number: int | None, namespace: int, digest: bytes, payload: bytes | None, *, whole: bool
+        self, number: int | None, namespace: int, digest: bytes, payload: bytes | None, *, intact: bool
     ) -> None:
         at = (namespace, digest)
-        if number is not None and whole:
+        if number is not None and intact:
             self._numbers[number] = at
         if payload is None or digest in self._versions:
             return
         try:
             record_id = Record.from_bytes(payload).id
         except CodecError:
-            self._hurt.add(digest)
+            self._corrupt.add(digest)
             return
         computed = version_hash(record_id, payload, self.key)
         self._versions[computed] = Stored(computed, payload)
         self._ids[computed] = record_id
         if computed != digest:
-            self._hurt.add(digest)
+            self._corrupt.add(digest)
             return
         self._of_id.setdefault((namespace, record_id), {})[number or 0] = digest
         if number is not None:
             self._numbers.setdefault(number, at)
 
     def _take_indexes(self) -> None:
-        """Take from the indexes what the tables have lost: names, ids, and the numbers of versions."""
+        """Read from the indexes what the tables have lost: names, ids, and the numbers of versions."""
         for name, root in self.trees().items():
-            for page in self.pages.below(root) if name in _READ_TOO else ():
-                if not self.pages.whole(page):
+            for page in self.pages.below(root) if name in _READ_BY_NAME else ():
+                if not self.pages.intact(page):
                     continue
                 for row in self.pages.rows(page):
                     match name, row.values:
@@ -161,16 +178,16 @@ class Salvage:
 
     @property
     def key_check(self) -> Value:
-        """What tells the right key from a wrong one; None where it is lost."""
+        """The stored bytes by which a wrong key is detected; None if they are lost."""
         return self._meta.get("key_check")
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing that a store is made of."""
-        return not (self._versions or self._heads or self._changes or self._commits or self._branches or self._hurt)
+        """Whether the file contains no part of a store."""
+        return not (self._versions or self._heads or self._changes or self._commits or self._branches or self._corrupt)
 
     def trees(self) -> dict[str, int]:
-        """The first page of each table and index by name, as far as the schema can be read."""
+        """Return the root page of each table and index by name, as far as the schema can be read."""
         out: dict[str, int] = {}
         for page in self.pages.below(1):
             for row in self.pages.rows(page):
@@ -180,19 +197,19 @@ class Salvage:
         return out
 
     def branches(self) -> Iterator[tuple[Branch, Saved]]:
-        """Every line with what can be saved of it."""
+        """Yield every branch with what can be saved of it."""
         branches = {branch_number for branch_number, _ in self._heads} | self._changes.keys() | self._commits.keys()
         for branch_number in sorted(branches | self._branches.keys()):
             namespace, name = self._branches.get(branch_number, (branch_number, "main"))
-            branch = Branch(self._namespaces.get(namespace) or self._given(namespace), name)
+            branch = Branch(self._namespaces.get(namespace) or self._substitute_name(namespace), name)
             saved = self._saved(branch_number, namespace, branch)
             if namespace not in self._namespaces:
-                why = "its name cannot be read: it is given this one"
+                why = "its name cannot be read: it is saved under this one"
                 saved.lost.insert(0, Lost(branch.namespace, "namespace", branch.namespace, "", why))
             yield branch, saved
 
-    def _given(self, namespace: int) -> str:
-        """A name for a namespace that has lost its own, and that no other has."""
+    def _substitute_name(self, namespace: int) -> str:
+        """Return an unused name for a namespace whose own name is lost."""
         name = f"namespace-{namespace}"
         while name in self._namespaces.values():
             name += "-lost"
@@ -204,35 +221,35 @@ class Salvage:
         newest: dict[str, bytes | None] = {}
         earlier: dict[str, set[bytes | None]] = {}
         for seq in sorted(log):
-            for place in sorted(log[seq]):
-                change = log[seq][place]
+            for index in sorted(log[seq]):
+                change = log[seq][index]
                 if change.id in newest:
                     earlier.setdefault(change.id, set()).add(newest[change.id])
                 newest[change.id] = change.after
         live: dict[str, Stored] = {}
         lost: list[Lost] = []
-        heads = {record_id: number for (of, record_id), number in self._heads.items() if of == branch_number}
+        heads = {record_id: number for (branch_, record_id), number in self._heads.items() if branch_ == branch_number}
         root = self._newest_root(commits, log)
         trie = _Leaves(root, self._nodes)
-        trie.explain(self._ids.items())
-        trie.explain((change.after, change.id) for at in log.values() for change in at.values() if change.after)
-        own = {record_id for of, record_id in self._of_id if of == namespace}
+        trie.identify(self._ids.items())
+        trie.identify((change.after, change.id) for at in log.values() for change in at.values() if change.after)
+        own = {record_id for namespace_, record_id in self._of_id if namespace_ == namespace}
         digest: bytes | None
         for record_id in sorted({*newest, *heads, *own, *trie.found}):
             pointed = self._numbers.get(heads.get(record_id) or 0)
             versions = self._of_id.get((namespace, record_id), {})
-            leaf = trie.of(record_id)
-            if leaf is not None:  # what the root covers is certain
+            leaf = trie.leaf_of(record_id)
+            if leaf is not None:  # certain, because the root covers it
                 digest = trie.versions[leaf]
-            elif trie.says_all(record_id):
+            elif trie.proves_absence(record_id):
                 continue
             else:
-                # A head that the log has left behind is an old row in a page that nothing leads to any more.
-                led = pointed is not None and pointed[1] not in earlier.get(record_id, ())
-                digest = pointed[1] if pointed is not None and led else newest.get(record_id)
+                # A head with a version that the log has replaced is a stale row in a page that is no longer in use.
+                current = pointed is not None and pointed[1] not in earlier.get(record_id, ())
+                digest = pointed[1] if pointed is not None and current else newest.get(record_id)
                 if digest is None and record_id in newest and record_id not in heads:
                     continue  # forgotten
-                if not led:
+                if not current:
                     each = digest if digest in self._ids else versions[max(versions)] if versions else None
                     if each is not None:
                         live[record_id] = self._versions[each]
@@ -243,13 +260,13 @@ class Salvage:
             elif self._ids.get(digest) == record_id:
                 live[record_id] = self._versions[digest]
             else:
-                why = "does not have the hash that it is under" if digest in self._hurt else "cannot be read"
+                why = "does not match its hash" if digest in self._corrupt else "cannot be read"
                 older = [each.hex()[:16] for each in versions.values()]
-                also = f"; of its other versions {', '.join(older)} can be read" if older else ""
+                also = f"; its other readable versions are {', '.join(older)}" if older else ""
                 lost.append(Lost(branch.namespace, "record", record_id, digest.hex(), f"its version {why}{also}"))
         last = max((*commits, *log), default=0)
         lost.extend(
-            Lost(branch.namespace, "commit", str(seq), "", "it cannot be read, or not all of what it changed")
+            Lost(branch.namespace, "commit", str(seq), "", "it or some of its changes cannot be read")
             for seq in range(1, last + 1)
             if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
         )
@@ -259,15 +276,15 @@ class Salvage:
 
     @staticmethod
     def _newest_root(commits: dict[int, tuple[object, ...]], log: Iterable[int]) -> Root | None:
-        """The root of the newest commit; None where that is lost."""
+        """Return the root of the newest commit; None if it is lost."""
         last = max(commits, default=0)
         if not last or max(log, default=0) > last:
             return None
-        _, _, _, _, _, _, digest, place = commits[last]
-        return Root(digest, place) if isinstance(digest, bytes) and isinstance(place, int) else None
+        _, _, _, _, _, _, digest, page = commits[last]
+        return Root(digest, page) if isinstance(digest, bytes) and isinstance(page, int) else None
 
     def _log(self, branch_number: int, branch: Branch) -> Iterator[Commit]:
-        """The commits from the first on, up to the first that is not all there."""
+        """Yield the commits from the first one on, up to the first that is incomplete."""
         commits, log = self._commits.get(branch_number, {}), self._changes.get(branch_number, {})
         for seq in range(1, len(commits) + 1):
             changes = log.get(seq, {})
@@ -283,28 +300,28 @@ class Salvage:
                     str() | None as actor,
                     str() | None as reason,
                     bytes(root),
-                    int(place),
+                    int(page),
                 ):
                     try:
-                        followed = usual_parents(branch, seq) if parents is None else written_parents(parents)
+                        decoded = implicit_parents(branch, seq) if parents is None else decoded_parents(parents)
                     except ValueError:
                         return
                     yield Commit(
                         namespace=branch.namespace,
                         branch=branch.name,
                         seq=seq,
-                        parents=followed,
+                        parents=decoded,
                         micros=micros,
                         actor=actor,
                         reason=reason,
-                        root=Root(root, place),
-                        changes=tuple(changes[place] for place in sorted(changes)),
+                        root=Root(root, page),
+                        changes=tuple(changes[index] for index in sorted(changes)),
                     )
                 case _:
                     return
 
     def corrupt_pages(self) -> Iterator[str]:
-        """The pages that are not what was written, and what of which table stands in them, in words."""
+        """Yield a message for each corrupt page, with the table that it belongs to."""
         owners: dict[int, str] = {}
         for name, root in self.trees().items():
             for page in self.pages.below(root):
@@ -316,66 +333,71 @@ class Salvage:
             if number in free:
                 continue
             zeros = not self.pages.page(number).strip(b"\0")
-            if zeros or not self.pages.whole(number):
-                owner = owners.get(number, "sqlite_schema" if number == 1 else "a table that cannot be told")
-                yield f"page {number}, of {owner}, {'is all zeros' if zeros else 'does not have its checksum'}"
+            if zeros or not self.pages.intact(number):
+                owner = owners.get(number, "sqlite_schema" if number == 1 else "an unknown table")
+                yield f"page {number}, of {owner}, {'is all zeros' if zeros else 'does not match its checksum'}"
 
 
 class _Leaves:
-    """The leaves under a root, as far as the pages of the trie have their hashes.
+    """The leaves of the Merkle trie under a root, as far as its pages match their hashes.
 
-    Those hashes do not cover where a leaf says that it belongs. So a leaf counts as the one of an id where it is the
-    leaf of the id and a version that is known; any other leaves it open what is at its place.
+    The hashes of pages do not cover the path that a leaf states. A leaf is therefore assigned to an id only if it is
+    the leaf hash of that id and a known version. Any other leaf makes its path in the trie uncertain.
 
-    found  the leaves that count, by id
+    Attributes:
+        found: The identified leaves, by id.
+        versions: The versions of the identified leaves, by leaf.
     """
 
     def __init__(self, root: Root | None, nodes: dict[int, bytes]) -> None:
-        self._open: dict[bytes, str] = {}  # the ways to leaves that nothing explains
+        self._unidentified: dict[bytes, str] = {}  # the paths of leaves that are not identified, in hex
         self.found: dict[str, bytes] = {}
-        self.versions: dict[bytes, bytes] = {}  # by leaf
-        self._broken: set[str] = {""} if root is None else set()  # the ways, in hex, to pages that are lost
-        ahead: list[tuple[str, Root | Child]] = [] if root is None or root.hash == EMPTY else [("", root)]
-        while ahead:
-            way, child = ahead.pop()
+        self.versions: dict[bytes, bytes] = {}
+        self._uncertain: set[str] = {""} if root is None else set()  # the paths of lost pages and such leaves, in hex
+        pending: list[tuple[str, Root | Child]] = [] if root is None or root.hash == EMPTY else [("", root)]
+        while pending:
+            path, child = pending.pop()
             try:
                 page = decode_page(nodes[child.page])
             except (KeyError, ValueError):
-                self._broken.add(way)
+                self._uncertain.add(path)
                 continue
             if page_hash(page)[0] != child.hash:
-                self._broken.add(way)
+                self._uncertain.add(path)
                 continue
             for slot, item in enumerate(page):
                 if isinstance(item, Leaf):
-                    self._open[item.hash] = f"{way}{slot:x}"
+                    self._unidentified[item.hash] = f"{path}{slot:x}"
                 elif item is not None:
-                    ahead.append((f"{way}{slot:x}", item))
+                    pending.append((f"{path}{slot:x}", item))
 
-    def explain(self, versions: Iterable[tuple[bytes, str]]) -> None:
-        """Know the leaves of these versions of these ids."""
+    def identify(self, versions: Iterable[tuple[bytes, str]]) -> None:
+        """Identify the leaves of these versions of these ids."""
         for digest, record_id in versions:
             leaf = leaf_hash(record_id, digest)
-            if self._open.pop(leaf, None) is not None:
+            if self._unidentified.pop(leaf, None) is not None:
                 self.found[record_id] = leaf
                 self.versions[leaf] = digest
 
-    def of(self, record_id: str) -> bytes | None:
-        """The leaf of an id, where there is one that can be read."""
+    def leaf_of(self, record_id: str) -> bytes | None:
+        """Return the identified leaf of an id; None if there is none."""
         return self.found.get(record_id)
 
-    def says_all(self, record_id: str) -> bool:
-        """Whether all pages on the way to an id can be read, so that it has no leaf where none is found."""
-        if self._open:
-            self._broken.update(self._open.values())
-            self._open.clear()
-        way = path_of(record_id).hex()
-        return not any(way[:length] in self._broken for length in range(len(way)))
+    def proves_absence(self, record_id: str) -> bool:
+        """Return whether an id without an identified leaf has none: everything on its path in the trie is readable.
+
+        Call it after all calls of `identify`.
+        """
+        if self._unidentified:
+            self._uncertain.update(self._unidentified.values())
+            self._unidentified.clear()
+        path = path_of(record_id).hex()
+        return not any(path[:length] in self._uncertain for length in range(len(path)))
 
 
 def _read(path: str) -> Pages:
-    """The pages of a file and its log; of a log alone, where the file is lost."""
-    log = Path(wal_path(path))
-    logged = log.read_bytes() if log.exists() else b""
-    data = b"" if logged and not Path(path).exists() else Path(path).read_bytes()
-    return Pages(data, logged)
+    """Return the pages of a file and its WAL; of the WAL alone, if the file is missing."""
+    wal_file = Path(wal_path(path))
+    wal = wal_file.read_bytes() if wal_file.exists() else b""
+    data = b"" if wal and not Path(path).exists() else Path(path).read_bytes()
+    return Pages(data, wal)

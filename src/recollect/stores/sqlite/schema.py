@@ -1,26 +1,26 @@
-"""The SQLite file: its tables, its numbers, and what makes a file one of ours.
+"""The schema of the SQLite file: its tables, format numbers and application id.
 
-docs/file-format.md describes the same for people. Payloads are inserted and never updated; what changes is which
-version a head points to.
+docs/file-format.md describes it in full. Payloads are inserted and never updated; a change of a record makes its head
+point to another version.
 """
 
 from __future__ import annotations
 
 #: In the file's header, at byte 68: "Rcl1".
 APPLICATION_ID = 0x52636C31
-#: The format that this release writes. A release reads a file whose `least_reader` is at most its own format, and
-#: writes to it where `least_writer` is.
+#: The format that this release writes. A release can read a file if `least_reader` is at most its own format, and write
+#: to it if `least_writer` is.
 FORMAT = 2
-#: The oldest formats that this release reads, and writes. Format 1 has the same tables, and pages without checksums.
+#: The oldest formats that this release can read and write. Format 1 has the same tables, but no page checksums.
 READS_FROM = 1
 WRITES_FROM = 1
-#: What `least_reader` says of new files: a release of format 1 could read them, but would not keep the checksums.
+#: The `least_reader` of new files: a release of format 1 can read them, but would not write checksums.
 LEAST_READER = 1
-#: What the table `meta` names.
+#: The names that the table `meta` must contain.
 META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
-#: What the names of settings (`View.setting`) begin with, in `meta`.
+#: The prefix of the names of settings (`View.setting`) in `meta`.
 SETTING = "setting/"
-#: In `meta.features`, of a file whose pages carry checksums.
+#: The entry of `features` in `meta` for a file whose pages have checksums.
 PAGE_CHECKSUMS = "page checksums"
 
 #: The formats that have these tables.
@@ -43,7 +43,7 @@ CREATE TABLE branches (
     UNIQUE (namespace, name)
 ) STRICT;
 
--- The log. `parents` is NULL for a commit that simply follows the one before; else JSON, [[branch, seq], ...].
+-- The log. `parents` is NULL if the only parent is the previous commit; otherwise JSON, [[branch, seq], ...].
 CREATE TABLE commits (
     branch  INTEGER NOT NULL REFERENCES branches,
     seq     INTEGER NOT NULL,
@@ -56,7 +56,7 @@ CREATE TABLE commits (
     PRIMARY KEY (branch, seq)
 ) STRICT, WITHOUT ROWID;
 
--- What each commit did, in order. `before` and `after` are hashes of versions.
+-- The changes of each commit, in order. `before` and `after` are hashes of versions.
 CREATE TABLE changes (
     branch INTEGER NOT NULL,
     seq    INTEGER NOT NULL,
@@ -69,7 +69,7 @@ CREATE TABLE changes (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX changes_by_id ON changes (branch, id);
 
--- Every version ever held: immutable, addressed by hash within its namespace. The payload is NULL once erased.
+-- Every version ever stored: immutable, addressed by hash within its namespace. The payload is NULL once erased.
 CREATE TABLE versions (
     number    INTEGER PRIMARY KEY,
     namespace INTEGER NOT NULL,
@@ -78,7 +78,7 @@ CREATE TABLE versions (
     UNIQUE (namespace, hash)
 ) STRICT;
 
--- Which version each live id has, with copies of the fields that filters ask for most.
+-- The version of each live id, with copies of the fields that filters use most.
 CREATE TABLE heads (
     number       INTEGER PRIMARY KEY,
     branch       INTEGER NOT NULL,
@@ -106,12 +106,12 @@ CREATE INDEX heads_by_conversation ON heads (branch, conversation, position) WHE
 CREATE INDEX heads_by_expiry ON heads (branch, expires) WHERE expires IS NOT NULL;
 CREATE INDEX heads_by_entity ON heads (branch, entity, time) WHERE entity IS NOT NULL;
 
--- Pages of the Merkle tries, in the order of writing.
+-- Pages of the Merkle tries, in the order in which they were written.
 CREATE TABLE nodes (
     place INTEGER PRIMARY KEY,
     body  BLOB NOT NULL
 ) STRICT;
 """
 
-#: The columns of `heads` that copy a field as it is.
+#: The columns of `heads` that copy a field unchanged.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")

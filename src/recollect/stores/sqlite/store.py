@@ -1,9 +1,9 @@
-"""The SQLite store: one file, written by one connection at a time, read by many.
+"""The SQLite store: one file in WAL mode, with one writer at a time and many readers.
 
-Write-ahead log with `synchronous=FULL`: a commit that was acknowledged survives a power cut. Readers never wait for the
-writer and see one moment; several processes may open the same file. The writer's lock is taken at the start of a
-transaction (`BEGIN IMMEDIATE`), so a transaction never fails half-way because another was faster. Threads that write at
-once share a transaction (`write_queue`), and the log is carried into the file beside them (`checkpoints`).
+With `synchronous=FULL`, an acknowledged commit survives a power cut. Readers never wait for the writer, and each reads
+a snapshot. Several processes may open the same file. A transaction takes the write lock at its start (`BEGIN
+IMMEDIATE`), so it never fails half-way because of another writer. Threads that write at the same time share a
+transaction (`write_queue`). A background thread checkpoints the WAL (`checkpoints`).
 """
 
 from __future__ import annotations
@@ -44,21 +44,21 @@ from recollect.stores.sqlite import checksums, schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours, translated
-from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, must_not_write, stands_still
+from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.integrity import problems_in
 from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
-from recollect.stores.sqlite.structure import few_steps, strange, structure
+from recollect.stores.sqlite.structure import differing_table, few_steps, structure
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
 
-#: So many readers' connections are kept for the next.
-_IDLE = 8
-#: A payload of fewer bytes lies in one page, beside what says how long it is. A longer one goes on in pages of nothing
-#: but its bytes, of which a page of zeros has a right checksum.
-_WHOLE_IN_PAGE = 3900
-#: What the modes promise after a power cut (`PRAGMA synchronous`).
+#: Maximum number of idle read connections that are kept open for later reads.
+_MAX_IDLE = 8
+#: A payload of fewer bytes is in one page together with its length, so the page's checksum covers it. A longer one
+#: continues in overflow pages that contain only its bytes, and a page of zeros there has a valid checksum.
+_ONE_PAGE_BYTES = 3900
+#: The value of `PRAGMA synchronous` for each mode, and what survives a power cut.
 DURABILITY = {
     "full": "FULL",  # every acknowledged commit
     "normal": "NORMAL",  # a consistent store, perhaps without the newest commits
@@ -68,14 +68,22 @@ DURABILITY = {
 class SqliteStore:
     """A `Store` in one SQLite file.
 
-    path         of the file; made with mode 0600 where it is absent and `create` allows
-    read_only    nothing is written, whatever is called
-    key          from which salts are derived; must be the one that the file was made with
-    timeout_s    how long a writer waits for another before StoreBusyError
-    durability   "full", or "normal": after a power cut the newest commits may be missing, never others
+    Args:
+        path: The file. If it is missing and `create` is true, it is created with mode 0600.
+        create: Whether to create a missing file.
+        read_only: Refuse every write.
+        key: The key from which salts are derived; must be the one that the file was created with.
+        timeout_s: How long a writer waits for another one before StoreBusyError, in seconds.
+        durability: "full", or "normal": after a power cut the newest commits may be missing, but no others.
 
-    Raises: StoreMissingError, NotAStoreError, NewerFormatError, WrongKeyError, StoreIOError; none of them touches the
-    file.
+    Raises:
+        StoreMissingError: There is no file, and none may be created.
+        NotAStoreError: The file is not a store.
+        NewerFormatError: The file needs a newer release.
+        OlderFormatError: The file has a format that this release cannot read.
+        DamagedStoreError: The file is corrupt.
+        WrongKeyError: The file was created with another key.
+        StoreIOError: The file cannot be read or created. An existing file is not changed by any of these errors.
     """
 
     def __init__(
@@ -97,21 +105,21 @@ class SqliteStore:
         self._durability = durability
         self._pid = os.getpid()
         self._closed = False
-        self._queue = WriteQueue(self._abandoned)  # one writer of this process at a time
+        self._queue = WriteQueue(self._recover)  # one writer of this process at a time
         self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
-        self._reading: dict[object, Steps] = {}
+        self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
         self._write_refused = must_not_write(self.path, read_only)
         new = admit(self.path, create and not self._write_refused)
         self._writer = self._connect(writing=not self._write_refused)
         try:
-            self._begin_life(new)
+            self._set_up(new)
             self._identity = FileIdentity(self.path, self._writer)
         except BaseException:
             with suppress(apsw.Error):
                 if not new and has_wal(self.path):
-                    # The last connection would carry the WAL into a file that was refused, and delete it.
+                    # The last connection to close would checkpoint the WAL into the refused file, and delete the WAL.
                     self._writer.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
                 self._writer.close()
             raise
@@ -121,97 +129,96 @@ class SqliteStore:
     def _connect(self, *, writing: bool) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
         name = self.path
-        if self._write_refused and stands_still(self.path):
-            # SQLite would make files beside it, which it cannot here and need not.
+        if self._write_refused and is_immutable(self.path):
+            # SQLite would create files next to it, which is impossible here and not needed.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
             connection = checksums.connect(name, flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
-            # One plan for a statement whatever is bound to it; else SQLite parses it anew for each value.
+            # One query plan for a statement, whatever values are bound; otherwise SQLite prepares it again for each.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             if not writing:
                 connection.execute("PRAGMA query_only = 1")
             else:
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-                # A full page for every change is what the log carries anyway; temporary files never touch the disk.
-                connection.execute("PRAGMA temp_store = MEMORY")
+                connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
         return connection
 
-    def _begin_life(self, new: bool) -> None:
+    def _set_up(self, new: bool) -> None:
         with translated(self.path):
             if not self._write_refused:
                 if new:
                     checksums.begin(self._writer)
-                    # In the header before anything else, so that the file is known as ours from its first page on.
+                    # Written before anything else, so that the header identifies the file from its first page on.
                     self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchall()[0][0]
-                if mode != "wal":  # SQLite would go on without; but then a power cut may undo what is acknowledged
-                    raise StoreIOError(self.path, f"its log cannot be set up, SQLite stays in mode {mode!r}")
+                if mode != "wal":  # SQLite would continue, but a power cut could undo acknowledged commits
+                    raise StoreIOError(self.path, f"SQLite cannot use WAL mode here and stays in mode {mode!r}")
                 self._checkpointer.attach(self._writer)
             if not new:
                 self._check_size()
             with few_steps(self._writer):
                 if not self._has_tables():
-                    self._make_tables()
+                    self._create_tables()
                 meta = dict(self._writer.execute("SELECT name, value FROM meta"))
-            self.has_checksums = checksums.kept(self._writer)
+            self.has_checksums = checksums.reserved(self._writer)
         try:
             least_reader, least_writer = int(meta["least_reader"]), int(meta["least_writer"])
             self._uuid, check = str(meta["uuid"]), bytes(meta["key_check"])
             self.format, features = int(meta["format"]), str(meta["features"]).split(",")
         except (KeyError, TypeError, ValueError):
-            raise DamagedStoreError(self.path, "its meta table lacks what every store has") from None
+            raise DamagedStoreError(self.path, "its table meta lacks entries that every store has") from None
         if least_reader > schema.FORMAT:
             raise NewerFormatError(self.path, f"it needs format {least_reader}, this release has {schema.FORMAT}")
         if self.format < schema.READS_FROM:
             raise OlderFormatError(self.path, f"it has format {self.format}")
         if PAGE_CHECKSUMS in features and not self.has_checksums:
-            raise DamagedStoreError(self.path, "its header denies the checksums that its pages have")
+            raise DamagedStoreError(self.path, "its pages have checksums, but its header says that they have none")
         if check != key_check(self.key):
             raise WrongKeyError(self.path)
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
-        self._trusted = _WHOLE_IN_PAGE if self.has_checksums and checksums.available() else 0
+        self._trusted = _ONE_PAGE_BYTES if self.has_checksums and checksums.available() else 0
 
     def _check_size(self) -> None:
-        """Raises: DamagedStoreError where the file lacks pages."""
+        """Raise DamagedStoreError if the file lacks pages."""
         header = header_of(self.path)
-        self._writer.execute("BEGIN")  # whose moment keeps the WAL from being begun anew meanwhile
+        self._writer.execute("BEGIN")  # an open snapshot keeps the WAL from being restarted meanwhile
         try:
             check_size(self.path, header, self._writer.pragma("page_count"))
         finally:
             self._writer.execute("ROLLBACK")
 
     def _why_not_write(self, least_writer: int) -> str:
-        """Why this release must not write to the file; "" where it may."""
+        """Return why this release must not write to the file; "" if it may."""
         if least_writer > schema.FORMAT:
-            return f"it needs format {least_writer} to be written, this release has {schema.FORMAT}"
+            return f"writing to it needs format {least_writer}, this release has {schema.FORMAT}"
         if self.format < schema.WRITES_FROM:
             return f"it has format {self.format}, which this release only reads: run `recollect migrate`"
         if self.has_checksums and not checksums.available():
-            return "its pages have checksums, which the SQLite at hand cannot keep: pip install --force-reinstall apsw"
+            return "its pages have checksums, which this SQLite cannot write: pip install --force-reinstall apsw"
         return ""
 
     def _has_tables(self) -> bool:
-        """Whether the file has our tables. Raises: DamagedStoreError where something else has the name of one."""
-        held = structure(self._writer)
-        if not held:
+        """Return whether the file has the store's tables. Raise DamagedStoreError if one of them is something else."""
+        found = structure(self._writer)
+        if not found:
             return False
         known = self._writer.pragma("user_version") in schema.FORMATS
-        name = "meta" if "meta" not in held else strange(held, TABLES, exactly=known)
+        name = "meta" if "meta" not in found else differing_table(found, TABLES, exactly=known)
         if name:
-            raise DamagedStoreError(self.path, f"its table {name} is not one of a store")
+            raise DamagedStoreError(self.path, f"its table {name} is not that of a store")
         return True
 
-    def _make_tables(self) -> None:
-        """The tables, in one transaction, where the file has none yet: it is new, or a process died making it."""
+    def _create_tables(self) -> None:
+        """Create the tables in one transaction. The file is new, or a process died while it created it."""
         if self._write_refused:
             raise NotAStoreError(self.path, "it is empty")
         self._writer.execute("BEGIN IMMEDIATE")
         try:
-            if not self._has_tables():  # another process may have been faster
+            if not self._has_tables():  # another process may have created them meanwhile
                 self._writer.execute(TABLES)
-                # Again: where a power cut came in between, SQLite has just undone the first time.
+                # Again: after a power cut, SQLite may just have rolled back the first time.
                 self._writer.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 self._writer.execute(f"PRAGMA user_version = {schema.FORMAT}")
                 facts = {
@@ -219,7 +226,7 @@ class SqliteStore:
                     "format": schema.FORMAT,
                     "least_reader": schema.LEAST_READER,
                     "least_writer": schema.FORMAT,
-                    "features": PAGE_CHECKSUMS if checksums.kept(self._writer) else "",
+                    "features": PAGE_CHECKSUMS if checksums.reserved(self._writer) else "",
                     "key_check": key_check(self.key),
                 }
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
@@ -238,17 +245,17 @@ class SqliteStore:
             raise ClosedError("the memory")
 
     def _reader(self) -> AbstractContextManager[apsw.Connection]:
-        self._check_usable()  # before any lock: in a fork it may be held by a thread that is not there
+        self._check_usable()  # before any lock: in a fork, the thread that holds it does not exist
         self._identity.check_file()
-        mark = object()
-        lent, steps = watched(self._lent(mark))
+        reader = object()
+        block, steps = watched(self._borrow(reader))
         with self._readers_done:
             self._check_usable()
-            self._reading[mark] = steps
-        return lent
+            self._readers[reader] = steps
+        return block
 
-    def _lent(self, mark: object) -> Generator[apsw.Connection, None, None]:
-        """A reader's connection, while the block runs."""
+    def _borrow(self, reader: object) -> Generator[apsw.Connection, None, None]:
+        """Provide a read connection while the block runs."""
         connection: apsw.Connection | None = None
         try:
             try:
@@ -258,44 +265,44 @@ class SqliteStore:
             yield connection
         finally:
             with self._readers_done:
-                self._reading.pop(mark, None)
+                self._readers.pop(reader, None)
                 surplus: apsw.Connection | None = connection
-                # One whose view was not ended, because of an interruption, is not for the next.
-                if connection is not None and not connection.in_transaction and len(self._idle) < _IDLE:
+                # A connection whose view was not ended, because of an interruption, is not reused.
+                if connection is not None and not connection.in_transaction and len(self._idle) < _MAX_IDLE:
                     self._idle.append(connection)
                     surplus = None
                 self._readers_done.notify_all()
             if surplus is not None:
                 surplus.close()
 
-    def _nobody_reads(self) -> bool:
-        return all(ended(steps) for steps in self._reading.values())
+    def _no_readers(self) -> bool:
+        return all(ended(steps) for steps in self._readers.values())
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """A connection to the file that only reads, for copying it."""
+        """Provide a read-only connection to the file, for copying it."""
         with self._reader() as connection:
             yield connection
 
     @contextmanager
     def read(self) -> Iterator[SqliteView]:
         with self._reader() as connection:
-            _run_by(connection, "BEGIN", self.path)
+            _run_on(connection, "BEGIN", self.path)
             try:
                 yield SqliteView(connection, self.path, self.key, self._trusted)
             finally:
-                if connection.in_transaction:  # some errors (of a read) have made SQLite end it by itself
-                    _run_by(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
+                if connection.in_transaction:  # SQLite itself ends it after some read errors
+                    _run_on(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
 
     def write(self) -> AbstractContextManager[SqliteTransaction]:
         ticket = Ticket(shares=False)
         return ticket.managed(self._writing(ticket))
 
     def write_shared(self) -> AbstractContextManager[SqliteTransaction]:
-        """Like `write`, for what is short and waits for nobody: threads that do it at once share one durable commit.
+        """Open a transaction as `write` does, for short work that waits for no other thread.
 
-        Each has a part of its own in the transaction, which ends well or is undone by itself. None returns before all
-        of it is durable; where that fails, each raises, and nothing of any of them is held.
+        Threads that write at the same time share one durable commit. Each can be rolled back alone. None returns
+        before the commit is durable. If the commit fails, all of them raise, and nothing that they wrote is stored.
         """
         ticket = Ticket(shares=True)
         return ticket.managed(self._writing(ticket))
@@ -306,32 +313,32 @@ class SqliteStore:
             raise ReadOnlyStoreError(self.path, self._write_refused)
         if self._queue.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch: use the batch's own calls")
-        refused: Exception | None = None
+        withheld: Exception | None = None
         try:
             if not self._queue.take(ticket, self._timeout_s):
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
-            self._entered(ticket)
+            self._begin_part(ticket)
             transaction = SqliteTransaction(self._writer, self.path, self.key, self._trusted)
             yield transaction
             transaction.finish()
-            self._left(ticket)
+            self._end_part(ticket)
         except BaseException as error:
             self._undo(ticket, error)
-            # What it saw of others, and was refused for, is not true before it is durable.
+            # The error may result from what other threads wrote in this transaction: raise it once that is durable.
             if not isinstance(error, Exception) or ticket.shared is None or not ticket.shared.members:
                 raise
-            refused = error
+            withheld = error
         finally:
-            self._give_up(ticket)
+            self._release(ticket)
         assert ticket.shared is not None
         ticket.shared.result(self._queue.release_abandoned)
-        if refused is not None:
-            raise refused
+        if withheld is not None:
+            raise withheld
 
-    def _entered(self, ticket: Ticket) -> None:
-        """Begin a transaction, or a part of the one that was handed on."""
-        # Noted before it is begun, so that whatever interrupts it finds what there may be to undo.
+    def _begin_part(self, ticket: Ticket) -> None:
+        """Begin a transaction, or a savepoint in the one that was handed over."""
+        # Recorded first, so that an interruption in between knows what may have to be rolled back.
         if ticket.shared is None:
             ticket.shared = Shared()
             self._identity.check()
@@ -340,8 +347,8 @@ class SqliteStore:
             ticket.inside = True
             self._run("SAVEPOINT part")
 
-    def _left(self, ticket: Ticket) -> None:
-        """The turn's own part is done; now it depends on the commit."""
+    def _end_part(self, ticket: Ticket) -> None:
+        """Release the thread's savepoint; from now on the thread depends on the commit."""
         assert ticket.shared is not None
         if ticket.inside:
             self._run("RELEASE part")
@@ -349,54 +356,54 @@ class SqliteStore:
         ticket.shared.members += 1
 
     def _run(self, sql: str) -> None:
-        _run_by(self._writer, sql, self.path)
+        _run_on(self._writer, sql, self.path)
 
     def _undo(self, ticket: Ticket, error: BaseException) -> None:
-        """Undo the turn's own part; all of the transaction where nothing else is in it, or it cannot be saved."""
+        """Roll back the thread's own part; or the whole transaction, if it has no other part or cannot be saved."""
         if not ticket.has_lock or ticket.shared is None:
             return
-        if self._writer.in_transaction:  # some errors (a full disk) have made SQLite roll back by itself
+        if self._writer.in_transaction:  # SQLite itself rolls back after some errors, such as a full disk
             if ticket.inside:
                 try:
                     self._writer.execute("ROLLBACK TO part; RELEASE part")
                     return
-                except apsw.SQLError:  # there is no such part: it was interrupted before it had begun
+                except apsw.SQLError:  # there is no such savepoint: it was interrupted before it was set
                     if ticket.shared.members:
                         return
                 except apsw.Error:
                     pass
             elif ticket.shared.members:
-                return  # it had not begun its own part, or was done with it
+                return  # it had not yet set its savepoint, or had already released it
             with suppress(apsw.Error):
                 self._writer.execute("ROLLBACK")
-        lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit was lost to {error!r}")
+        lost = error if isinstance(error, StoreError) else StoreIOError(self.path, f"a commit failed: {error!r}")
         ticket.shared.end(lost)
 
-    def _give_up(self, ticket: Ticket) -> None:
-        """Pass the turn on, whatever interrupts that: others wait for it."""
+    def _release(self, ticket: Ticket) -> None:
+        """Pass the lock on, even if this is interrupted: other threads wait for it."""
         try:
             while ticket.has_lock or ticket.successor is not None:
                 if ticket.has_lock:
-                    self._pass_on(ticket)
+                    self._hand_over_or_commit(ticket)
                 ticket.wake_successor()
         except BaseException:
-            self._give_up(ticket)  # goes on where it was interrupted
+            self._release(ticket)  # continues where it was interrupted
             raise
 
-    def _abandoned(self, ticket: Ticket) -> None:
-        """Give up a turn whose thread was interrupted before it could."""
+    def _recover(self, ticket: Ticket) -> None:
+        """Release the lock in place of a thread that was interrupted before it could."""
         self._undo(ticket, StoreIOError(self.path, "the thread that wrote was interrupted"))
-        self._give_up(ticket)
+        self._release(ticket)
 
-    def _pass_on(self, ticket: Ticket) -> None:
-        """Hand an open transaction on to whoever waits to share it, or else commit it, and give the turn up."""
+    def _hand_over_or_commit(self, ticket: Ticket) -> None:
+        """Hand an open transaction over to a waiting thread that can share it, or commit it and release the lock."""
         shared = ticket.shared
         if shared is not None and not shared.done:
             if self._writer.in_transaction:
                 if self._queue.hand_over(ticket):
                     return
                 self._commit(shared)
-            else:  # what ended it was interrupted before it could tell
+            else:  # the thread that ended it was interrupted before it could set the outcome
                 shared.end(CommitInDoubtError(self.path, "interrupted at the commit"))
         self._queue.release(ticket)
 
@@ -406,14 +413,14 @@ class SqliteStore:
             self._writer.execute("COMMIT")
         except SQLITE_ERRORS as raised:
             error = ours(self.path, raised)
-            if isinstance(raised, apsw.IOError) and not self._taken_back():
-                error = CommitInDoubtError(self.path, f"{raised}; it is not held now, but may be after a crash")
+            if isinstance(raised, apsw.IOError) and not self._overwrite_failed():
+                error = CommitInDoubtError(self.path, f"{raised}; it is not stored now, but may be after a crash")
             error.__cause__ = raised
         else:
             try:
-                self._identity.check("what was written last is in the file that was open")
-            except StoreReplacedError as gone:
-                error = gone
+                self._identity.check("the last commit is in the file that was open")
+            except StoreReplacedError as replaced:
+                error = replaced
         finally:
             if self._writer.in_transaction:
                 with suppress(apsw.Error):
@@ -423,17 +430,17 @@ class SqliteStore:
         if error is None:
             self._checkpointer.committed(self._writer)
 
-    def _taken_back(self) -> bool:
-        """Whether a commit that failed is surely not held.
+    def _overwrite_failed(self) -> bool:
+        """Overwrite a failed commit in the WAL, and return whether that succeeded.
 
-        It may stand in the log, whole, without being part of the store: but whoever reads that log anew, after a crash,
-        would find it. The next commit is written over it, so here is one that changes nothing.
+        The failed commit may be complete in the WAL without being part of the store, and recovery after a crash would
+        then find it. The next commit overwrites it, so this writes one that changes nothing.
         """
         try:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             version = self._writer.pragma("user_version")
-            self._writer.execute(f"PRAGMA user_version = {version}")  # writes its page, though it is the same
+            self._writer.execute(f"PRAGMA user_version = {version}")  # writes the page even if the value is the same
         except apsw.Error:
             return False
         return True
@@ -458,7 +465,7 @@ class SqliteStore:
         }
 
     def check(self) -> list[str]:
-        """SQLite's integrity check, and that all rows agree with their hashes and with each other."""
+        """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
@@ -478,31 +485,31 @@ class SqliteStore:
         with self.read() as view:
             value = view.setting("probe")
         if value != nonce:
-            raise DamagedStoreError(self.path, "what was just written was not read back")
+            raise DamagedStoreError(self.path, "a test value was written and not read back")
 
     def close(self) -> None:
         if os.getpid() != self._pid:
             return  # a fork must not touch its parent's connections
         if self._queue.owned_by_caller():
-            raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
+            raise StoreBusyError(self.path, "this thread is inside a batch: end it first")
         with self._readers_done:
             if self._closed:
                 return
             self._closed = True
-            while not self._nobody_reads():
+            while not self._no_readers():
                 self._readers_done.wait(POLL_S)
         self._checkpointer.close()
         ticket = Ticket(shares=False)
         try:
             self._queue.take(ticket)
-            self._identity.leave((*self._idle, self._writer))
+            self._identity.close((*self._idle, self._writer))
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)
 
 
-def _run_by(connection: apsw.Connection, sql: str, path: str) -> None:
-    """Run a statement that gives nothing. (`translated` would do, at the cost of a block for each read.)"""
+def _run_on(connection: apsw.Connection, sql: str, path: str) -> None:
+    """Run a statement that returns no rows, with SQLite's errors translated. Cheaper than `translated`."""
     try:
         connection.execute(sql)
     except SQLITE_ERRORS as error:
@@ -510,5 +517,5 @@ def _run_by(connection: apsw.Connection, sql: str, path: str) -> None:
 
 
 def key_check(key: bytes) -> bytes:
-    """Eight bytes that tell a wrong key from the right one and nothing else."""
+    """Return eight bytes by which a wrong key is detected, and which reveal nothing else about the key."""
     return hashlib.sha256(b"recollect.key check.1\0" + key).digest()[:8]

@@ -1,8 +1,8 @@
-"""Whether the tables of an SQLite file are those that we make, asked before anything else is read of it.
+"""Verification of a file's schema before anything else is read from it.
 
-What lies at a path may come from a stranger. SQLite runs what a schema says: a view in place of a table may be a query
-without end. So a schema is compared before the first read, connections know neither views nor triggers
-(`checksums.connect`), and while a file is opened its statements may take a limited number of steps.
+A file may come from an untrusted source, and SQLite runs what its schema contains: a view in place of a table may be a
+query that never ends. The schema is therefore compared before the first read, connections disable views and triggers
+(`checksums.connect`), and the statements that open a file have a limited number of steps.
 """
 
 from __future__ import annotations
@@ -14,27 +14,31 @@ from typing import NamedTuple
 
 import apsw
 
-#: Maximum number of steps of SQLite's machine for one statement while a file is opened, which reads some rows.
-_MOST_STEPS = 1_000_000
+#: Maximum number of steps of SQLite's virtual machine for one statement that opens a file. It reads a few rows.
+_MAX_STEPS = 1_000_000
 
 
-class Made(NamedTuple):
-    """An object of a schema: its type, the table that it belongs to, and the statement that made it."""
+class SchemaObject(NamedTuple):
+    """An object of a schema: its type, the table that it belongs to, and the statement that created it."""
 
     type: str
     table: str
     sql: str | None
 
 
-def structure(connection: apsw.Connection) -> dict[str, Made]:
-    """The objects of a file's schema by name. Cost: some 15 us for a store's."""
+def structure(connection: apsw.Connection) -> dict[str, SchemaObject]:
+    """Return the objects of a file's schema by name.
+
+    Cost:
+        About 15 us for a store.
+    """
     rows = connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema")
-    return {name: Made(*rest) for name, *rest in rows}
+    return {name: SchemaObject(*rest) for name, *rest in rows}
 
 
 @cache
-def made_by(tables: str) -> Mapping[str, Made]:
-    """The structure of a file in which these statements were run."""
+def made_by(tables: str) -> Mapping[str, SchemaObject]:
+    """Return the structure of a file in which these statements were run."""
     connection = apsw.Connection(":memory:")
     try:
         connection.execute(tables).fetchall()
@@ -43,28 +47,33 @@ def made_by(tables: str) -> Mapping[str, Made]:
         connection.close()
 
 
-def strange(held: Mapping[str, Made], tables: str, *, exactly: bool = True) -> str:
-    """The name of a table that is not as these statements make it; "" for none. One that is missing is none.
+def differing_table(found: Mapping[str, SchemaObject], tables: str, *, exactly: bool = True) -> str:
+    """Return the name of a table that differs from the one that these statements create; "" if there is none.
 
-    exactly  else it only has to be a table that holds its rows itself, whatever its columns
+    Missing tables are ignored.
+
+    Args:
+        found: The structure of the file.
+        tables: The statements.
+        exactly: Require the same definition; otherwise any ordinary table (not a view or a virtual table) will do.
     """
-    for name, wanted in made_by(tables).items():
-        found = held.get(name)
-        if wanted.type != "table" or found is None:
+    for name, expected in made_by(tables).items():
+        actual = found.get(name)
+        if expected.type != "table" or actual is None:
             continue
-        if found != wanted if exactly else found.type != "table" or _is_virtual(found):
+        if actual != expected if exactly else actual.type != "table" or _is_virtual(actual):
             return name
     return ""
 
 
-def _is_virtual(found: Made) -> bool:
-    return (found.sql or "").upper().split()[:2] == ["CREATE", "VIRTUAL"]
+def _is_virtual(table: SchemaObject) -> bool:
+    return (table.sql or "").upper().split()[:2] == ["CREATE", "VIRTUAL"]
 
 
 @contextmanager
 def few_steps(connection: apsw.Connection) -> Iterator[None]:
-    """Interrupt a statement that takes more steps than reading a few rows does. Raises: apsw.InterruptError."""
-    connection.set_progress_handler(lambda: True, _MOST_STEPS)
+    """Interrupt statements that take many more steps than reading a few rows. They raise apsw.InterruptError."""
+    connection.set_progress_handler(lambda: True, _MAX_STEPS)
     try:
         yield
     finally:

@@ -1,9 +1,8 @@
-"""What is written in a transaction of the SQLite store: staged, and put into the tables in bulk.
+"""A write transaction of the SQLite store: writes are staged in memory and flushed to the tables in bulk.
 
-A statement for each row would cost more than the rows themselves. So writes are kept here, by kind, until the
-transaction ends, they grow large, or something is read that only the tables can tell; the point lookups of the write
-path are answered from what is staged and the tables together, without that. `stores.sqlite` opens the transaction,
-calls `finish`, and commits.
+One statement for each row would cost more than the rows themselves. Writes are therefore staged by kind until the
+transaction ends, they exceed a limit, or a query needs the tables. Point lookups of the write path combine the staged
+writes with the tables and need no flush. `stores.sqlite.store` opens the transaction, calls `finish`, and commits.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ from recollect.records.record import Record
 from recollect.stores.base import check_seq
 from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
 from recollect.stores.sqlite.schema import COPIED, SETTING
-from recollect.stores.sqlite.view import Numbers, SqliteView, usual_parents
+from recollect.stores.sqlite.view import Numbers, SqliteView, implicit_parents
 
-#: So many bytes are staged at most: memory is bounded, and a disk that is full is noticed early.
+#: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16
 _PUT_HEAD = (
     f"INSERT INTO heads (branch, id, version, {', '.join(COPIED)}, time, importance, expires) "
@@ -35,9 +34,9 @@ _PUT_HEAD = (
     + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
 )
 _copied = attrgetter(*COPIED)
-#: The columns of `heads` that `head_fields` fills.
+#: The columns of `heads` whose values `head_fields` returns.
 HEAD_COLUMNS = (*COPIED, "time", "importance", "expires")
-#: A branch, and an id or the name of a conversation. (A line without a branch yet has nothing.)
+#: The number of a branch (None if it does not exist yet), and an id or the name of a conversation.
 _Key = tuple[int | None, str]
 
 
@@ -48,31 +47,33 @@ class _Put(NamedTuple):
 
 
 class SqliteTransaction(SqliteView):
+    """A `Transaction` of the SQLite store. The arguments are those of `SqliteView`."""
+
     def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
         super().__init__(connection, path, key, trusted)
         self._connection = connection
         self._bytes = 0
         self._puts: dict[_Key, _Put | None] = {}  # by branch and id; None: dropped
         self._versions: dict[tuple[int, bytes], bytes] = {}  # payloads by namespace and hash
-        self._places: dict[tuple[_Key, int], list[str]] = {}  # ids that were put at a place of a conversation
+        self._turns: dict[tuple[_Key, int], list[str]] = {}  # ids by conversation and position
         self._nodes: dict[int, bytes] = {}
         self._commits: list[tuple[Any, ...]] = []
         self._changes: list[tuple[Any, ...]] = []
         self._next_page = 0
-        # What is known of this transaction, staged or not:
-        self._holds: dict[_Key, bool] = {}  # ids that it put or dropped
-        self._absent: set[_Key] = set()  # ids that were asked for and are not live
+        # Facts about this transaction, which stay after a flush:
+        self._written: dict[_Key, bool] = {}  # ids that it has put (True) or dropped (False)
+        self._absent: set[_Key] = set()  # ids that were looked up and are not live
         self._last: dict[_Key, dict[Filter, int | None]] = {}  # last positions of conversations
         self._named: set[tuple[int, bytes]] = set()  # versions that a commit names
         self._unnamed: set[tuple[int, bytes]] = set()  # versions that were put and that no commit names yet
-        self._newest_before: int | None = None  # the number of the last version that others wrote, once some are here
+        self._newest_before: int | None = None  # the number of the newest version before the first flush
 
     # Reading
 
     def check_open(self) -> None:
-        """Raises: StoreIOError where an error has made SQLite undo the transaction: what came now would stand alone."""
+        """Raise StoreIOError if SQLite rolled the transaction back after an error: a write now would be separate."""
         if not self._connection.in_transaction:
-            raise StoreIOError(self._path, "the transaction was undone by an error before")
+            raise StoreIOError(self._path, "an earlier error rolled the transaction back")
 
     def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
         self.check_open()
@@ -86,29 +87,29 @@ class SqliteTransaction(SqliteView):
         self.flush()
         return super()._sql(sql, parameters)
 
-    def _of(self, branch: Branch) -> Numbers | None:
-        if branch not in self._numbers:  # every write asks for the head next
+    def _numbers_of(self, branch: Branch) -> Numbers | None:
+        if branch not in self._numbers:  # every write needs the head next
             self._look_up(branch)
         return self._numbers[branch]
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
-        found = ((record_id, self.get(branch, record_id)) for record_id in record_ids)  # what is staged too
+        found = ((record_id, self.get(branch, record_id)) for record_id in record_ids)  # includes staged writes
         return {record_id: stored for record_id, stored in found if stored is not None}
 
     def get(self, branch: Branch, record_id: str) -> Stored | None:
         key = (self._branch(branch), record_id)
         if key in self._puts:
             put = self._puts[key]
-            held = put.stored if put else None
+            stored = put.stored if put else None
         else:
-            held = super().get(branch, record_id)
-        if held is None:
+            stored = super().get(branch, record_id)
+        if stored is None:
             self._absent.add(key)
-        return held
+        return stored
 
     def known(self, branch: Branch, record_id: str) -> bool:
         key = (self._branch(branch), record_id)
-        if self._holds.get(key):
+        if self._written.get(key):
             return True
         if self._changes:
             self.flush()
@@ -125,8 +126,8 @@ class SqliteTransaction(SqliteView):
             "SELECT value FROM json_each(?) "
             "WHERE NOT EXISTS (SELECT 1 FROM changes WHERE branch = ? AND id = value LIMIT 1)"
         )
-        asked = [record_id for record_id in record_ids if not self._holds.get((branch_number, record_id))]
-        unknown = {row[0] for row in self._rows(sql, (json.dumps(asked), branch_number))}
+        others = [record_id for record_id in record_ids if not self._written.get((branch_number, record_id))]
+        unknown = {row[0] for row in self._rows(sql, (json.dumps(others), branch_number))}
         self._absent.update((branch_number, record_id) for record_id in unknown)
         return unknown
 
@@ -148,19 +149,19 @@ class SqliteTransaction(SqliteView):
     def any_id(self, branch: Branch, first: str) -> bool:
         branch_number = self._branch(branch)
         staged = [
-            (each, put) for (of, each), put in self._puts.items() if of == branch_number and each.startswith(first)
+            put for (number, each), put in self._puts.items() if number == branch_number and each.startswith(first)
         ]
-        if any(put is not None for _, put in staged):
+        if any(put is not None for put in staged):
             return True
-        if staged:  # what was dropped is in the file until then
+        if staged:  # the tables still have what was dropped
             self.flush()
         return super().any_id(branch, first)
 
     def turns_at(self, branch: Branch, conversation: str, position: int) -> list[Stored]:
         branch_number = self._branch(branch)
-        held = [(Record.load(stored.payload).id, stored) for stored in super().turns_at(branch, conversation, position)]
-        turns = {each: stored for each, stored in held if (branch_number, each) not in self._puts}
-        for each in self._places.get(((branch_number, conversation), position), ()):
+        rows = [(Record.load(stored.payload).id, stored) for stored in super().turns_at(branch, conversation, position)]
+        turns = {each: stored for each, stored in rows if (branch_number, each) not in self._puts}
+        for each in self._turns.get(((branch_number, conversation), position), ()):
             put = self._puts[branch_number, each]
             if put and (put.record.conversation, put.record.position) == (conversation, position):
                 turns[each] = put.stored
@@ -170,7 +171,7 @@ class SqliteTransaction(SqliteView):
         branch_number = self._branch(branch)
         if any(put and put.record.expires is not None for put in self._puts.values()):
             self.flush()
-        # What is staged now is either dropped or never due.
+        # Every staged id is now either dropped or has no expiry.
         due = (
             each
             for each in super().due(branch, now, limit + len(self._puts))
@@ -178,14 +179,14 @@ class SqliteTransaction(SqliteView):
         )
         return list(due)[:limit]
 
-    def node(self, place: int) -> bytes:
-        return self._nodes[place] if place in self._nodes else super().node(place)
+    def node(self, page: int) -> bytes:
+        return self._nodes[page] if page in self._nodes else super().node(page)
 
     # Writing
 
-    def _own(self, branch: Branch) -> Numbers:
-        """The numbers of the line, made where it is the first write to it."""
-        numbers = self._of(branch)
+    def _numbers_for_write(self, branch: Branch) -> Numbers:
+        """Return the numbers of a branch. Create the branch if this is the first write to it."""
+        numbers = self._numbers_of(branch)
         if numbers is None:
             self._write("INSERT INTO namespaces (name) VALUES (?) ON CONFLICT DO NOTHING", [(branch.namespace,)])
             self._write(
@@ -193,31 +194,31 @@ class SqliteTransaction(SqliteView):
                 [(branch.name, branch.namespace)],
             )
             del self._numbers[branch]
-            numbers = self._of(branch)
+            numbers = self._numbers_of(branch)
         assert numbers is not None
         return numbers
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         self.check_open()
-        branch_number, namespace = self._own(branch)
+        branch_number, namespace = self._numbers_for_write(branch)
         key, version = (branch_number, record.id), (namespace, stored.version)
         self._puts[key] = _Put(record, stored, namespace)
         self._versions[version] = stored.payload
         if version not in self._named:
             self._unnamed.add(version)
-        self._holds[key] = True
-        self._place(key, record)
+        self._written[key] = True
+        self._note_position(key, record)
         self._grow(len(stored.payload))
 
-    def _place(self, key: _Key, record: Record) -> None:
-        """Keep the places and the last positions right."""
-        fresh = key in self._absent
+    def _note_position(self, key: _Key, record: Record) -> None:
+        """Update the turns by position and the last positions."""
+        new = key in self._absent
         self._absent.discard(key)
-        if not fresh:
-            self._last.clear()  # it may have been moved away from a last place
+        if not new:
+            self._last.clear()  # the record may have had a last position
         if record.conversation is not None and record.position is not None:
             conversation = (key[0], record.conversation)
-            self._places.setdefault((conversation, record.position), []).append(record.id)
+            self._turns.setdefault((conversation, record.position), []).append(record.id)
             last = self._last.get(conversation, {})
             for within, position in last.items():
                 if within.matches(record):
@@ -225,33 +226,33 @@ class SqliteTransaction(SqliteView):
 
     def drop(self, branch: Branch, record_id: str) -> None:
         self.check_open()
-        key = (self._own(branch).branch, record_id)
+        key = (self._numbers_for_write(branch).branch, record_id)
         self._puts[key] = None
-        self._holds[key] = False
+        self._written[key] = False
         self._last.clear()
 
     def add_node(self, body: bytes) -> int:
-        place = self._next_page or (self._value("SELECT max(place) FROM nodes", ()) or 0) + 1
-        self._nodes[place] = body
-        self._next_page = place + 1
+        page = self._next_page or (self._value("SELECT max(place) FROM nodes", ()) or 0) + 1
+        self._nodes[page] = body
+        self._next_page = page + 1
         self._grow(len(body))
-        return place
+        return page
 
     def append(self, commit: Commit) -> None:
         self.check_open()
         branch = Branch(commit.namespace, commit.branch)
         check_seq(commit, self.head(branch))
-        branch_number, namespace = self._own(branch)
-        parents = None if commit.parents == usual_parents(branch, commit.seq) else json.dumps(commit.parents)
-        root, place = commit.root
+        branch_number, namespace = self._numbers_for_write(branch)
+        parents = None if commit.parents == implicit_parents(branch, commit.seq) else json.dumps(commit.parents)
+        root, page = commit.root
         self._commits.append(
-            (branch_number, commit.seq, parents, commit.micros, commit.actor, commit.reason, root, place),
+            (branch_number, commit.seq, parents, commit.micros, commit.actor, commit.reason, root, page),
         )
-        self._changes.extend((branch_number, commit.seq, place, *change) for place, change in enumerate(commit.changes))
+        self._changes.extend((branch_number, commit.seq, index, *change) for index, change in enumerate(commit.changes))
         named = {(namespace, change.after) for change in commit.changes if change.after is not None}
         self._named |= named
         self._unnamed -= named
-        self._heads[branch] = Head(commit.seq, Root(root, place), commit.micros)
+        self._heads[branch] = Head(commit.seq, Root(root, page), commit.micros)
 
     def set_setting(self, name: str, value: str | None) -> None:
         if value is None:
@@ -260,7 +261,7 @@ class SqliteTransaction(SqliteView):
             put = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
             self._write(put, [(SETTING + name, value)])
 
-    # From the stage to the tables
+    # Flushing
 
     def _grow(self, size: int) -> None:
         self._bytes += size
@@ -275,20 +276,20 @@ class SqliteTransaction(SqliteView):
             raise ours(self._path, error) from error
 
     def flush(self) -> None:
-        """Put what is staged into the tables."""
+        """Write everything that is staged to the tables."""
         if self._versions and self._newest_before is None:
             self._newest_before = self._value("SELECT max(number) FROM versions", ()) or 0
-        self._unstage(self._versions)
+        self._write_staged(self._versions)
 
     def finish(self) -> None:
-        """The same for the last time: keep no version that was written over, or dropped, before a commit named it."""
-        self._unstage({key: payload for key, payload in self._versions.items() if key not in self._unnamed})
+        """Flush for the last time. Versions that were replaced or dropped before a commit named them are not stored."""
+        self._write_staged({key: payload for key, payload in self._versions.items() if key not in self._unnamed})
         if self._newest_before is not None and self._unnamed:
             own = "DELETE FROM versions WHERE namespace = ? AND hash = ? AND number > ?"
             self._write(own, [(*version, self._newest_before) for version in sorted(self._unnamed)])
         self.check_open()
 
-    def _unstage(self, versions: dict[tuple[int, bytes], bytes]) -> None:
+    def _write_staged(self, versions: dict[tuple[int, bytes], bytes]) -> None:
         if versions:
             self._write(
                 "INSERT INTO versions (namespace, hash, payload) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -304,7 +305,7 @@ class SqliteTransaction(SqliteView):
         if self._commits:
             self._write("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._commits)
             self._write("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", self._changes)
-        for staged in (self._versions, self._puts, self._places, self._nodes, self._commits, self._changes):
+        for staged in (self._versions, self._puts, self._turns, self._nodes, self._commits, self._changes):
             staged.clear()
         self._bytes = 0
 
@@ -320,7 +321,7 @@ def _head_row(key: _Key, put: _Put) -> tuple[Any, ...]:
 
 
 def head_fields(record: Record) -> tuple[Any, ...]:
-    """What a head keeps a copy of: the values of HEAD_COLUMNS."""
+    """Return the fields of which a head has a copy: the values of HEAD_COLUMNS."""
     return (
         *_copied(record),
         None if record.time is None else microseconds(record.time),

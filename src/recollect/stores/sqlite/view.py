@@ -1,6 +1,6 @@
-"""What is read of the SQLite store: a view of one moment, inside a transaction that `stores.sqlite` has opened.
+"""Snapshot views of the SQLite store, inside a transaction that `stores.sqlite.store` has opened.
 
-A view is asked for the same line again and again, so it remembers the line's numbers and its head.
+A view is queried for the same branch repeatedly, so it caches the branch's numbers and its head.
 """
 
 from __future__ import annotations
@@ -29,30 +29,34 @@ _ORDER_BY = {
     "id": "h.id",
 }
 
-#: A line's numbers, and its newest commit where it has one.
+#: A branch's numbers, and its newest commit if it has one.
 _BRANCH = (
     "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
-#: So many ids are asked for in one statement.
-_AT_ONCE = 100
+#: Maximum number of ids in one statement.
+_IDS_PER_QUERY = 100
 
 
 class Numbers(NamedTuple):
-    """The numbers of a line's branch and of its namespace."""
+    """The numbers of a branch and of its namespace."""
 
     branch: int
     namespace: int
 
 
 class SqliteView:
-    """One moment of the file.
+    """A snapshot view of the file.
 
-    A head without its version is an error and not passed over, hence LEFT JOIN.
+    Queries use LEFT JOIN so that a head without its version raises an error instead of being skipped.
 
-    key      of the store
-    trusted  payloads of fewer bytes lie whole in pages whose checksums were compared; others are hashed when read
+    Args:
+        connection: A connection in a transaction.
+        path: The file, for messages.
+        key: The store's key.
+        trusted: Payloads with fewer bytes than this are covered by a verified page checksum; longer ones are hashed
+            when they are read.
     """
 
     def __init__(self, connection: apsw.Connection, path: str, key: bytes = PUBLIC_KEY, trusted: int = 0) -> None:
@@ -64,19 +68,19 @@ class SqliteView:
         self._heads: dict[Branch, Head] = {}
 
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """Run a statement that reads what the tables hold."""
+        """Run a statement that reads the tables. `SqliteTransaction` flushes its staged writes first."""
         return self._rows(sql, parameters)
 
     def _rows(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-        """The rows of a statement. Their columns have the types that schema.TABLES (STRICT) gives them."""
+        """Yield the rows of a statement. Their columns have the types that are declared in schema.TABLES (STRICT)."""
         try:
             rows: Any = self._execute(sql, parameters)
-            yield from rows  # later rows can fail like the first
+            yield from rows  # inside `try`, because later rows can fail like the first
         except SQLITE_ERRORS as error:
             raise ours(self._path, error) from error
 
     def _row(self, sql: str, parameters: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """The first row of a statement."""
+        """Return the first row of a statement; None if there is none."""
         try:
             row: tuple[Any, ...] | None = next(self._execute(sql, parameters), None)
         except SQLITE_ERRORS as error:
@@ -88,34 +92,34 @@ class SqliteView:
         return row[0] if row else None
 
     def _stored(self, digest: bytes, payload: bytes | None) -> Stored:
-        """A version as it was read. Raises: DamagedStoreError where its payload is not what the hash is of."""
+        """Return a version that was read. Raise DamagedStoreError if its payload does not match its hash."""
         if not isinstance(digest, bytes) or not isinstance(payload, bytes):
-            raise DamagedStoreError(self._path, "a live record has lost its version, or that its payload")
+            raise DamagedStoreError(self._path, "the version of a live record, or its payload, is missing")
         if len(payload) >= self._trusted:
             try:
-                whole = version_hash(Record.load(payload).id, payload, self._key) == digest
-            except (ValueError, AttributeError):  # not even the bytes of a record
-                whole = False
-            if not whole:
-                raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not have the hash it is under")
+                intact = version_hash(Record.load(payload).id, payload, self._key) == digest
+            except (ValueError, AttributeError):  # it is not a record
+                intact = False
+            if not intact:
+                raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not match its hash")
         return Stored(digest, payload)
 
-    def _root(self, digest: bytes, place: int) -> Root:
-        """A root as it was read. Raises: DamagedStoreError where it is none.
+    def _root(self, digest: bytes, page: int) -> Root:
+        """Return a root that was read. Raise DamagedStoreError if it is invalid.
 
-        It stands at the end of its row, behind the reason; where that is long it may lie in a page of zeros, of which
-        the checksum is right.
+        The root is at the end of its row, after the reason. If the reason is long, the root may be in an overflow page
+        that was replaced by zeros, which have a valid checksum.
         """
-        if not isinstance(digest, bytes) or not isinstance(place, int):
+        if not isinstance(digest, bytes) or not isinstance(page, int):
             raise DamagedStoreError(self._path, "a commit has lost its root")
-        # Its place stands behind it, and is 0 then as of the empty root alone; or 1, which takes no bytes. (Any other
-        # root may well end in zeros.)
-        lost = (place == 0 and digest != EMPTY) or (place == 1 and digest[-4:] == b"\0\0\0\0")
+        # The page number follows the root. In a page of zeros it is 0, which is valid only for the empty root; or 1,
+        # which SQLite stores without bytes. (Any other root may end in zeros.)
+        lost = (page == 0 and digest != EMPTY) or (page == 1 and digest[-4:] == b"\0\0\0\0")
         if not digest or lost:
             raise DamagedStoreError(self._path, "a commit has lost its root")
-        return Root(digest, place)
+        return Root(digest, page)
 
-    def _of(self, branch: Branch) -> Numbers | None:
+    def _numbers_of(self, branch: Branch) -> Numbers | None:
         if branch not in self._numbers:
             row = self._row(
                 "SELECT b.number, n.number FROM branches b JOIN namespaces n ON n.number = b.namespace "
@@ -126,7 +130,7 @@ class SqliteView:
         return self._numbers[branch]
 
     def _look_up(self, branch: Branch) -> None:
-        """The numbers of a line and its head, for one statement."""
+        """Cache the numbers of a branch and its head, with one query."""
         row = self._row(_BRANCH, branch)
         self._numbers[branch] = Numbers(*row[:2]) if row else None
         if row and row[2] and not isinstance(row[5], int):
@@ -134,7 +138,7 @@ class SqliteView:
         self._heads[branch] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
 
     def _branch(self, branch: Branch) -> int | None:
-        numbers = self._of(branch)
+        numbers = self._numbers_of(branch)
         return numbers.branch if numbers else None
 
     def setting(self, name: str) -> str | None:
@@ -163,8 +167,8 @@ class SqliteView:
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
         branch_number, out = self._branch(branch), {}
-        for begin in range(0, len(record_ids), _AT_ONCE):
-            ids = tuple(record_ids[begin : begin + _AT_ONCE])
+        for begin in range(0, len(record_ids), _IDS_PER_QUERY):
+            ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
             sql = (
                 "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
                 f"WHERE h.branch = ? AND h.id IN ({','.join('?' * len(ids))})"
@@ -183,27 +187,27 @@ class SqliteView:
         if limit == 0:
             return
         sql, parameters = self.select_sql(branch, where, order, now)
-        exact = self._says_all(where)
-        given = 0
+        exact = self._is_exact(where)
+        yielded = 0
         for record_id, *row in self._sql(sql, parameters):
             record = Record.load(self._stored(*row).payload)
             matches = where.matches(record)
             if record.id != record_id or (exact and not matches):
-                # Pages that have changed places have right checksums, but what they hold is not what leads to them.
-                raise DamagedStoreError(self._path, f"record {record_id!r} is not the one that it is listed as")
+                # Pages that were swapped have valid checksums, but their contents do not match the rows that lead here.
+                raise DamagedStoreError(self._path, f"the head of record {record_id!r} does not match its version")
             if matches:
                 yield record
-                given += 1
-                if given == limit:
+                yielded += 1
+                if yielded == limit:
                     return
 
     def select_sql(self, branch: Branch, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
-        """The statement behind `select`, for EXPLAIN."""
+        """Return the statement of `select` and its parameters, also for EXPLAIN."""
         live, parameters = self._live(branch, where, now)
         order_by = _ORDER_BY[order]
         if 'h."conversation"' in live or 'h."id"' in live:
-            # The index of conversations is by position, that of ids by id. Without the plus SQLite would rather walk
-            # all of the namespace in order of time than sort one conversation, or a few records.
+            # The index of conversations is sorted by position, and that of ids by id. Without the plus, SQLite would
+            # scan the whole namespace in order of time instead of sorting one conversation or a few records.
             order_by = order_by.replace("h.time", "+h.time")
         sql = (
             "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
@@ -212,13 +216,13 @@ class SqliteView:
         return sql, parameters
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
-        if not self._says_all(where):
+        if not self._is_exact(where):
             return sum(1 for _ in self.select(branch, where, order="id", now=now))
         live, parameters = self._live(branch, where, now)
         return int(self._value(f"SELECT count(*) FROM heads h WHERE {live}", parameters))
 
     def tally(self, branch: Branch, where: Filter, *, now: int) -> Tally:
-        if not self._says_all(where):
+        if not self._is_exact(where):
             return tally_of(self.select(branch, where, order="id", now=now))
         live, parameters = self._live(branch, where, now)
         kinds = self._sql(f"SELECT h.kind, count(*) FROM heads h WHERE {live} GROUP BY 1 ORDER BY 1", parameters)
@@ -230,13 +234,13 @@ class SqliteView:
         return Tally(dict(kinds), *next(rest))
 
     @staticmethod
-    def _says_all(where: Filter) -> bool:
-        """Whether SQL can say just what the filter says."""
+    def _is_exact(where: Filter) -> bool:
+        """Return whether SQL can express the filter exactly."""
         both = bounds(where)
         return both.upper == both.lower
 
     def _live(self, branch: Branch, where: Filter, now: int) -> tuple[str, tuple[Any, ...]]:
-        """The condition on `heads h` for live records that a filter may match."""
+        """Return the condition on `heads h` for live records that may match a filter, and its parameters."""
         upper = bounds(where).upper
         condition = f"h.branch = ? AND (h.expires IS NULL OR h.expires > ?) AND {upper.text}"
         return condition, (self._branch(branch), now, *upper.parameters)
@@ -278,7 +282,7 @@ class SqliteView:
         rows = self._rows(
             "SELECT v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
             "WHERE h.branch = ? AND h.conversation = ? AND h.position = ? ORDER BY +h.id",
-            # The plus: else SQLite walks all of the branch in order of id rather than sort the few of one place.
+            # Without the plus, SQLite would scan the whole branch in order of id instead of sorting a few rows.
             (self._branch(branch), conversation, position),
         )
         return [self._stored(*row) for row in rows]
@@ -327,7 +331,7 @@ class SqliteView:
                 namespace=branch.namespace,
                 branch=branch.name,
                 seq=seq,
-                parents=usual_parents(branch, seq) if parents is None else self._parents(seq, parents),
+                parents=implicit_parents(branch, seq) if parents is None else self._parents(seq, parents),
                 micros=time,
                 actor=actor,
                 reason=reason,
@@ -337,7 +341,7 @@ class SqliteView:
 
     def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
         try:
-            return written_parents(written)
+            return decoded_parents(written)
         except ValueError as error:
             raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
@@ -346,23 +350,23 @@ class SqliteView:
         row = next(self._sql(sql, (self._branch(branch), seq)), None)
         return None if row is None else self._root(*row).hash
 
-    def node(self, place: int) -> bytes:
-        body = self._value("SELECT body FROM nodes WHERE place = ?", (place,))
+    def node(self, page: int) -> bytes:
+        body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))
         if body is None:
-            raise DamagedStoreError(self._path, f"it lacks page {place} of its hashes")
+            raise DamagedStoreError(self._path, f"page {page} of its Merkle trie is missing")
         return bytes(body)
 
 
-def usual_parents(branch: Branch, seq: int) -> tuple[tuple[str, int], ...]:
-    """The parents of a commit that simply follows the one before: those are not written down."""
+def implicit_parents(branch: Branch, seq: int) -> tuple[tuple[str, int], ...]:
+    """Return the parents of a commit that only follows the previous one. These are not stored."""
     return ((branch.name, seq - 1),) if seq > 1 else ()
 
 
-def written_parents(written: str) -> tuple[tuple[str, int], ...]:
-    """The parents of a commit as they are written down. Raises: ValueError."""
+def decoded_parents(written: str) -> tuple[tuple[str, int], ...]:
+    """Decode stored parents of a commit. Raise ValueError if they are invalid."""
     parents = json.loads(written)
     if not isinstance(parents, list) or not all(
         isinstance(each, list) and [type(part) for part in each] == [str, int] for each in parents
     ):
-        raise ValueError("the parents of a commit are not branches with numbers")
+        raise ValueError("the parents of a commit are not pairs of a branch and a number")
     return tuple((branch, number) for branch, number in parents)
