@@ -812,6 +812,6 @@ class TestCommand:
         run("remember", "x")
         monkeypatch.setenv("LLM_EMBEDDING_MODEL", "hashed")
         told = {each["what"]: each for each in json.loads(run("doctor", "--json").stdout)}
-        assert told["signal dense"]["finding"].startswith("acts: hashed/1, 256 dimensions, 0 of 1 records")
+        assert told["signal dense"]["finding"].startswith("active: hashed/1, 256 dimensions, 0 of 1 records")
         monkeypatch.setenv("LLM_EMBEDDING_MODEL", "openai/m")
         assert "OPENAI_API_KEY" in run("doctor", code=1).stdout

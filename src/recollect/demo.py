@@ -1,6 +1,6 @@
-"""The demo: a conversation of our own writing, remembered, and eight questions of different kinds.
+"""The demo: it remembers a sample conversation and answers eight questions of different kinds.
 
-It uses the public API as any program would. Without a path it works in a temporary file that is removed at the end.
+It uses only the public API. Without a path it uses a temporary file that is deleted at the end.
 """
 
 from __future__ import annotations
@@ -20,12 +20,21 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 
 NAMESPACE = "demo"
-#: Hits shown for each question.
+#: Number of hits for each question.
 SHOWN = 3
 
 
 class Answer(NamedTuple):
-    """A question, what it shows, its hits, and how long they took."""
+    """A question of the demo with its hits.
+
+    Attributes:
+        question: The question.
+        kind: The kind of question.
+        note: What it demonstrates.
+        evidence: The ids of the turns that answer it.
+        hits: The hits.
+        milliseconds: The time that the recall took.
+    """
 
     question: str
     kind: str
@@ -36,7 +45,7 @@ class Answer(NamedTuple):
 
 
 class Demo:
-    """The conversation, remembered in `path` or, where there is none, in a temporary file."""
+    """The sample conversation, remembered in the store at `path`, or in a temporary file if `path` is None."""
 
     def __init__(self, path: str | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recollect-demo-") if path is None else None
@@ -46,7 +55,7 @@ class Demo:
         began = time.perf_counter()
         self._report = self._memory.remember_all(self._turns())
         self._seconds = time.perf_counter() - began
-        self._memory.recall("anything at all")  # makes the index, so that the first question is timed like the others
+        self._memory.recall("anything at all")  # builds the index before the questions are timed
 
     @cached_property
     def _script(self) -> dict[str, Any]:
@@ -57,7 +66,7 @@ class Demo:
         position = 0
         for session in self._script["sessions"]:
             start = datetime.fromisoformat(session["start"])
-            for place, turn in enumerate(session["turns"]):
+            for minutes, turn in enumerate(session["turns"]):
                 yield {
                     "id": turn["id"],
                     "content": turn["text"],
@@ -66,7 +75,7 @@ class Demo:
                     "session": session["session"],
                     "speaker": turn["speaker"],
                     "position": position,
-                    "time": start + timedelta(minutes=place),
+                    "time": start + timedelta(minutes=minutes),
                 }
                 position += 1
 
@@ -77,7 +86,7 @@ class Demo:
 
     @property
     def introduction(self) -> str:
-        """What was remembered."""
+        """A text about what was remembered."""
         turns, sessions = len(self._report.results), len(self._script["sessions"])
         return (
             f"{self._script['title']}\n{turns} turns in {sessions} sessions, remembered in "
@@ -86,12 +95,16 @@ class Demo:
 
     @property
     def farewell(self) -> str:
-        """What to try next."""
+        """A text about what to try next."""
         db = self._path if self._kept else "demo.db"
         return "\n".join(
             (
-                "Each line is a turn as it was said; --json shows the shares that add up to its score. Try next:",
-                *([] if self._kept else ["  recollect --db demo.db demo        (keeps what it remembers, for this:)"]),
+                "Each line is a turn of the conversation; --json shows the shares that add up to its score. Try next:",
+                *(
+                    []
+                    if self._kept
+                    else ["  recollect --db demo.db demo        (keeps the store for the next command)"]
+                ),
                 f"  recollect --db {db} -n {NAMESPACE} recall 'who repaired the chimney?'",
                 '  recollect remember "Ana prefers window seats" --kind user_fact --user ana',
                 '  recollect recall "which seat should I book for Ana?"',
@@ -101,7 +114,7 @@ class Demo:
         )
 
     def answers(self) -> Iterator[Answer]:
-        """The questions, one by one, answered."""
+        """Ask the questions one by one and yield the answers."""
         for question in self._script["questions"]:
             began = time.perf_counter()
             hits = self._memory.recall(question["question"], k=SHOWN)

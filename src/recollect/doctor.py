@@ -1,6 +1,6 @@
-"""The doctor: what a memory is made of, and whether it is well.
+"""The doctor: versions, active signals and the health of a memory.
 
-Every finding is of something that was tried or read here and now, none is assumed.
+Every finding results from a test or a read during the call.
 """
 
 from __future__ import annotations
@@ -23,7 +23,13 @@ from recollect.text.unicode import UNICODE_VERSION
 
 
 class Finding(NamedTuple):
-    """One thing that was looked at."""
+    """One result of the examination.
+
+    Attributes:
+        what: What was examined.
+        finding: The result.
+        well: Whether it is in order.
+    """
 
     what: str
     finding: str
@@ -32,21 +38,23 @@ class Finding(NamedTuple):
 
 WHAT_TO_DO = Finding(
     "what to do",
-    "`recollect restore BACKUP --force` puts a backup back and keeps this aside; `recollect rescue OLD NEW` saves what "
-    "is whole",
+    "`recollect restore BACKUP --force` restores a backup and keeps this file under another name; "
+    "`recollect rescue OLD NEW` saves all intact records",
     False,
 )
 
 
 def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
-    """All findings about a memory.
+    """Return all findings about a memory.
 
-    check  also read every version and every page, hash them, and compare the root: O(size of the store)
+    Args:
+        memory: The memory.
+        check: Also read and hash every version and every page, and compare the root: O(size of the store).
     """
     findings = [
         Finding("recollect", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
         Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
-        Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, stop-words and irregular forms of our own"),
+        Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, built-in stop words and irregular forms"),
         *_store(memory),
         *_signals(),
         _dense(memory),
@@ -54,7 +62,7 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     ]
     if check:
         problems = memory.check()
-        well = Finding("check", "every page, row, version and root is what its hash says")
+        well = Finding("check", "every page, row, version and root matches its hash")
         findings.extend([Finding("check", problem, False) for problem in problems] or [well])
         if problems:
             findings.append(WHAT_TO_DO)
@@ -62,12 +70,12 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
 
 
 def examine_closed(path: str, error: RecollectError) -> list[Finding]:
-    """The findings about a store that cannot even be opened: the error, and what of the file is hurt."""
+    """Return the findings about a store that cannot be opened: the error, and what is corrupt in the file."""
     findings = [Finding("store", str(error), False)]
     with suppress(OSError):
         salvage = Salvage(path, PUBLIC_KEY)
         if not salvage.empty:
-            findings.extend(Finding("check", hurt, False) for hurt in salvage.corrupt_pages())
+            findings.extend(Finding("check", page, False) for page in salvage.corrupt_pages())
             for _, saved in salvage.branches():
                 findings.extend(Finding("check", str(lost), False) for lost in saved.lost)
             findings.append(WHAT_TO_DO)
@@ -75,7 +83,7 @@ def examine_closed(path: str, error: RecollectError) -> list[Finding]:
 
 
 def _store(memory: Memory) -> list[Finding]:
-    """What the store is made of, and what the namespace holds."""
+    """Return facts about the store and the namespace."""
     try:
         stats = memory.stats()
     except StoreError as error:
@@ -88,12 +96,12 @@ def _store(memory: Memory) -> list[Finding]:
         ),
     ]
     if store.get("format", FORMAT) < FORMAT:
-        findings.append(Finding("format", f"{store['format']}, of {FORMAT}: see `recollect migrate`"))
+        findings.append(Finding("format", f"{store['format']}; the newest is {FORMAT}: run `recollect migrate`"))
     return findings
 
 
 def _signals() -> list[Finding]:
-    """Each signal, tried on a memory of two turns where only it can find the answer."""
+    """Test each signal on a memory of two turns in which only that signal can find the answer."""
     trials = (
         ("words", "lighthouse", "the word itself"),
         ("context", "lighthouse", "the turn after the word"),
@@ -104,30 +112,34 @@ def _signals() -> list[Finding]:
             scratch.remember(text, kind="conversation", conversation="trial")
         findings = []
         for signal, question, what in trials:
-            acts = any(signal in hit.why.shares for hit in scratch.execute(Recall(question=question)))
-            findings.append(Finding(f"signal {signal}", f"acts: found {what}" if acts else "does not act", acts))
+            active = any(signal in hit.why.shares for hit in scratch.execute(Recall(question=question)))
+            findings.append(
+                Finding(
+                    f"signal {signal}", f"active: found {what}" if active else f"inactive: did not find {what}", active
+                )
+            )
     return findings
 
 
 def _dense(memory: Memory) -> Finding:
-    """The embedder, asked for a vector, and how many records have one."""
+    """Test the embedder with one text, and count the records that have a vector."""
     what = "signal dense"
     if memory.embedder is None:
-        return Finding(what, "off: no embedder is set up; the other signals need none")
+        return Finding(what, "off: no embedder is set up; the other signals do not need one")
     try:
         out = embedded(memory.embedder, ["a trial"])
         stats = memory.vector_stats()
     except RecollectError as error:
-        return Finding(what, f"does not act: {error}; the other signals do", False)
+        return Finding(what, f"inactive: {error}; the other signals do not need it", False)
     if out.refused:
-        return Finding(what, f"does not act: {memory.embedder.name}: {out.refused[0]}", False)
-    told = (
+        return Finding(what, f"inactive: {memory.embedder.name}: {out.refused[0]}", False)
+    coverage = (
         f"{stats['model']}, {len(out.vectors[0])} dimensions, {stats['embedded']} of {stats['total']} records have a "
         f"vector ({stats['coverage']:g}%)"
     )
-    watermark = f", all of them up to commit {stats['watermark']}" if stats.get("watermark") else ""
-    missing = "; recollect embed makes the others" if stats["embedded"] < stats["total"] else ""
-    return Finding(what, f"acts: {told}{watermark}{missing}")
+    watermark = f"; all texts up to commit {stats['watermark']} have one" if stats.get("watermark") else ""
+    missing = "; `recollect embed` computes the others" if stats["embedded"] < stats["total"] else ""
+    return Finding(what, f"active: {coverage}{watermark}{missing}")
 
 
 def _write(memory: Memory) -> Finding:

@@ -1,1 +1,1 @@
-"""Operations on a store that is not open: restore, rescue, migration."""
+"""Operations on store files that are not open: restore, rescue and migration."""

@@ -1,8 +1,8 @@
 """Migrations: from the format of an earlier release to that of this one, step by step.
 
 The store is backed up and the backup verified. Then its pages are converted, and all changes of rows are made in one
-transaction. Finally the store is checked: its contents must be the same as before. If the process dies at any moment,
-the store has either the old format or the new one and is intact, and the migration can be run again.
+transaction. Finally the store is checked: its contents must be the same as before. If the process dies at any point,
+the store is intact and has either the old format or the new one, and the migration can be run again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import admit, must_not_write
 from recollect.stores.sqlite.store import SqliteStore
 
-#: Called with a name before each statement and at each other moment at which the process may die.
+#: Called with a name before each statement and at each other point at which the process may die.
 OnStep = Callable[[str], object]
 
 
@@ -137,7 +137,7 @@ def migrate(
         path: The store.
         dry_run: Migrate a copy in a temporary folder and leave the store unchanged.
         key: The store key, if the store was created with its own.
-        on_step: Called with a name at each moment at which the process may die; for tests.
+        on_step: Called with a name at each point at which the process may die; for tests.
 
     Raises:
         NewerFormatError: The store has a newer format.
@@ -170,11 +170,11 @@ def migrate(
         raise ReadOnlyStoreError(target, refused)
     step("before the backup")
     backup = f"{target}.format-{before}.backup"
-    made = _with_store(target, secret, lambda store: back_up(store, backup, verify=True))
+    copied = _with_store(target, secret, lambda store: back_up(store, backup, verify=True))
     step("after the backup")
-    _migrated(target, before, migrations, step, sum(each.seq for each in made.branches.values()))
+    _migrated(target, before, migrations, step, sum(each.seq for each in copied.branches.values()))
     step("before the check")
-    _check(target, secret, made.branches, backup)
+    _check(target, secret, copied.branches, backup)
     return Migrated(path=target, before=before, after=result.after, steps=names, backup=backup, dry_run=False)
 
 

@@ -63,7 +63,7 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
         copy(store, part)
         branches = verified(part, type(store), store.key, store.path) if verify else {}
         size = os.stat(part).st_size
-        for suffix in WAL_SUFFIXES:  # of a file replaced by force: SQLite would apply them to the backup
+        for suffix in WAL_SUFFIXES:  # those of a replaced store: SQLite would apply its WAL to the backup
             with suppress(FileNotFoundError):
                 os.unlink(target + suffix)
         replace_durably(part, target)
@@ -124,6 +124,7 @@ def is_backup(path: str) -> bool:
 
 
 def same_file(one: str, other: str) -> bool:
+    """Return whether two paths are the same file; False if one of them cannot be read."""
     try:
         return os.path.samefile(one, other)
     except OSError:
@@ -177,6 +178,7 @@ def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dic
 
 
 def remove_part(part: str) -> None:
+    """Delete an unfinished copy with its journal and WAL, if they exist."""
     for suffix in ("", "-journal", *WAL_SUFFIXES):
         with suppress(OSError):
             os.unlink(part + suffix)
