@@ -376,7 +376,7 @@ def test_the_commands_back_up_and_restore(store: Path, tmp_path: Path, monkeypat
     assert run("restore", target, "--db", str(tmp_path / "new.db"))["namespaces"] == made["namespaces"]
     assert run("backup", str(store), code=1)["error"] == "invalid_argument"
     shown = CliRunner().invoke(app, ["restore", target, "--force"])
-    assert "what was there before is" in shown.stdout
+    assert "the replaced store was renamed to" in shown.stdout
     assert "verified" in CliRunner().invoke(app, ["backup", target, "--verify"]).stdout
     assert run("restore", target, "--db", ":memory:", code=1)["error"] == "unsupported"
 

@@ -63,7 +63,7 @@ def test_remember_recall_show_update_and_forget(run: Run) -> None:
     whole = told(run("show", record_id, "--json"))
     assert [each["cause"] for each in whole["history"]] == ["written", "written"]
     assert "forgotten" in run("forget", record_id).stdout
-    assert "gone already" in run("forget", record_id).stdout
+    assert "already forgotten" in run("forget", record_id).stdout
     assert told(run("list", "--json")) == []
 
 
@@ -85,7 +85,7 @@ def test_the_same_again_and_differing_values_are_told(run: Run) -> None:
     assert "kept its importance" in run("remember", "a fact", "--importance", "0.9").stdout
     assert run("remember", "a fact", "--importance", "0.9", "--if-exists", "update").stdout.startswith("updated")
     run("remember", "one", "--id", "n")
-    assert "n holds another text" in run("remember", "two", "--id", "n").stdout
+    assert "id n has another text" in run("remember", "two", "--id", "n").stdout
 
 
 def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
@@ -119,7 +119,7 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     run("remember", "two")
     assert "confirm with --yes" in run("forget", "--where", "tag=x", code=2).stderr
     assert told(run("forget", "--where", "tag=x", "--yes", "--json")) == {"forgotten": 1}
-    assert "name what to forget" in run("forget", code=2).stderr
+    assert "pass ids or --where" in run("forget", code=2).stderr
     assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
     assert "is empty" in run("forget", "--where", "", "--yes", code=1).stderr  # an unset variable
     assert len(told(run("list", "--json"))) == 1

@@ -317,7 +317,7 @@ class TestFailingAtQuestionTime:
         memory.remember_all(["kitten", "vehicle"])
         finding = {each.what: each for each in examine(memory)}["signal dense"]
         assert finding.well
-        assert "0 of 2 records have a vector (0%); recollect embed" in finding.finding
+        assert "0 of 2 records have a vector (0%); `recollect embed`" in finding.finding
         memory.embed_all()
         finding = {each.what: each for each in examine(memory)}["signal dense"]
         assert "meaning/1, 64 dimensions, 2 of 2 records have a vector (100%)" in finding.finding

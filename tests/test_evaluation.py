@@ -271,7 +271,7 @@ class TestCommand:
     def test_the_table_names_what_was_measured(self, talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "140")
         shown = self.run("eval", "locomo", str(talks), "--typos", "0.3")
-        for part in ("recall@10", "1 multi-hop", "4 single-hop", "sessions: any@1", "ms a query"):
+        for part in ("recall@10", "1 multi-hop", "4 single-hop", "sessions: any@1", "ms per query"):
             assert part in shown
 
     def test_the_difference_of_two_runs_names_the_questions(self, talks: Path, tmp_path: Path) -> None:
@@ -283,7 +283,7 @@ class TestCommand:
         assert [(each.question, each.before, each.after) for each in differing(before, after)] == [
             ("Who drives a tram?", 1.0, 0.0)
         ]
-        assert "0 questions won, 1 lost" in self.run("eval", "--diff", str(before), str(after))
+        assert "0 questions better, 1 worse" in self.run("eval", "--diff", str(before), str(after))
         after.write_text(json.dumps(rows[0]) + "\n")
         self.run("eval", "--diff", str(before), str(after), code=1)
         self.run("eval", "--diff", str(before), str(talks), code=1)

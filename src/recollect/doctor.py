@@ -113,11 +113,8 @@ def _signals() -> list[Finding]:
         findings = []
         for signal, question, what in trials:
             active = any(signal in hit.why.shares for hit in scratch.execute(Recall(question=question)))
-            findings.append(
-                Finding(
-                    f"signal {signal}", f"active: found {what}" if active else f"inactive: did not find {what}", active
-                )
-            )
+            finding = f"active: found {what}" if active else f"inactive: did not find {what}"
+            findings.append(Finding(f"signal {signal}", finding, active))
     return findings
 
 

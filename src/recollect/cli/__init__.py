@@ -1,10 +1,10 @@
-"""The command `recollect`: parse, call the public API, print."""
+"""The command `recollect`: it parses the command line, calls the public API and prints the result."""
 
 from __future__ import annotations
 
 
 def main() -> None:
-    """The entry point."""
+    """Run the command line."""
     from recollect.cli.app import app
 
     app()

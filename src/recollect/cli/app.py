@@ -1,7 +1,7 @@
-"""The frame of every command: common options, opening the memory, and errors as exit codes.
+"""The parts that all commands share: common options, opening the memory, and the translation of errors to exit codes.
 
-Exit codes: 0 done; 1 an error of Recollect's own, one line of it on stderr (with --json an object); 2 the command line
-cannot be read; 130 interrupted. Reading commands never make a store.
+Exit codes: 0 success; 1 an error of Recollect, printed as one line on stderr (with --json as an object); 2 an invalid
+command line; 130 interrupted. Commands that only read never create a store.
 """
 
 from __future__ import annotations
@@ -31,7 +31,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class Settings:
-    """The common options of a call, given before or after the command's name."""
+    """The common options of a call, before or after the name of the command.
+
+    Attributes:
+        db: The path of the store; None means the default.
+        namespace: The namespace.
+        as_json: Whether to print JSON.
+        k: The `-k` before the name of the command; None if there is none.
+        embedder: The embedder; None means the default.
+    """
 
     db: str | None = None
     namespace: str = "default"
@@ -40,12 +48,12 @@ class Settings:
     embedder: str | None = None
 
     def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
-        """The memory that the command uses. Without `create`, a missing store is an error."""
+        """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false."""
         return open_memory(self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder)
 
 
 def count_option(default: int) -> Callable[[F], F]:
-    """`-k N` for a command. If it is not given there: the `-k` before the command's name, or else the default."""
+    """Add `-k N` to a command. Its default is the `-k` before the name of the command, then `default`."""
 
     def callback(ctx: click.Context, _parameter: click.Parameter, value: int | None) -> int:
         before = ctx.ensure_object(Settings).k
@@ -55,7 +63,7 @@ def count_option(default: int) -> Callable[[F], F]:
     return click.option("-k", "k", type=int, metavar="N", callback=callback, help=help_)
 
 
-#: Where each command is. A command's module, and what it needs, is imported when the command is asked for.
+#: The module of each command. It is imported, with its dependencies, when the command is used.
 COMMANDS = {
     name: module
     for module, names in {
@@ -73,7 +81,7 @@ COMMANDS = {
 
 
 class App(click.Group):
-    """A group that turns the errors of its commands into one line and an exit code."""
+    """A command group that prints an error of its commands as one line and exits with its exit code."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -87,7 +95,7 @@ class App(click.Group):
         try:
             return super().invoke(ctx)
         except RecollectError as error:
-            _complain(ctx, error)
+            _print_error(ctx, error)
             ctx.exit(1)
         except KeyboardInterrupt:
             click.echo("interrupted: everything reported as saved is saved; run it again to continue", err=True)
@@ -95,12 +103,12 @@ class App(click.Group):
         except OSError as error:
             if not isinstance(error, BrokenPipeError):
                 click.echo(f"error: the output cannot be written: {error.strerror or error}", err=True)
-            # The reader of our output went away; there is nobody left to tell.
+            # The output was closed by its reader: without this, Python would report the error again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             ctx.exit(1)
 
 
-def _complain(ctx: click.Context, error: RecollectError) -> None:
+def _print_error(ctx: click.Context, error: RecollectError) -> None:
     if isinstance(ctx.obj, Settings) and ctx.obj.as_json:
         click.echo(json.dumps(error.to_json(), ensure_ascii=False), err=True)
     else:
@@ -108,7 +116,7 @@ def _complain(ctx: click.Context, error: RecollectError) -> None:
 
 
 def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """The callback of a common option: store its value in the settings."""
+    """Return the callback of a common option, which stores its value in the settings."""
 
     def callback(ctx: click.Context, _parameter: click.Parameter, value: Any) -> Any:
         settings = ctx.ensure_object(Settings)
@@ -150,7 +158,7 @@ _COMMON = (
 
 
 def common(command: F) -> F:
-    """Add the common options, and pass the settings as the first argument."""
+    """Add the common options to a command, and pass the settings as its first argument."""
 
     @click.pass_obj
     @functools.wraps(command)
@@ -164,12 +172,12 @@ def common(command: F) -> F:
 
 
 def _filter(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> Filter | None:
-    """A filter from its text form."""
+    """Parse the text form of a filter."""
     return None if value is None else parse(value)
 
 
 def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tzinfo:
-    """A time zone from its IANA name."""
+    """Return a time zone from its IANA name."""
     if value.upper() in ("UTC", "Z"):
         return UTC
     try:
@@ -210,14 +218,20 @@ def app(settings: Settings) -> None:
 
 
 def time_of(name: str, text: str, zone: tzinfo) -> datetime:
-    """A time given as an option. Raises: InvalidRecordError."""
+    """Parse the time passed as an option. Raise InvalidRecordError if it is invalid.
+
+    Args:
+        name: The option, for the message.
+        text: The value.
+        zone: The time zone of a time without one.
+    """
     try:
-        moment = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise InvalidRecordError(name, text, "is not an ISO 8601 time, such as 2026-03-01T09:30") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=zone)
+    return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
 def print_json(value: object) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))

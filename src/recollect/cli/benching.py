@@ -1,7 +1,7 @@
-"""The command that times recall on a store of your own: bench.
+"""The command that times recall on an existing store: bench.
 
-The questions are words of records that the file holds, so nothing has to be prepared, and the file is opened for
-reading only. What a memory answers in on this machine is told, not how well it answers: that is `recollect eval`.
+The questions consist of words from records of the store, so no preparation is needed, and the store is opened for
+reading only. The command measures speed, not quality; `recollect eval` measures quality.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ def bench(settings: Settings, questions: int, seed: int, k: int) -> None:
     began = time.perf_counter()
     with settings.open(read_only=True) as memory:
         opened_ms = (time.perf_counter() - began) * 1000
-        asked = questions_of(memory, questions, seed)
+        texts = questions_of(memory, questions, seed)
         result = {
             "records": memory.count(),
             "questions": questions,
             "k": k,
             "open_ms": opened_ms,
-            # It reads what later ones find in memory.
-            "first_recall_ms": _timed(memory, asked[0], k),
+            # Reported separately, because it loads what later ones find in memory.
+            "first_recall_ms": _timed(memory, texts[0], k),
         }
-        times = [_timed(memory, question, k) for question in asked]
+        times = [_timed(memory, question, k) for question in texts]
     result |= {f"p{share}_ms": _percentile(times, share) for share in _SHARES}
     buckets = histogram(times)
     if settings.as_json:
@@ -64,43 +64,52 @@ def bench(settings: Settings, questions: int, seed: int, k: int) -> None:
 
 
 def questions_of(memory: Memory, count: int, seed: int) -> list[str]:
-    """Questions, each of 3 to 10 words of one record in another order; fewer where it has fewer.
+    """Return questions, each of 3 to 10 words of one record in random order; of fewer words if the record has fewer.
 
-    Raises: UnsupportedError where the memory holds no words. Cost: reads every record.
+    Args:
+        memory: The memory.
+        count: The number of questions.
+        seed: The seed for choosing records and words.
+
+    Raises:
+        UnsupportedError: No record of the memory contains a word.
+
+    Cost:
+        Reads every record.
     """
-    held = [words for record in memory.find(order="id") if (words := _WORD.findall(record.text))]
-    if not held:
+    texts = [words for record in memory.find(order="id") if (words := _WORD.findall(record.text))]
+    if not texts:
         others = ", ".join(name for name in memory.namespaces()[:20] if name != memory.name)
-        there_are = f"; other namespaces: {others}" if others else ""
-        raise UnsupportedError("bench", f"namespace {memory.name!r} holds no words to make questions of{there_are}")
+        hint = f"; other namespaces: {others}" if others else ""
+        raise UnsupportedError("bench", f"namespace {memory.name!r} contains no words for questions{hint}")
     rng = random.Random(seed)
-    chosen = (rng.choice(held) for _ in range(count))
+    chosen = (rng.choice(texts) for _ in range(count))
     return [" ".join(rng.sample(words, min(len(words), rng.randint(3, 10)))) for words in chosen]
 
 
 def _timed(memory: Memory, question: str, k: int) -> float:
-    """The milliseconds of one recall."""
+    """Return the time of one recall in milliseconds."""
     began = time.perf_counter()
     memory.recall(question, k=k)
     return (time.perf_counter() - began) * 1000
 
 
 def histogram(times: Sequence[float]) -> list[tuple[float, float, int]]:
-    """Buckets of equal ratio, since latencies spread by factors: (from, to, how many), none left out.
+    """Return buckets of equal ratio, including empty ones, as (from, to, count). Latencies vary by factors.
 
     >>> [(round(low), round(high), count) for low, high, count in histogram([1.0, 1.0, 4096.0])][::11]
     [(1, 2, 2), (2048, 4096, 1)]
     """
     low, high = min(times), max(times)
-    # Where all are alike there is one ratio to choose; any will do.
+    # If all times are equal, any ratio will do.
     ratio = max(high / low, 1.01) ** (1 / _BUCKETS)
-    edges = [low * ratio**place for place in range(_BUCKETS + 1)]
+    edges = [low * ratio**index for index in range(_BUCKETS + 1)]
     counts = Counter(min(bisect_right(edges, each) - 1, _BUCKETS - 1) for each in times)
-    return [(edges[place], edges[place + 1], counts[place]) for place in range(_BUCKETS)]
+    return [(edges[index], edges[index + 1], counts[index]) for index in range(_BUCKETS)]
 
 
 def _percentile(times: Sequence[float], share: int) -> float:
-    """The smallest time that at least `share` per cent of all do not exceed."""
+    """Return the smallest time that at least `share` per cent of the times do not exceed."""
     return sorted(times)[max(0, math.ceil(share / 100 * len(times)) - 1)]
 
 
@@ -116,8 +125,8 @@ def _show(result: dict[str, Any], buckets: Sequence[tuple[float, float, int]]) -
         ),
     )
     click.echo()
-    most = max(count for _, _, count in buckets)
+    peak = max(count for _, _, count in buckets)
     render.table(
         (("from ms", numbers), ("to ms", numbers), ("questions", numbers), ("", {"no_wrap": True})),
-        ((f"{low:.2f}", f"{high:.2f}", str(count), "█" * -(-_WIDEST * count // most)) for low, high, count in buckets),
+        ((f"{low:.2f}", f"{high:.2f}", str(count), "█" * -(-_WIDEST * count // peak)) for low, high, count in buckets),
     )

@@ -23,7 +23,7 @@ def doctor(settings: Settings, check: bool) -> None:
         memory = settings.open()
     except (DamagedStoreError, NotAStoreError) as error:
         findings = examine_closed(store_file(settings.db), error)
-        if len(findings) == 1:  # nothing of it is a store
+        if len(findings) == 1:  # the file contains no part of a store
             raise
     else:
         with memory:

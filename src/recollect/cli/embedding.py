@@ -1,4 +1,4 @@
-"""The command that makes vectors: embed."""
+"""The command that computes missing vectors: embed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.memory import RecollectWarning
 
-#: So many records without vectors are named; the rest are counted.
+#: Maximum number of records without a vector that are listed; the others are counted.
 _NAMED = 20
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
-    """A progress bar on a terminal; nothing elsewhere."""
+    """Show a progress bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return
@@ -40,7 +40,7 @@ def embed(settings: Settings, batch_size: int) -> None:
     """Compute missing vectors with the model of --embedder. Run it again to continue after an interruption."""
     with settings.open() as memory:
         with _progress(settings.as_json) as progress, warnings.catch_warnings():
-            warnings.simplefilter("ignore", RecollectWarning)  # told below, in full
+            warnings.simplefilter("ignore", RecollectWarning)  # all failures are printed below
             done = memory.embed_all(batch_size, progress)
         stats = memory.vector_stats()
     if settings.as_json:
@@ -51,6 +51,6 @@ def embed(settings: Settings, batch_size: int) -> None:
         for failed in stats["failed"][:_NAMED]:
             click.echo(f"  no vector: {failed['id']}: {render.plain(failed['reason'])}", err=True)
         if len(stats["failed"]) > _NAMED:
-            click.echo(f"  and {len(stats['failed']) - _NAMED} more records without vector", err=True)
+            click.echo(f"  and {len(stats['failed']) - _NAMED} more records without a vector", err=True)
     if stats["failed"]:
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""The command that evaluates: eval locomo, beam, memdaily, and the difference of two runs."""
+"""The command that evaluates recall on public data sets and compares two runs: eval (locomo, beam, memdaily)."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None
         return
     from recollect.evaluation.difference import differing
 
-    moved = differing(*diff, metric)
+    changed = differing(*diff, metric)
     if settings.as_json:
-        print_json([each._asdict() for each in moved])
+        print_json([each._asdict() for each in changed])
         return
-    lost = sum(each.after < each.before for each in moved)
-    click.echo(f"{metric}: {len(moved) - lost} questions won, {lost} lost")
+    worse = sum(each.after < each.before for each in changed)
+    click.echo(f"{metric}: {len(changed) - worse} questions better, {worse} worse")
     render.table(
         (("before", {"justify": "right"}), ("after", {"justify": "right"}), ("category", {}), ("question", {})),
         (
@@ -51,13 +51,13 @@ def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None
                 each.category,
                 render.plain(f"{each.namespace}: {each.question}"),
             )
-            for each in moved
+            for each in changed
         ),
     )
 
 
 def _measuring(command: F) -> F:
-    """Add the options that the commands of all data sets have."""
+    """Add the options that all data sets have in common."""
     for option in (
         common,
         click.option("--plot", type=_PATH, metavar="FILE", help="Draw a PNG or SVG (needs matplotlib)."),
@@ -111,15 +111,15 @@ def memdaily(settings: Settings, files: tuple[Path, ...], **options: Any) -> Non
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int], object]]:
-    """A progress bar on a terminal; nothing elsewhere."""
+    """Show a progress bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda done, of: None
+        yield lambda done, total: None
         return
     from rich.progress import Progress
 
     with Progress(console=render.console(stderr=True), transient=True) as bar:
         task = bar.add_task("asking", total=None)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def _measure(
@@ -137,7 +137,7 @@ def _measure(
     from recollect.memory.opening import open as open_memory
 
     for path in (per_question, plot):
-        if path is not None and not path.parent.is_dir():  # before an hour's work is done for nothing
+        if path is not None and not path.parent.is_dir():  # checked before the long run
             raise StoreIOError(str(path), "its folder does not exist")
     peers = [name.strip() for name in compare.split(",") if name.strip()]
     with (
@@ -179,24 +179,24 @@ def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
     sessions = {name: value for name, value in result["overall"].items() if name.startswith("session_")}
     click.echo("sessions: " + ", ".join(f"{name[8:]} {100 * value:.1f}" for name, value in sessions.items()))
     for name, peer in result["compared"].items():
-        told = ", ".join(
+        differences = ", ".join(
             f"{metric} {100 * each['mean']:+.1f} [{100 * each['low']:+.1f}, {100 * each['high']:+.1f}]"
             for metric, each in peer["ours_minus_theirs"].items()
         )
-        click.echo(f"recollect - {name}: {told} (95 per cent interval, paired bootstrap)")
+        click.echo(f"recollect - {name}: {differences} (95 per cent interval, paired bootstrap)")
     times = [
         ("recollect", result["query_ms"]),
         *((name, each["query_ms"]) for name, each in result["compared"].items()),
     ]
-    click.echo("; ".join(f"{name} {ms['p50']:.2f} ms a query (p95 {ms['p95']:.2f})" for name, ms in times))
+    click.echo("; ".join(f"{name} {ms['p50']:.2f} ms per query (p95 {ms['p95']:.2f})" for name, ms in times))
     if "answerability" in result:
         found = result["answerability"]
         for name in ("wrong_conversation", "abstention"):
             if found[f"auroc_{name}"] is not None:
                 click.echo(f"answerable against {name.replace('_', ' ')}: AUROC {found[f'auroc_{name}']:.3f}")
         click.echo(
-            f"at confidence {found['threshold']}: {100 * found['own_kept']:.1f} kept, "
-            f"{100 * (found['wrong_rejected'] or 0):.1f} of wrong ones rejected"
+            f"at confidence {found['threshold']}: {100 * found['own_kept']:.1f} per cent of answerable questions kept, "
+            f"{100 * (found['wrong_rejected'] or 0):.1f} per cent of those for a wrong conversation rejected"
         )
     if skipped:
-        click.echo(f"{skipped} questions were skipped, as their evidence is not among the records", err=True)
+        click.echo(f"{skipped} questions were skipped because their evidence is not among the records", err=True)

@@ -22,21 +22,21 @@ from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
 from recollect.stores.sqlite.header import part_path
 
-#: What `import` reads, by the name of the format.
+#: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
-#: So many damaged items are named; the rest are counted.
+#: Maximum number of invalid items that are listed; the others are counted.
 _NAMED = 20
-#: What is said of a namespace's root, by whether it is the one that an export promises.
+#: A note on a namespace's root: whether it equals the one that the export states, if it states one.
 _ROOTS = {
     None: "",
-    True: ", with the root of the export",
-    False: ", with another root than the export's: it does not hold just the same, or the store has another key",
+    True: ", same root as the export",
+    False: ", another root than the export: the namespace has other records, or the store has another key",
 }
 
 
 @contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
-    """A progress bar on a terminal; nothing elsewhere."""
+    """Show a progress bar if stderr is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda done: None
         return
@@ -66,15 +66,14 @@ def import_(
     reports = []
     refused = []
     first = next((path for path in paths if os.path.exists(path)), paths[0])
-    source: Source | None = Source(
-        importer, first, zone, follow_links=follow_links
-    )  # before a store is made for nothing
+    # The first source is opened before the store, so that an invalid path creates no store.
+    source: Source | None = Source(importer, first, zone, follow_links=follow_links)
     paths = (first, *(path for path in paths if path is not first))
     with settings.open(create=True) as memory:
         for path in paths:
             try:
                 source = source or Source(importer, path, zone, follow_links=follow_links)
-            except ImportFormatError as error:  # the others are not the worse for it
+            except ImportFormatError as error:  # the other files are still imported
                 refused.append((path, error))
                 continue
             with _progress(settings.as_json) as progress:
@@ -87,7 +86,7 @@ def import_(
         for path, report in reports:
             click.echo(
                 f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} already there"
-                + (f", {report.expired} expired and left out" if report.expired else "")
+                + (f", {report.expired} expired and omitted" if report.expired else "")
             )
             for name, count in report.namespaces.items():
                 click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
@@ -97,13 +96,13 @@ def import_(
                 click.echo(f"  and {len(report.damaged) - _NAMED} more items not imported", err=True)
         for _, refusal in refused:
             click.echo(f"error: {refusal}", err=True)
-        click.echo(f"times without a zone were taken as {zone}")
+        click.echo(f"times without a time zone were read as {zone}")
     if refused or any(report.damaged for _, report in reports):
         sys.exit(1)
 
 
 def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
-    """Write the export beside `path` and move it there when it is complete. Returns the number of records."""
+    """Write the export next to `path`, rename it when it is complete, and return the number of records."""
     store = str(memories[0].stats()["store"]["path"]) if memories else ""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
         raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
@@ -111,18 +110,18 @@ def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
         raise InvalidArgumentError("path", str(path), "is not a regular file: give another path")
     if os.path.exists(path) and not replace and not _is_export(path):
         raise InvalidArgumentError("path", str(path), "exists and is not an export: give another path, or --force")
-    beside = Path(part_path(str(path)))
+    part = Path(part_path(str(path)))
     try:
         try:
-            # For its owner only, as the store is, whatever the umask says and whoever could read the one before.
-            descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            # Readable only by its owner, as the store is, regardless of the umask and of the replaced file.
+            descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
                 count = sum(write_jsonl(each, file) for each in memories)
                 file.flush()
                 os.fsync(file.fileno())
-            beside.replace(path)
+            part.replace(path)
         finally:
-            beside.unlink(missing_ok=True)
+            part.unlink(missing_ok=True)
     except OSError as error:
         raise StoreIOError(str(path), error.strerror or str(error)) from error
     return count

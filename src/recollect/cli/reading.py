@@ -27,8 +27,10 @@ from recollect.records.record import Record
 
 
 def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:
-    """Print results as JSON or as a table. If there are none, print what the store has, so that a wrong namespace does
-    not look like an empty memory."""
+    """Print results as JSON or as a table.
+
+    If there are none and the namespace is empty, list the namespaces of the store, because the name may be wrong.
+    """
     if settings.as_json:
         print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
     elif isinstance(found, Hits) and found:
@@ -39,7 +41,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
         click.echo("nothing found", err=True)
         names = memory.namespaces()
         if memory.name not in names and names:
-            click.echo(f"namespace {memory.name!r} holds nothing; there are: {', '.join(names[:20])}", err=True)
+            click.echo(f"namespace {memory.name!r} is empty; the store has: {', '.join(names[:20])}", err=True)
     if isinstance(found, Hits) and not settings.as_json:
         for note in found.plan.notes:
             click.echo(f"note: {note}", err=True)
@@ -136,7 +138,7 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
     """Show the commit log, newest last. With ID, only commits that touched it, even if it is forgotten."""
     with settings.open() as memory:
-        Changes(limit=k)  # checks it
+        Changes(limit=k)  # validates k
         commits = memory.changes(since=since, id=id)[-k:]
         if id is not None and not commits and not since:
             raise UnknownRecordError(id, memory.name)
@@ -178,7 +180,7 @@ def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
         _show(settings, memory, records)
         total = memory.count(where)
         if total > len(records) and not settings.as_json:
-            click.echo(f"{len(records)} of {total}; -k {total} shows all", err=True)
+            click.echo(f"{len(records)} of {total} records; -k {total} lists all", err=True)
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Tables and colours: how results look in a terminal. Rich is imported when it is first needed."""
+"""Output of results as tables in a terminal. Rich is imported when it is first needed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from recollect.records.record import Record
 if TYPE_CHECKING:
     from rich.console import Console
 
-#: Longer texts are cut in tables; `recollect show` has them whole.
-_SHOWN = 300
-#: From so many columns on, an id of 36 characters is not broken.
-_ROOMY = 110
+#: Maximum length of a text in a table, in characters; `recollect show` prints all of it.
+_MAX_CHARACTERS = 300
+#: Minimum width of a terminal, in columns, in which an id of 36 characters is not wrapped.
+_WIDE_COLUMNS = 110
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console for stdout or stderr. Output that goes to a file or pipe is as wide as it needs to be."""
+    """Return a console for stdout or stderr. Output to a file or pipe is 140 columns wide, unless COLUMNS is set."""
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
@@ -32,8 +32,8 @@ def console(*, stderr: bool = False) -> Console:
     )
 
 
-def plain(text: str, limit: int = _SHOWN) -> str:
-    """A text that is safe in a terminal: one line, control characters replaced by pictures, cut at `limit`."""
+def plain(text: str, limit: int = _MAX_CHARACTERS) -> str:
+    """Make a text safe for a terminal: one line, control characters replaced by visible symbols, cut at `limit`."""
     cut = text if len(text) <= limit else text[: limit - 1] + "…"
     out = []
     for char in cut:
@@ -47,7 +47,12 @@ def plain(text: str, limit: int = _SHOWN) -> str:
 
 
 def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence[str]]) -> None:
-    """A table on stdout. Columns are (heading, options of rich's add_column)."""
+    """Print a table on stdout.
+
+    Args:
+        columns: Headings, each with the options of rich's `add_column`.
+        rows: The cells of each row.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -59,46 +64,48 @@ def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence
     console().print(out)
 
 
-def _whole(ids: Iterable[str]) -> dict[str, Any]:
-    """The column of ids: not wrapped, so that they can be copied, if that leaves room for the text."""
+def _id_column(ids: Iterable[str]) -> dict[str, Any]:
+    """Return the options of a column of ids. They are not wrapped in a wide terminal, so that they can be copied."""
     widest = min(36, max(map(len, ids), default=0))
-    return {"overflow": "fold", "max_width": 36, "min_width": widest if console().width >= _ROOMY else None}
+    return {"overflow": "fold", "max_width": 36, "min_width": widest if console().width >= _WIDE_COLUMNS else None}
 
 
 def when(record: Record) -> str:
+    """Return a record's time for a table."""
     return record.time.strftime("%Y-%m-%d %H:%M") if record.time else ""
 
 
 def who(record: Record) -> str:
+    """Return a record's speaker, role or user for a table."""
     return record.speaker or record.role or record.user or ""
 
 
-def content(record: Record, limit: int = _SHOWN) -> str:
-    """A record's text for a table."""
+def content(record: Record, limit: int = _MAX_CHARACTERS) -> str:
+    """Return a record's text for a table."""
     if isinstance(record.content, bytes):
         return f"[{len(record.content)} bytes of {record.media_type}]"
     return plain(record.content, limit)
 
 
 def reasons(hit: Hit) -> str:
-    """A short explanation: the share of each signal, the words, and where they are if not in the hit."""
+    """Return a short explanation of a hit: the share of each signal, the words, and the record of a lent word."""
     total = hit.score or 1.0
     shares = ((name, round(100 * share / total)) for name, share in hit.why.shares.items())
-    told = " ".join(f"{name} {part}%" for name, part in shares if part)
+    signals = " ".join(f"{name} {part}%" for name, part in shares if part)
     out = []
     for word in hit.why.words:
         shown = f"{word.word} as {word.like}" if word.like else word.word
         out.append(shown if word.own else f"{shown} (in {word.lent_by[0]})" if word.lent_by else shown)
-    return plain(": ".join(part for part in (told, ", ".join(out)) if part), 200)
+    return plain(": ".join(part for part in (signals, ", ".join(out)) if part), 200)
 
 
 def show_hits(hits: Hits) -> None:
-    """Hits as a table: score, confidence, when, who, what, and why."""
+    """Print hits as a table: score, confidence, id, time, speaker, text and explanation."""
     table(
         (
             ("score", {"justify": "right"}),
             ("sure", {"justify": "right"}),
-            ("id", _whole(hit.record.id for hit in hits)),
+            ("id", _id_column(hit.record.id for hit in hits)),
             ("when", {"no_wrap": True}),
             ("who", {}),
             ("what", {"ratio": 3, "overflow": "fold"}),
@@ -120,10 +127,10 @@ def show_hits(hits: Hits) -> None:
 
 
 def explain(hits: Hits) -> None:
-    """The parts of each hit's score: a row for each signal, whose shares add up to the score, and for each word."""
+    """Print the parts of each hit's score: one row for each signal (the shares add up to the score) and each word."""
     rows: list[Sequence[str]] = []
-    for place, hit in enumerate(hits, 1):
-        rows.append((f"{place}", "score", f"{hit.score:.4f}", f"confidence {hit.confidence:.2f}"))
+    for number, hit in enumerate(hits, 1):
+        rows.append((f"{number}", "score", f"{hit.score:.4f}", f"confidence {hit.confidence:.2f}"))
         rows += [("", f"  {name}", f"{share:.4f}", "") for name, share in hit.why.shares.items()]
         for word in hit.why.words:
             like = f"as {word.like} " if word.like else ""
@@ -133,10 +140,10 @@ def explain(hits: Hits) -> None:
 
 
 def show_records(records: Sequence[Record]) -> None:
-    """Records as a table."""
+    """Print records as a table."""
     table(
         (
-            ("id", _whole(record.id for record in records)),
+            ("id", _id_column(record.id for record in records)),
             ("kind", {}),
             ("when", {"no_wrap": True}),
             ("who", {}),

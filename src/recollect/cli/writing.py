@@ -40,7 +40,7 @@ _TIMES = ("time", "valid-from", "valid-to", "expires")
 
 
 def field_options(command: F) -> F:
-    """An option for each field of a record."""
+    """Add an option for each field of a record to a command."""
     out: Any = zone_option(command)
     out = click.option("--pinned/--not-pinned", default=None, help="Never evict the record.")(out)
     for name in reversed(_TIMES):
@@ -54,11 +54,11 @@ def field_options(command: F) -> F:
     return out  # type: ignore[no-any-return]
 
 
-def _fields(given: dict[str, Any]) -> dict[str, Any]:
-    """The fields given as options."""
-    zone: tzinfo = given.pop("zone")
-    meta = given.pop("meta")
-    fields = {name: value for name, value in given.items() if value is not None and value != ()}
+def _fields(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that were set by options."""
+    zone: tzinfo = options.pop("zone")
+    meta = options.pop("meta")
+    fields = {name: value for name, value in options.items() if value is not None and value != ()}
     for name in ("time", "valid_from", "valid_to", "expires"):
         if name in fields:
             fields[name] = time_of(name, fields[name], zone)
@@ -77,25 +77,25 @@ def _pair(text: str) -> tuple[str, Any]:
         return key, value
 
 
-def _tell(settings: Settings, outcome: Outcome) -> None:
+def _print_outcome(settings: Settings, outcome: Outcome) -> None:
     if settings.as_json:
         print_json(outcome.to_json())
         return
     record = outcome.record
     if record is None:
-        click.echo("was gone already; nothing changed")
+        click.echo("already forgotten; nothing was changed")
         return
     note = ""
     if outcome.differing:
         note = f" (kept its {', '.join(outcome.differing)}; --if-exists update changes them)"
     if outcome.asked_id:
-        note = f" ({outcome.asked_id} holds another text)"
+        note = f" (id {outcome.asked_id} has another text)"
     click.echo(f"{outcome.status}: {record.id}{note}")
 
 
 @app.command()
 @click.argument("text")
-@click.option("--id", "id_", metavar="ID", help="Id of your own. Default: derived from the text.")
+@click.option("--id", "id_", metavar="ID", help="The record's id. Default: derived from the text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash, or is absent (absent).")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
 @click.option("--ttl", type=float, metavar="SECONDS", help="Seconds until the record expires.")
@@ -108,15 +108,15 @@ def remember(
     expect: str | None,
     if_exists: str,
     ttl: float | None,
-    **given: Any,
+    **options: Any,
 ) -> None:
     """Remember TEXT ("-" reads standard input without the final newline). Creates the store if it is missing."""
     if text == "-":
         text = sys.stdin.buffer.read().decode("utf-8", "surrogateescape").removesuffix("\n")
-    operation = Remember(content=text, id=id_, fields=_fields(given), expect=expect, if_exists=if_exists, ttl=ttl)
-    draft(operation, Scope(), utc_now(), Intake())  # before a store is made for nothing
+    operation = Remember(content=text, id=id_, fields=_fields(options), expect=expect, if_exists=if_exists, ttl=ttl)
+    draft(operation, Scope(), utc_now(), Intake())  # validates it, so that an invalid record creates no store
     with settings.open(create=True) as memory:
-        _tell(settings, memory.execute(operation))
+        _print_outcome(settings, memory.execute(operation))
 
 
 @app.command()
@@ -132,15 +132,15 @@ def update(
     content: str | None,
     expect: str | None,
     drop: tuple[str, ...],
-    **given: Any,
+    **options: Any,
 ) -> None:
-    """Change fields of the record ID. Given tags and metadata replace the existing ones."""
-    changes = _fields(given) | dict.fromkeys(drop)
+    """Change fields of the record ID. New tags and metadata replace the existing ones."""
+    changes = _fields(options) | dict.fromkeys(drop)
     if content is not None:
         changes["content"] = content
     operation = Update(id=id, changes=changes, expect=expect)
     with settings.open() as memory:
-        _tell(settings, memory.execute(operation))
+        _print_outcome(settings, memory.execute(operation))
 
 
 @app.command()
@@ -152,11 +152,11 @@ def update(
 def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
     """Forget the records with these IDs, or all that match a filter. Their history stays."""
     if not ids and where is None:
-        raise click.UsageError("name what to forget: ids, or --where FILTER")
+        raise click.UsageError("pass ids or --where FILTER to select what to forget")
     if ids and where is not None:
-        raise click.UsageError("give ids, or --where, not both")
+        raise click.UsageError("pass either ids or --where, not both")
     if where is not None and expect is not None:
-        raise click.UsageError("--expect is about one record, not about all that --where finds")
+        raise click.UsageError("--expect applies to single records and cannot be combined with --where")
     operations = [Forget(id=each, expect=expect) for each in ids]
     with settings.open() as memory:
         if where is not None:
@@ -168,7 +168,7 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
         print_json([outcome.to_json() for outcome in outcomes])
         return
     for outcome in outcomes:
-        _tell(settings, outcome)
+        _print_outcome(settings, outcome)
 
 
 @app.command()
@@ -191,39 +191,39 @@ def quota(
 ) -> None:
     """Show or set the quota of the namespace. It applies to every process that writes."""
     if none and (records is not None or nbytes is not None):
-        raise click.UsageError("give limits, or --none, not both")
+        raise click.UsageError("pass either limits or --none, not both")
     sets = none or records is not None or nbytes is not None
     if not sets and click.get_current_context().get_parameter_source("when_full") is not ParameterSource.DEFAULT:
-        raise click.UsageError("--when-full goes with --records or --bytes")
+        raise click.UsageError("--when-full requires --records or --bytes")
     if per is not None and (none or not sets):
-        raise click.UsageError("--per goes with --records or --bytes")
+        raise click.UsageError("--per requires --records or --bytes")
     with settings.open(create=sets and not none) as memory:
         if sets:
             memory.set_quota(records=records, bytes=nbytes, when_full=when_full.replace("-", " "), per=per)
-        held = memory.stats().get("quota")
+        current = memory.stats().get("quota")
     if settings.as_json:
-        print_json(held)
-    elif held is None:
+        print_json(current)
+    elif current is None:
         click.echo(f"namespace {settings.namespace}: no quota")
     else:
-        each = "" if held["per"] is None else f" for each {held['per']}"
-        of = ", ".join(
-            f"{held[f'{what}_held']} {what} in all, up to {held[what]}{each}"
+        each = "" if current["per"] is None else f" for each {current['per']}"
+        usage = ", ".join(
+            f"{current[f'{what}_held']} {what} in all, up to {current[what]}{each}"
             if each
-            else f"{held[f'{what}_held']} of {held[what]} {what}"
+            else f"{current[f'{what}_held']} of {current[what]} {what}"
             for what in ("records", "bytes")
-            if held[what] is not None
+            if current[what] is not None
         )
-        click.echo(f"namespace {settings.namespace}: {of}; when full: {held['when_full']}")
+        click.echo(f"namespace {settings.namespace}: {usage}; when full: {current['when_full']}")
 
 
 def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> None:
     found = memory.find(where, limit=5)
     if found and not yes:
         if not sys.stdin.isatty():
-            raise click.UsageError("--where forgets all that match: confirm with --yes")
+            raise click.UsageError("--where forgets all matching records: confirm with --yes")
         render.show_records(found)
-        click.confirm(f"Forget {memory.count(where)} records such as these?", abort=True)
+        click.confirm(f"Forget {memory.count(where)} matching records, including these?", abort=True)
     count = memory.forget_where(where)
     if settings.as_json:
         print_json({"forgotten": count})
