@@ -66,7 +66,7 @@ def main() -> None:
     TARGET.write_text(
         '"""Unicode 14.0.0 in three tables, written by scripts/make_unicode_table.py: do not edit by hand.\n\n'
         "Each table is a list of code point ranges, as pairs `gap.length` in base 36: the distance from the end of\n"
-        'the range before, and how many further code points the range holds.\n"""\n\n'
+        'the previous range, and the number of code points that follow the first one of the range.\n"""\n\n'
         f"UNKNOWN = (\n{packed(lambda char: unicodedata.category(char) == 'Cn')}\n)\n\n"
         f"WORD = (\n{packed(lambda char: unicodedata.category(char)[0] in 'LMN')}\n)\n\n"
         f"JOINING = (\n{packed(joins())}\n)\n",

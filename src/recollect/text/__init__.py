@@ -1,1 +1,1 @@
-"""Text: words, stems, trigrams. Pure functions of text, the same on every machine."""
+"""Text analysis: words, stems, trigrams, dates. Pure functions of text, with the same results on every machine."""

@@ -1,7 +1,7 @@
 """Unicode 14.0.0 in three tables, written by scripts/make_unicode_table.py: do not edit by hand.
 
 Each table is a list of code point ranges, as pairs `gap.length` in base 36: the distance from the end of
-the range before, and how many further code points the range holds.
+the previous range, and the number of code points that follow the first one of the range.
 """
 
 UNKNOWN = (

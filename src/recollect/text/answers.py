@@ -1,9 +1,8 @@
-"""What kind of answer a question asks for, and what kinds a text offers.
+"""Kinds of answers: those that a question expects, and those that a text provides.
 
-"When ...?" is answered by a text that speaks of a time, "how many ...?" by one with a number, "who", "where" and
-"which ...?" mostly by one with a name. What a text offers is found when it is stored; what a question wants, when it is
-asked. The rules for questions are English, a seam for other languages; numbers and names are told in any script that
-has digits and capitals.
+"When ...?" expects a time, "how many ...?" a number, "who", "where" and "which ...?" mostly a name. The kinds of a text
+are determined when it is indexed, those of a question when it is read. The rules for questions are English only;
+numbers and names are recognised in any script that has digits and capitals.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ class Kind(IntFlag):
     NAME = 4
 
 
-#: As plain numbers: joining flags costs more than finding them.
+#: As plain integers: combining flags costs more than finding them.
 _A_TIME, _A_NUMBER, _A_NAME = map(int, (Kind.TIME, Kind.NUMBER, Kind.NAME))
 _KINDS = tuple(map(Kind, range(8)))
 
@@ -47,9 +46,9 @@ _NUMBERS = (
 _NUMBER = re.compile(rf"\d|\b(?:{_NUMBERS})\b", re.IGNORECASE)
 _NUMBER_WORDS = frozenset(_NUMBERS.split("|"))
 _DIGITS = frozenset("0123456789")
-#: A capital that does not begin a sentence (nor is the word "I").
+#: A capital letter that neither begins a sentence nor is the word "I".
 _NAME = re.compile(r"(?<=[\w,;'’)]\s)[\"'“‘(]?([^\W\d_]\w+)")
-#: The same of ASCII. Capitals are few, so they are looked for first, and then what stands before them.
+#: The same for ASCII. Capitals are rare, so they are searched for first, and then the text before them is checked.
 _ASCII_NAME = re.compile(r"[A-Z](?:(?<=[\w,;')]\s[A-Z])|(?<=[\w,;')]\s[\"'(][A-Z]))\w")
 
 _WANTS_TIME = re.compile(
@@ -59,12 +58,12 @@ _WANTS_TIME = re.compile(
 )
 _WANTS_NUMBER = re.compile(r"\bhow (?:many|much)\b|\bwhat (?:number|amount|percentage)\b", re.IGNORECASE)
 _WANTS_NAME = re.compile(r"^\W*(?:who|where|which)\b|\b(?:names?|named|called|title)\b", re.IGNORECASE)
-#: "What kind of X" asks for an X: "kind" says nothing about the subject.
+#: "What kind of X" asks for an X; "kind" is not part of the subject.
 _FRAME = re.compile(r"\b(?:what|which)\s+((?:kind|type|sort)s?\s+of)\b", re.IGNORECASE)
 
 
 def wanted(question: str) -> Kind:
-    """The kinds of answers that an English question asks for.
+    """Return the kinds of answers that an English question expects.
 
     >>> wanted("When did Ana move?"), wanted("Tell me about the garden.")
     (<Kind.TIME: 1>, <Kind: 0>)
@@ -80,13 +79,13 @@ def wanted(question: str) -> Kind:
 
 
 def offered(text: str) -> Kind:
-    """The kinds of answers that a text has.
+    """Return the kinds of answers that a text provides.
 
     >>> offered("we met Ines two weeks ago")
     <Kind.TIME|NUMBER|NAME: 7>
     """
     out = 0
-    present = letters(text)  # most texts lack the words of a rule, and need not be read for it
+    present = letters(text)  # a cheap pre-check: most texts lack the words of a rule
     digits = present is None or not _DIGITS.isdisjoint(present)
     if (present is None or _may_have_time(text, present, digits)) and occurs(_TIME, text):
         out |= _A_TIME
@@ -102,7 +101,7 @@ def offered(text: str) -> Kind:
 
 
 def _may_have_time(text: str, present: frozenset[str], digits: bool) -> bool:
-    """Whether a text that is all ASCII has the words, or the digits, without which `_TIME` finds nothing."""
+    """Return whether an ASCII text has words or digits without which `_TIME` cannot match."""
     return (
         (digits and (":" in text or "19" in text or "20" in text))
         or not _SINGLE_WORDS.isdisjoint(present)
@@ -111,7 +110,7 @@ def _may_have_time(text: str, present: frozenset[str], digits: bool) -> bool:
 
 
 def subject_of(question: str) -> str:
-    """The question without a frame such as "kind of", which the words of an answer do not share.
+    """Return the question without a phrase such as "kind of", which an answer does not repeat.
 
     >>> subject_of("What kind of tea does Ana like?")
     'What  tea does Ana like?'

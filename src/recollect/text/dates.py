@@ -1,8 +1,8 @@
-"""Dates that a question names, as far as they can be held against the day of a record.
+"""Dates named in a question, in a form that can be compared with the day of a record.
 
-A question names a date as the calendar does ("in May 2023", "on 7 May") or from where it stands ("yesterday", "two
-weeks ago"), which a reference day turns into a span of days. A seam for languages: a function from a question and a day
-to the dates that it names. English is the first.
+A question names a date absolutely ("in May 2023", "on 7 May") or relatively ("yesterday", "two weeks ago"); a reference
+day turns a relative one into a span of days. The interface is independent of the language: a function from a question
+and a day to the dates that it names. Only English is implemented.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NUMBER = (
     | {"sept": 9}
 )
 _MONTH = re.compile(r"\b(" + "|".join(sorted(_NUMBER, key=len, reverse=True)) + r")\b", re.IGNORECASE)
-#: "may" is a month only beside a preposition or a number.
+#: "may" is a month only next to a preposition or a number.
 _MAY = re.compile(
     r"(?:\b(?:in|on|of|during|since|until|before|after)|\d(?:st|nd|rd|th)?,?)\s+may\b|\bmay\s+\d", re.IGNORECASE
 )
@@ -60,8 +60,8 @@ _RELATIVE = re.compile(
     rf"|(?:in |over |during )?the (?:last|past)\s+(?P<within>{_COUNT})\s+(?P<length>{_STEP})s?)\b",
     re.IGNORECASE,
 )
-#: Without one of these, or a digit, no question names a date.
-_TELLING = frozenset(
+#: A question without any of these words or digits names no date.
+_DATE_WORDS = frozenset(
     [*"0123456789", *_NUMBER, *" ".join(_NEAR).split(), "last", "past", "previous", "this", "next", "ago"]
 ) - {"the", "day"}
 
@@ -69,10 +69,12 @@ _TELLING = frozenset(
 class Named(NamedTuple):
     """The dates that a question names.
 
-    months, years        as the calendar has them
-    days                 days with their months, as (month, day)
-    spans                first and last day of each time that is told from the reference day
-    relative             the phrases that told them
+    Attributes:
+        months: Months by number, 1 to 12.
+        years: Years.
+        days: Days of the year, as (month, day).
+        spans: First and last day of each relative or ISO date.
+        relative: The phrases of the relative dates.
     """
 
     months: frozenset[int]
@@ -86,7 +88,7 @@ _NOTHING = Named(frozenset(), frozenset(), frozenset())
 
 
 def named(question: str, reference: date) -> Named:
-    """The dates that an English question names, asked on the reference day.
+    """Return the dates named in an English question that is asked on the reference day.
 
     >>> named("What did we buy on 7 May 2023?", date(2024, 1, 1)).months
     frozenset({5})
@@ -94,14 +96,14 @@ def named(question: str, reference: date) -> Named:
     ((datetime.date(2023, 12, 30), datetime.date(2023, 12, 30)),)
     """
     present = letters(question)
-    if present is not None and _TELLING.isdisjoint(present):  # as most questions, which need not be read for it
+    if present is not None and _DATE_WORDS.isdisjoint(present):  # most questions stop here
         return _NOTHING
     question = " ".join(question.split())
     spans, phrases = [], []
     for found in _RELATIVE.finditer(question):
         try:
             spans.append(_span(found, reference))
-        except (ValueError, OverflowError):  # before the first year that the calendar has
+        except (ValueError, OverflowError):  # before the first year of the calendar
             continue
         phrases.append(found.group())
     for year, month, day in _ISO.findall(question):
@@ -126,7 +128,7 @@ def named(question: str, reference: date) -> Named:
 
 
 def _span(found: re.Match[str], today: date) -> tuple[date, date]:
-    """The days of a relative phrase."""
+    """Return the first and last day of a relative phrase."""
     parts = {name: value.lower() for name, value in found.groupdict().items() if value}
     if "near" in parts:
         day = today + timedelta(_NEAR[" ".join(parts["near"].split())])
@@ -154,7 +156,7 @@ def _count(text: str) -> int:
 
 
 def _back(today: date, count: int, step: str) -> tuple[date, date]:
-    """The time so many steps ago, as wide as people mean it: a day, a week around, a month, a year."""
+    """Return the span `count` steps ago, as people mean it: a day, seven days around a day, a month or a year."""
     if step == "day":
         return today - timedelta(count), today - timedelta(count)
     if step == "week":

@@ -1,11 +1,11 @@
-"""What English needs beyond a stemmer: words that say nothing about the subject, and irregular forms.
+"""English data that a stemmer lacks: stop words and irregular forms.
 
-Both lists are facts of the language, used at storing and at asking alike.
+Both lists are applied to stored texts and to questions alike.
 """
 
 from __future__ import annotations
 
-#: Words that are neither indexed nor asked for.
+#: Stop words: neither indexed nor searched for.
 STOP_WORDS = frozenset(
     """a about above after again against all am an and any are aren't as at be because been before being below between
     both but by can can't cannot could couldn't d did didn't do does doesn't doing don't down during each few for from
@@ -18,7 +18,7 @@ STOP_WORDS = frozenset(
     you you'd you'll you're you've your yours yourself yourselves""".split()
 )
 
-#: Each group's forms count as its first word.
+#: Each group lists the forms of one word, its base first.
 _GROUPS = """
 be was were been is are am|begin began begun|break broke broken|bring brought|build built|buy bought|catch
 caught|choose chose chosen|come came|cost|cut|do did done|draw drew drawn|drink drank drunk|drive drove
@@ -33,6 +33,6 @@ understood|wake woke woken|wear wore worn|win won|write wrote written|child chil
 men|person people|foot feet|mouse mice|tooth teeth|wife wives|knife knives
 """
 
-#: Form -> base. "leaves" and "lives" are left to the stemmer: people tell of leaving and living more than of many
-#: leaves and lives.
+#: Form -> base. "leaves" and "lives" are left to the stemmer: in conversations, the verbs "leave" and "live" are more
+#: frequent than the plurals of "leaf" and "life".
 IRREGULAR = {form: group.split()[0] for group in _GROUPS.split("|") for form in group.split()}

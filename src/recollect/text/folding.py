@@ -1,4 +1,4 @@
-"""Folding: texts as their words are compared."""
+"""Folding: the form of a text in which its words are compared."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import re
 
 from recollect.text.unicode import around_unknown, fold, normalized
 
-#: Typographic signs of which a text may have many though it has no other character beyond ASCII.
+#: Typographic characters and their ASCII equivalents. Often they are the only non-ASCII characters of a text.
 _PLAIN = str.maketrans("\u2018\u2019\u02bc\u201c\u201d\u2013\u2014\u2026\u00a0\u2022", "'''\"\"--. *")
 _MARKS = re.compile("[\u0300-\u036f]")
 
 
 def folded(text: str) -> str:
-    """The text as words are compared: folded, typographic apostrophes plain, Latin, Greek and Cyrillic accents off."""
+    """Return `text` folded, with plain apostrophes and without Latin, Greek and Cyrillic accents.
+
+    This is the form in which words are compared.
+    """
     if not text.isascii():
         text = text.translate(_PLAIN)
     if text.isascii():

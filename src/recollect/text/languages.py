@@ -1,8 +1,8 @@
-"""Languages: their function words and stemmers, and which of them a text is written in.
+"""Languages: their function words and stemmers, and detection of the language of a text.
 
-A text is recognised by its function words, which every sentence has and no two languages share in the same proportion:
-cheap, deterministic, and silent where a text is too short to tell. English is the default. Scripts without spaces need
-nothing of this: there n-grams stand for words.
+A language is detected by its function words: every sentence contains some, and no two languages use them in the same
+proportion. This is cheap and deterministic, and gives no result for a text that is too short. The default is English.
+Scripts without spaces are not covered: there n-grams replace words.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from recollect.text.english import STOP_WORDS
 from recollect.text.folding import folded
 
 ENGLISH = "en"
-#: So many of a text's first words are looked at, so many different function words tell a language, and they must be
-#: so many times as many as English ones.
-_LOOKED_AT, _LEAST, _MARGIN = 400, 3, 2
+#: Detection reads this many words of a text, and needs this many different function words of the language; together
+#: their occurrences must be this many times those of English ones.
+_WORDS_READ, _LEAST_WORDS, _MARGIN = 400, 3, 2
 
-#: Language -> Snowball's name for it, and its commonest function words.
+#: Language -> the name of its Snowball stemmer, and its most frequent function words.
 _LANGUAGES = {
     "da": ("danish", "og i at det er en den til på de med han af for ikke der var mig som jeg et har men vi dig hvad "
                      "hvor hvornår hvem min din sig fra kan skal vil blev være også når om du eller så ind "
@@ -77,12 +77,12 @@ def _languages() -> dict[str, _Language]:
     return out
 
 
-#: The languages that have a stemmer and function words here, in a fixed order.
+#: The codes of all languages above, in a fixed order.
 CODES = (ENGLISH, *_LANGUAGES)
 
 
 def known(tag: str | None) -> str | None:
-    """The language here of a BCP 47 tag; None for one that has no stemmer here.
+    """Return the language code for a BCP 47 tag, or None if there is no stemmer for it.
 
     >>> known("de-AT"), known("nb"), known("xx")
     ('de', 'no', None)
@@ -93,40 +93,40 @@ def known(tag: str | None) -> str | None:
 
 
 def stop_words(language: str) -> frozenset[str]:
-    """The function words of a language, folded: neither indexed nor asked for."""
+    """Return the folded function words of a language, which are neither indexed nor searched for."""
     return _languages()[language].stop_words
 
 
 @cache
 def stemmer(language: str) -> Stemmer.Stemmer:
-    """The Snowball stemmer of a language."""
-    made = Stemmer.Stemmer(_languages()[language].stemmer)
-    made.maxCacheSize = 0  # `words.stem` keeps its own, which other threads may read
-    return made
+    """Return the Snowball stemmer of a language."""
+    snowball = Stemmer.Stemmer(_languages()[language].stemmer)
+    snowball.maxCacheSize = 0  # `words.stem` has a cache of its own, which is thread-safe
+    return snowball
 
 
 def detected(words: Sequence[str]) -> str | None:
-    """The language of folded words in their order, or None where they do not tell.
+    """Return the language of a sequence of folded words, or None if they are not conclusive.
 
     >>> detected("wo ist der schlussel und wer hat ihn".split()), detected("tea please".split())
     ('de', None)
     """
-    first = words[:_LOOKED_AT]
+    first = words[:_WORDS_READ]
     english = sum(map(STOP_WORDS.__contains__, first))
-    if 4 * english < len(first):  # English has them oftener than that
-        spoken_in = _spoken_in()
-        counts = Counter([code for word in first if word in spoken_in for code in spoken_in[word]])
+    if 4 * english < len(first):  # English text has more
+        languages_of = _languages_of()
+        counts = Counter([code for word in first if word in languages_of for code in languages_of[word]])
         if counts:
             best = max(counts, key=lambda code: (counts[code], code))
-            several = len(stop_words(best).intersection(first)) >= _LEAST
-            if several and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
+            enough = len(stop_words(best).intersection(first)) >= _LEAST_WORDS
+            if enough and counts[best] >= _MARGIN * english and 6 * counts[best] >= len(first):
                 return best
-    return ENGLISH if english >= _LEAST else None
+    return ENGLISH if english >= _LEAST_WORDS else None
 
 
 @cache
-def _spoken_in() -> dict[str, tuple[str, ...]]:
-    """Function word -> the languages that have it, beside English."""
+def _languages_of() -> dict[str, tuple[str, ...]]:
+    """Map each function word to the languages other than English that have it."""
     out: dict[str, tuple[str, ...]] = {}
     for code, language in _languages().items():
         for word in language.stop_words if code != ENGLISH else ():

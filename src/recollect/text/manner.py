@@ -1,11 +1,15 @@
-"""The manner of a text: whether it asks, speaks of its author, or governs what is asked later.
+"""The manner of a text: whether it is a question, is about its author, or governs later questions.
 
-What a turn asks is seldom what a later question is after; what an assistant says is mostly longer and less telling than
-what the user said; people answer questions about themselves where they speak of themselves. A standing instruction
-("always ...", "from now on ...") or preference ("I prefer ...") governs many questions whose words it hardly shares:
-it is recognised when it is stored and marked by a tag, which people may add or take away like any other. So each text
-has a weight by which its score is multiplied. The rules are English, a seam for other languages; a text in another
-language is a plain statement to them.
+Each text has a weight by which its score is multiplied:
+
+- What a turn asks is rarely the answer to a later question.
+- What an assistant says is usually longer and less informative than what the user said.
+- Texts in which people speak of themselves answer questions about them.
+- A standing instruction ("always ...", "from now on ...") or preference ("I prefer ...") applies to many questions with
+  which it shares few words. It is recognised when it is stored and gets a tag, which users can add or remove like any
+  other.
+
+The rules are English only. To them, a text in another language is a plain statement.
 """
 
 from __future__ import annotations
@@ -18,25 +22,27 @@ from functools import lru_cache
 from recollect.text.unicode import occurs
 from recollect.text.words import letters, terms
 
-#: The tags of what governs other questions, and what they multiply a text's weight by.
+#: The tags of standing instructions and preferences, and the factors that they apply to a text's weight.
 INSTRUCTION, PREFERENCE = "standing:instruction", "standing:preference"
 STANDING_TAGS = {INSTRUCTION: Fraction(16, 10), PREFERENCE: Fraction(13, 10)}
-#: What an asking text loses of its weight, at most, and what the other manners multiply it by.
+#: The maximum reduction of the weight of a question, and the factors of the other manners.
 ASKING = Fraction(4, 10)
 ASSISTANT = Fraction(6, 10)
 OWN = Fraction(115, 100)
-#: The roles whose texts no person wrote.
+#: Roles whose texts are not written by a person.
 MACHINE_ROLES = ("assistant", "system", "tool", "developer")
-#: Longer texts are documents that were pasted: what they instruct is not the author's standing wish.
-_LONGEST = 2000
+#: Maximum length of a standing instruction or preference. Longer texts are pasted documents, whose instructions are not
+#: those of the author.
+_MAX_LENGTH = 2000
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
-#: A question in which the asker speaks of themselves also tells something ("I moved to Oslo, where can I swim?").
+#: A question in the first person usually also states something ("I moved to Oslo, where can I swim?").
 _FIRST_PERSON = re.compile(r"\b(?:i|i'm|i've|i'd|i'll|my|me|mine|we|we're|we've|our|us)\b", re.IGNORECASE)
 _FIRST_WORDS = frozenset("i my me mine we our us".split())
-#: Where a clause begins.
+#: The beginning of a clause.
 _CLAUSE = r"(?:^|[.!?:;\n]\s*|,\s*(?:and|but|so)\s+)(?:please,?\s+|and\s+|also,?\s+|just\s+|so\s+)*"
-#: After "always" or "never", a verb in the imperative: no participle, and nothing that tells what was or is.
+#: After "always" or "never", a verb in the imperative: no participle, and no word that continues a statement about the
+#: past or present.
 _IMPERATIVE = (
     r"(?!(?:a|an|the|been|had|here|there|happy|glad|good|great|nice|fun|mind|again|once|really|thought|knew|seen|done"
     r"|gone|heard|felt|got|met|loved|saw|say|give|forget|quit|stop|up|ready|worth|in|on|at|as|so|too|more|less|that|this|my|your|his|her|our|their|i|you|he|she|it"
@@ -71,7 +77,7 @@ _PREFERENCE = re.compile(
 
 
 def weight(text: str, *, assistant: bool, tags: Collection[str]) -> Fraction:
-    """What a text counts for: 1 for a plain statement.
+    """Return the weight of a text, 1 for a plain statement.
 
     >>> weight("The key is under the mat.", assistant=False, tags=()), weight("Where is it?", assistant=False, tags=())
     (Fraction(1, 1), Fraction(1, 1))
@@ -105,49 +111,49 @@ _NOT_ASKING = Fraction(0)
 
 
 def asking_share(text: str) -> Fraction:
-    """The share of a text's content words that stand in sentences which only ask."""
-    if "?" not in text and "？" not in text:  # as most texts do not, which need not be read for it
+    """Return the fraction of a text's content words that are in sentences which only ask a question."""
+    if "?" not in text and "？" not in text:  # most texts stop here
         return _NOT_ASKING
-    asking = whole = 0
+    asking = total = 0
     for sentence in _SENTENCE_END.split(text):
         count = len(terms(sentence))
-        whole += count
+        total += count
         if sentence.rstrip("\"')* \t").endswith(("?", "？")) and not occurs(_FIRST_PERSON, sentence):
             asking += count
-    return Fraction(asking, whole) if asking else _NOT_ASKING
+    return Fraction(asking, total) if asking else _NOT_ASKING
 
 
 def standing_tags(text: str) -> tuple[str, ...]:
-    """The marks that a text earns by what it says.
+    """Return the standing tags of a text, determined by its wording.
 
     >>> standing_tags("Always answer in French."), standing_tags("I don't eat meat.")
     (('standing:instruction',), ('standing:preference',))
     >>> standing_tags("Always here to help!")
     ()
     """
-    if len(text) > _LONGEST:
+    if len(text) > _MAX_LENGTH:
         return ()
     text = text.replace("\u2019", "'")
     low = text.lower()
-    # Most texts lack the words of both rules, and need not be read for them. (Letters that the rules take for an "i",
-    # "s" or "k" without regard to case, and `lower` does not: such texts are read.)
+    # Most texts contain the words of neither rule and stop here. (The rules, which ignore case, take some letters for
+    # an "i", "s" or "k" that `lower` does not convert: texts with these are not skipped.)
     odd = not text.isascii() and any(letter in text for letter in "\u0130\u0131\u017f\u212a")
     instructs, prefers = odd or _may_instruct(low), odd or _may_prefer(low)
     if not instructs and not prefers:
         return ()
-    # On blank runs the rules would try every place against every other.
+    # Runs of white space would make the rules quadratic.
     text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", text))
     found = ((INSTRUCTION, instructs, _INSTRUCTION), (PREFERENCE, prefers, _PREFERENCE))
     return tuple(tag for tag, may, rule in found if may and rule.search(text))
 
 
-#: Parts of `_INSTRUCTION` whose first words alone are common.
+#: Alternatives of `_INSTRUCTION` whose first words alone are common.
 _CALLS_ME = re.compile(r"(?:call|address)\s+me\s")
 _ANSWERS_IN = re.compile(r"(?:respond|reply|answer|write|speak)(?:\s+to\s+me)?\s+(?:only\s+|always\s+)?in\s")
 
 
 def _may_instruct(low: str) -> bool:
-    """Whether a text in lower case has the words without which `_INSTRUCTION` finds nothing."""
+    """Return whether a lower-case text has the words without which `_INSTRUCTION` cannot match."""
     return (
         # never, whenever, every time, not ever
         ("ever" in low and ("never" in low or "when" in low or "time" in low or "not" in low or "n't" in low))
@@ -169,7 +175,7 @@ def _may_instruct(low: str) -> bool:
 
 
 def _may_prefer(low: str) -> bool:
-    """The same of `_PREFERENCE`."""
+    """Return whether a lower-case text has the words without which `_PREFERENCE` cannot match."""
     return (
         "prefer" in low
         or "rather" in low

@@ -1,16 +1,15 @@
-"""Text normalisation that is the same on every Python, now and later.
+"""Unicode normalisation and case folding with the same results on every Python version.
 
-Python's own tables move with every release (3.11 has Unicode 14, 3.13 has 15.1), and ids and scores must not move
-with them. Code points that Unicode 14 does not know are therefore opaque here: they are never composed, folded or
-joined to a word. For those it knows, Unicode's stability policy keeps normalisation and case folding fixed, and the
-table of word characters is our own (`_unicode14`).
+The tables of Python change with its releases (3.11 has Unicode 14, 3.13 has 15.1), but ids and scores must not change.
+Code points that are unassigned in Unicode 14 are therefore opaque here: they are never composed, folded or made part of
+a word. For assigned code points, Unicode's stability policy keeps normalisation and case folding fixed, and the table
+of word characters is our own (`_unicode14`).
 
-Nothing here is applied to what is stored: text is kept and hashed exactly as given. These forms serve ids, filters
-and indexes.
+None of these forms is stored: text is stored and hashed exactly as it was passed. They serve ids, filters and indexes.
 
-Cost is linear in the text, whatever is in it, and no single call into Python's C code works on more than `PIECE`
-characters where the text can be divided, so that other threads run. Canonical ordering in Python is an insertion sort,
-quadratic in a run of combining marks, so long runs are put in their order before Python sees them.
+The cost is linear in the length of any text. No single call into Python's C code works on more than `PIECE` characters
+if the text can be divided, so other threads can run. Python orders combining marks by insertion sort, which is
+quadratic in the length of a run of marks; long runs are therefore sorted here before Python processes them.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from typing import Literal
 from recollect.text import _unicode14
 
 UNICODE_VERSION = "14.0.0"
-#: Characters that are worked on at once.
+#: Number of characters that are processed at a time.
 PIECE = 2**14
-#: A run of this many characters that join the one before is sorted here. Shorter ones Python sorts fast enough.
+#: Runs of at least this many joining characters are sorted here. Python sorts shorter ones fast enough.
 LONG_RUN = 14
 
 Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
 def _ranges(table: str) -> Iterator[tuple[int, int]]:
-    """The first and last code point of each range of a table."""
+    """Yield the first and last code point of each range of a table."""
     end = 0
     for pair in table.split():
         gap, length = pair.split(".")
@@ -43,13 +42,13 @@ def _ranges(table: str) -> Iterator[tuple[int, int]]:
 
 
 def character_class(table: str) -> str:
-    """The table as the inside of a regular expression's `[...]`."""
+    """Return a table as the content of a character class `[...]` of a regular expression."""
     return _class(_ranges(table))[1:-1]
 
 
 #: A character beyond the Basic Multilingual Plane.
 ASTRAL = re.compile("[\U00010000-\U0010ffff]")
-#: Ranges beyond the Basic Multilingual Plane that are compared with one after the other.
+#: Number of ranges beyond the Basic Multilingual Plane that one alternative of a pattern compares in turn.
 _COMPARED = 20
 
 
@@ -58,19 +57,21 @@ def _class(ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def one_of(table: str, *, astral: bool = True) -> str:
-    """A regular expression for one character of a table: what `[character_class(table)]` is, but fast.
+    """Return a regular expression for one character of a table: equivalent to `[character_class(table)]`, but fast.
 
-    `re` has a bitmap for the Basic Multilingual Plane and compares with each range beyond it in turn, also where the
-    character is in neither: with hundreds of ranges that is a microsecond for each character.
+    `re` uses a bitmap for the Basic Multilingual Plane and compares a character with each range beyond it in turn, even
+    if the character is in neither. With hundreds of ranges that takes a microsecond per character.
 
-    astral  whether the texts that it is for may have characters beyond the Basic Multilingual Plane
+    Args:
+        table: A table of `_unicode14`.
+        astral: Whether the texts may contain characters beyond the Basic Multilingual Plane.
     """
     found = list(_ranges(table))
     parts = [_class((start, min(end, 0xFFFF)) for start, end in found if start <= 0xFFFF)]
     high = [(max(start, 0x10000), end) for start, end in found if end > 0xFFFF] if astral else []
     for at in range(0, len(high), _COMPARED):
         some = high[at : at + _COMPARED]
-        # Where no more than the first class is compared, most parts are passed over.
+        # The first class, one range that covers all of these, rejects most characters at once.
         parts.append(f"{_class([(some[0][0], some[-1][1])])}(?<={_class(some)})")
     return f"(?:{'|'.join(parts)})"
 
@@ -81,23 +82,23 @@ def _pattern(table: str, count: str, astral: bool) -> re.Pattern[str]:
 
 
 def _pattern_for(text: str, table: str, count: str = "") -> re.Pattern[str]:
-    """The characters of a table, in the form that is fast for a text."""
+    """Return a pattern for characters of a table, in the form that is fastest for `text`."""
     return _pattern(table, count, ASTRAL.search(text) is not None)
 
 
 @cache
 def word_class() -> str:
-    """Letters, marks and digits of Unicode 14, for use inside `[...]`."""
+    """Return the letters, marks and digits of Unicode 14 for use inside `[...]`."""
     return character_class(_unicode14.WORD)
 
 
 def is_known(char: str) -> bool:
-    """Whether Unicode 14 knows a character."""
+    """Return whether a character is assigned in Unicode 14."""
     return _pattern(_unicode14.UNKNOWN, "", True).match(char) is None
 
 
 def words_in(text: str) -> set[str]:
-    """The folded words of a text: its runs of letters, marks and digits."""
+    """Return the folded words of a text: its runs of letters, marks and digits."""
     out: set[str] = set()
     for part in in_parts(text, fold, _pattern(_unicode14.WORD, "*+", True)):
         out.update(_pattern_for(part, _unicode14.WORD, "++").findall(part))
@@ -105,11 +106,11 @@ def words_in(text: str) -> set[str]:
 
 
 def around_unknown(text: str, transform: Callable[[str], str]) -> str:
-    """Apply `transform` to the stretches between code points that Unicode 14 does not know."""
+    """Apply `transform` to the stretches between code points that are unassigned in Unicode 14."""
     parts = _between(ASTRAL.search(text) is not None).split(text)
     if len(parts) == 1:
         return transform(text)
-    # Each stretch once: a text may have an unknown character after every other.
+    # Transform each distinct stretch once: every other character of a text may be unassigned.
     become = {part: transform(part) for part in set(parts[::2])}
     parts[::2] = [become[part] for part in parts[::2]]
     return "".join(parts)
@@ -117,14 +118,15 @@ def around_unknown(text: str, transform: Callable[[str], str]) -> str:
 
 @cache
 def _between(astral: bool) -> re.Pattern[str]:
-    """What Unicode 14 does not know, to divide a text by: stretches of either kind in turn."""
+    """Return a pattern that splits a text at runs of code points that are unassigned in Unicode 14."""
     return re.compile(f"({one_of(_unicode14.UNKNOWN, astral=astral)}++)")
 
 
 def normalized(form: Form, text: str) -> str:
-    """What `unicodedata.normalize` gives for a text that Unicode 14 knows, whatever runs of marks are in it.
+    """Return `unicodedata.normalize(form, text)` for a text without unassigned code points, fast for any run of marks.
 
-    Cost: O(n log n) in the longest run of marks, O(n) in all else.
+    Cost:
+        O(n log n) in the longest run of marks, O(n) otherwise.
     """
     if len(text) < LONG_RUN:
         return unicodedata.normalize(form, text)
@@ -137,32 +139,37 @@ def normalized(form: Form, text: str) -> str:
 
 
 def _pieces(form: Form, text: str, many: re.Pattern[str]) -> Iterator[str]:
-    """The stretches of a text that can be normalised by themselves; those with a long run are in order already."""
+    """Yield stretches of a text that can be normalised independently, long runs of marks already in canonical order."""
     start = 0
     for run in many.finditer(text):
         *before, last = divided(text[start : run.start()])
         yield from before
-        # What follows the run does not join it.
+        # The character after the run does not join it.
         yield _in_order(form, last + run.group())
         start = run.end()
     yield from divided(text[start:])
 
 
 def _in_order(form: Form, text: str) -> str:
-    """A text decomposed, its marks in canonical order (Unicode 14, section 3.11, D109)."""
+    """Return a decomposed text with its marks in canonical order.
+
+    Source:
+        Unicode 14, section 3.11, D109.
+    """
     decomposition: Form = "NFD" if form in ("NFC", "NFD") else "NFKD"
     text = text.translate({ord(char): unicodedata.normalize(decomposition, char) for char in set(text)})
     classes = {char: unicodedata.combining(char) for char in set(text)}
     starters = 0
-    # By the starters before it, then by its class. Sorting is stable, as canonical ordering is.
+    # Rank: the number of starters up to the character, then its combining class. Sorting is stable, as canonical
+    # ordering requires.
     ranks = [(starters := starters + (classes[char] == 0)) << 8 | classes[char] for char in text]
     return "".join([text[at] for at in sorted(range(len(text)), key=ranks.__getitem__)])
 
 
 def divided(text: str) -> list[str]:
-    """A text in pieces of about `PIECE` characters, at least one, which can be normalised and folded by themselves.
+    """Split a text into pieces of about `PIECE` characters that can be normalised and folded independently.
 
-    A piece is longer only where no character in it begins a stretch of its own.
+    There is at least one piece. A piece is longer only if no character in it is a boundary for normalisation.
     """
     out, start = [], 0
     while len(text) - start > PIECE:
@@ -177,53 +184,62 @@ def divided(text: str) -> list[str]:
 
 @cache
 def _beginning() -> re.Pattern[str]:
-    """A character that joins nothing before it."""
+    """Return a pattern for a character that joins nothing before it."""
     return re.compile(f"(?!{one_of(_unicode14.JOINING)})[\\s\\S]")
 
 
 def in_parts(text: str, transform: Callable[[str], str], inner: re.Pattern[str]) -> Iterator[str]:
-    """What `transform` makes of the pieces of a text (`divided`), in parts that divide no run.
+    """Yield the transformed pieces of a text (`divided`), in parts that split no run.
 
-    inner  matches the longest run, be it empty, from where it is asked; runs have no direction
+    Args:
+        text: The text to transform.
+        transform: The function to apply to each piece.
+        inner: Matches the longest run, possibly empty, from a position on. It is applied to reversed text, so it must
+            match a run in either direction.
     """
-    unread: list[str] = []
-    rest = size = 0  # how many characters of what is unread were read before, and how many it has
+    pending: list[str] = []
+    rest = size = 0  # `rest`: characters of `pending` that were searched before; `size`: characters of `pending`
     pieces = divided(text)
     for number, piece in enumerate(pieces, 1):
-        unread.append(transform(piece))
-        size += len(unread[-1])
+        pending.append(transform(piece))
+        size += len(pending[-1])
         if number == len(pieces):
-            yield "".join(unread)
-        elif size >= 2 * rest:  # a long run is not read again for each of its pieces
-            read = "".join(unread)
+            yield "".join(pending)
+        elif size >= 2 * rest:  # search again only after doubling: a long run is not searched for each of its pieces
+            read = "".join(pending)
             run = inner.match(read[::-1])
             rest = 0 if run is None else run.end()
-            unread, size = [read[len(read) - rest :]], rest
+            pending, size = [read[len(read) - rest :]], rest
             yield read[: len(read) - rest]
 
 
-#: No match of a pattern that `occurs` is asked for is longer, in characters.
+#: Maximum length in characters of a match of a pattern passed to `occurs`.
 _LONGEST_MATCH = 64
 
 
 def occurs(pattern: re.Pattern[str], text: str) -> bool:
-    """Whether a pattern of at most `_LONGEST_MATCH` characters is found in a text, which is read by windows.
+    """Return whether a pattern matches anywhere in a text, searching one window at a time.
 
-    It may look one character behind and ahead (`\\b`).
+    Args:
+        pattern: Matches at most `_LONGEST_MATCH` characters. It may look one character behind and ahead (`\\b`).
+        text: The text to search.
     """
     for start in range(0, len(text), PIECE):
         end = start + PIECE + _LONGEST_MATCH + 1
         found = pattern.search(text, start, end)
-        # What ends where the window does may go on in the text; then it begins in the next window, too.
+        # A match that ends at the end of the window may be cut off; the next window contains it, too.
         if found is not None and (found.end() < end or end >= len(text)):
             return True
     return False
 
 
 def nfc(text: str) -> str:
-    """Canonical composition: `e` and a combining acute become one letter. Used for ids and identity.
+    """Return the canonical composition of a text, in which `e` and a combining acute are one letter.
 
-    Cost: O(text), and as `normalized` for runs of marks.
+    Used for ids and identity.
+
+    Cost:
+        O(n); see `normalized` for runs of marks.
     """
     if text.isascii():
         return text
@@ -231,12 +247,13 @@ def nfc(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """The form in which two texts are compared without regard to case or compatibility variants.
-
-    Cost: O(text); it may be up to eighteen times as long (U+FDFA).
+    """Return the form in which texts are compared without regard to case or compatibility variants.
 
     >>> fold("Straße ＡＢＣ")
     'strasse abc'
+
+    Cost:
+        O(n). The result may be up to eighteen times as long as the text (U+FDFA).
     """
     if text.isascii():
         return text.lower()
@@ -247,14 +264,14 @@ def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     once = normalized("NFKC", normalized("NFKC", text).casefold())
-    # Folding can break the composed form and composing can expose a capital, so the pair is done twice: that is a
+    # Folding can break the composed form, and composing can expose a capital letter. Applying both twice reaches a
     # fixed point (Unicode 14, section 3.13, D146).
     again = once.casefold()
     return once if again == once else normalized("NFKC", again)
 
 
 def has_surrogate(text: str) -> bool:
-    """Whether the text holds a lone surrogate, which no UTF-8 can carry."""
+    """Return whether the text contains a lone surrogate, which UTF-8 cannot encode."""
     if text.isascii():
         return False
     try:

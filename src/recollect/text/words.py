@@ -1,10 +1,10 @@
-"""From text to terms: the words that an index counts.
+"""Tokenisation: from a text to the terms that the index counts.
 
-A run of letters, marks and digits is a word; apostrophes inside it are kept until it is clear whether it is a
-stop-word ("don't"), then the word ends at the first one ("Caroline's"), or begins there ("l'été"). Words are folded
-(case, compatibility variants, Latin accents), stop-words dropped, the rest stemmed. Scripts written without spaces
-have no such words: their runs give character n-grams instead, so that any part of a sentence can be found, and a text
-may mix all of these.
+A word is a run of letters, marks and digits. An inner apostrophe is kept until the run has been compared with the stop
+words ("don't"); then the word ends at the first apostrophe ("Caroline's") or, after a single letter, begins there
+("l'été"). Words are folded (case, compatibility variants, Latin accents), stop words are dropped, and the rest is
+stemmed. Runs of scripts written without spaces become character n-grams instead, so that any part of a sentence can be
+found. A text may mix all of these.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from recollect.text.folding import folded
 from recollect.text.languages import ENGLISH, detected, known, stemmer, stop_words
 from recollect.text.unicode import ASTRAL, PIECE, in_parts, one_of
 
-#: Blocks whose words are not separated by spaces, and the sizes of the n-grams that stand for words there. A Chinese
-#: character is nearly a word, so single ones count too; a Thai letter says as little as a Latin one.
+#: Blocks of scripts without spaces, and the sizes of the n-grams that replace words there. A Chinese character is
+#: nearly a word, so single characters are indexed too; a single Thai letter carries as little meaning as a Latin one.
 _IDEOGRAPHS = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _KANA = "\u3041-\u309f\u30a0-\u30ff\u31f0-\u31ff\uff66-\uff9f"
 _HANGUL = "\uac00-\ud7a3"
@@ -31,42 +31,45 @@ _GRAM_SIZES = ((re.compile(f"[{_IDEOGRAPHS}{_KANA}]"), (1, 2)), (re.compile(f"[{
 _SOUTH_EAST_SIZES = (3,)
 _UNSPACED = re.compile(f"[{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)?")
-#: A longer run is no word of any language (a hash, a key, base64): it counts by its beginning.
+#: Longer runs are not words (but hashes, keys or base64); only their beginning is indexed.
 MAX_WORD = 64
 
 
-#: So many different words stay at hand, of each language.
-_MOST_KEPT = 100_000
+#: Maximum number of distinct words that are cached for each language.
+_MAX_CACHED = 100_000
 
 
-#: One counted word: the index term, and the folded word that it came from ("" for an n-gram). Nothing but a tuple, as
-#: many stay at hand: those of a class of their own the collector would look at, each time that it looks at all objects.
+#: One counted word: the index term, and the folded word that it came from ("" for an n-gram). A plain tuple of strings,
+#: because many are cached: the garbage collector does not track those, but would traverse instances of a class.
 Term: TypeAlias = tuple[str, str]
 
 _NO_TERM: Term = ("", "")
 
 
-#: What any text may have beside what is in proportion to its length: folded characters that are read, terms.
+#: Folded characters and terms that any text may have in addition to the limit proportional to its length.
 _SPARE = 1024
 
 
 @cache
 def _pattern(astral: bool) -> re.Pattern[str]:
-    """A run of a script without spaces, or else a word with at most one inner apostrophe.
+    """Return a pattern for a run of a script without spaces, or for a word with at most one inner apostrophe.
 
-    astral  whether the texts may have characters beyond the Basic Multilingual Plane
+    Args:
+        astral: Whether the texts may contain characters beyond the Basic Multilingual Plane.
     """
     letters = one_of(_unicode14.WORD, astral=astral)
-    # The blocks have punctuation too (the middle dot of names in kana), and room that later Unicodes fill.
+    # The blocks also contain punctuation (the middle dot of names in kana) and code points that later Unicode versions
+    # assign.
     unspaced = "|".join(f"(?:(?={letters})[{block}])+" for block in (_IDEOGRAPHS + _KANA, _HANGUL, _SOUTH_EAST))
     spaced = f"(?![{_IDEOGRAPHS}{_KANA}{_HANGUL}{_SOUTH_EAST}]){letters}"
-    # No ASCII digit after the apostrophe, as in _ASCII_WORD: an emoji elsewhere must not change what "5'10" gives.
+    # No ASCII digit after the apostrophe, as in _ASCII_WORD: an emoji elsewhere in the text must not change the terms
+    # of "5'10".
     return re.compile(f"({unspaced})|((?:{spaced})+(?:'(?:(?![0-9]){spaced})+)?)")
 
 
 @lru_cache(maxsize=100_000)
 def stem(word: str, language: str = ENGLISH) -> str:
-    """The stem of a folded word: Snowball's; English (Porter2) irregular forms are first led to their base.
+    """Return the Snowball stem of a folded word. English (Porter2) irregular forms are first replaced by their base.
 
     >>> stem("running"), stem("went"), stem("go"), stem("hauser", "de")
     ('run', 'go', 'go', 'haus')
@@ -75,17 +78,17 @@ def stem(word: str, language: str = ENGLISH) -> str:
     return str(stemmer(language).stemWord(base))
 
 
-#: A folded run of what words are made of, and whether it is of a script without spaces.
+#: A folded run of word characters, and whether it belongs to a script without spaces.
 Run = tuple[str, bool]
 
 
 def runs(text: str) -> list[Run]:
-    """The runs of a text that words are made of."""
+    """Return the runs of word characters of a text."""
     return [(run, _is_unspaced(run)) for run in _runs(text)]
 
 
 def _runs(text: str) -> Sequence[str]:
-    """The same without their kinds, which most who ask do not need."""
+    """Return the runs of a text without their kinds, which most callers do not need."""
     if len(text) > PIECE and not text.isascii():
         return _runs_by_parts(text)
     read = folded(text)
@@ -95,16 +98,16 @@ def _runs(text: str) -> Sequence[str]:
 
 
 def _most_characters(text: str) -> int:
-    """How many characters of a folded text are read: three for two bytes of its UTF-8, and `_SPARE`.
+    """Return how many characters of a folded text are read: three for two bytes of its UTF-8, and `_SPARE`.
 
-    No text that means something has more: those that become longer (U+FDFA, one sign for four words; U+3316,
-    "kilometre" in kana) stand among others.
+    No ordinary text folds to more. Characters that become much longer (U+FDFA, one character for four words; U+3316,
+    "kilometre" in kana) occur among others.
     """
     return 3 * len(text.encode("utf-8", "surrogatepass")) // 2 + _SPARE
 
 
 def _found(text: str) -> list[str]:
-    """The runs of a folded text."""
+    """Return the runs of a folded text."""
     if text.isascii():
         return _ASCII_WORD.findall(text)
     return [unspaced or word for unspaced, word in _pattern(ASTRAL.search(text) is not None).findall(text)]
@@ -112,17 +115,17 @@ def _found(text: str) -> list[str]:
 
 @cache
 def _of_runs() -> re.Pattern[str]:
-    """What runs consist of."""
+    """Return a pattern for the characters that runs consist of."""
     return re.compile(f"(?:{one_of(_unicode14.WORD)}|')*+")
 
 
 def _runs_by_parts(text: str) -> list[str]:
-    """The runs of a long text, folded piece by piece: folded, it may be many times as long, and words come again."""
+    """Return the runs of a long text. It is folded piece by piece, since folding can lengthen it many times."""
     out: list[str] = []
-    known: dict[str, str] = {}
+    distinct: dict[str, str] = {}  # words recur: share one string for all occurrences
     left = _most_characters(text)
     for part in in_parts(text, folded, _of_runs()):
-        out += [known.setdefault(run, run) for run in _found(part[:left])]
+        out += [distinct.setdefault(run, run) for run in _found(part[:left])]
         left -= len(part)
         if left <= 0:
             break
@@ -130,35 +133,35 @@ def _runs_by_parts(text: str) -> list[str]:
 
 
 def _ascii_runs(text: str) -> Sequence[str]:
-    """The runs of a folded text that is all ASCII."""
+    """Return the runs of a folded text that is all ASCII."""
     return _kept_runs(text) if len(text) <= _SHORT else _ASCII_WORD.findall(text)
 
 
-@lru_cache(maxsize=8)  # the words of a text are counted, and rules look whether they have any to read it for
+@lru_cache(maxsize=8)  # the tokeniser and several rules read the same text
 def _kept_runs(text: str) -> tuple[str, ...]:
     return tuple(_ASCII_WORD.findall(text))
 
 
 def language_of(text: str, tag: str | None = None) -> str:
-    """The language that a text's words are read in: that of its tag, else the one that it seems to be written in.
+    """Return the language of a text's words: that of its tag, or else the detected one, or else English.
 
     >>> language_of("Where is it?"), language_of("Wo ist der Schlüssel und wer hat ihn?"), language_of("x", "fr-CA")
     ('en', 'de', 'fr')
     """
-    return known(tag) or (_spoken(_runs(text)) if tag is None else None) or ENGLISH
+    return known(tag) or (_detected_in(_runs(text)) if tag is None else None) or ENGLISH
 
 
 def _is_unspaced(run: str) -> bool:
-    """Whether a run is of a script without spaces: none has characters of both kinds."""
+    """Return whether a run belongs to a script without spaces. No run mixes both kinds."""
     return not run.isascii() and _UNSPACED.match(run) is not None
 
 
-def _spoken(of: Sequence[str]) -> str | None:
-    return detected(of if all(map(str.isascii, of)) else [run for run in of if not _is_unspaced(run)])
+def _detected_in(found: Sequence[str]) -> str | None:
+    return detected(found if all(map(str.isascii, found)) else [run for run in found if not _is_unspaced(run)])
 
 
 def terms(text: str, language: str = ENGLISH) -> list[Term]:
-    """The terms of a text in their order, stop-words dropped.
+    """Return the terms of a text in order, without stop words.
 
     >>> [term for term, _ in terms("Caroline's cats don't like the ferries; 我喜欢")]
     ['carolin', 'cat', 'like', 'ferri', '我', '喜', '欢', '我喜', '喜欢']
@@ -167,47 +170,48 @@ def terms(text: str, language: str = ENGLISH) -> list[Term]:
 
 
 def analyzed(text: str, tag: str | None = None) -> tuple[str, list[Term]]:
-    """The language of a text, as `language_of` tells it, and its terms in it: both for one reading."""
+    """Return the language of a text (`language_of`) and its terms in that language, tokenising it once."""
     found = _runs(text)
-    language = known(tag) or (_spoken(found) if tag is None else None) or ENGLISH
+    language = known(tag) or (_detected_in(found) if tag is None else None) or ENGLISH
     return language, _terms(found, language, text)
 
 
-def _terms(of: Sequence[str], language: str, text: str) -> list[Term]:
-    """The terms of runs; of a text that has more than `most_terms`, so many of them."""
-    kept = _kept(language)
+def _terms(found: Sequence[str], language: str, text: str) -> list[Term]:
+    """Return the terms of runs, at most `most_terms` of them."""
+    cached = _cached_terms(language)
     try:
-        out = [each for run in of if (each := kept[run]) is not _NO_TERM]
-    except KeyError:  # a word that did not come before, or a script without spaces
-        out = _terms_of_new(of, language, kept, text)
+        out = [each for run in found if (each := cached[run]) is not _NO_TERM]
+    except KeyError:  # a word that is not cached, or a script without spaces
+        out = _terms_of_new(found, language, cached, text)
     return out if len(out) <= len(text) + _SPARE else out[: most_terms(text)]
 
 
 def most_terms(text: str) -> int:
-    """How many terms of a text count: three for four bytes of its UTF-8, and `_SPARE`.
+    """Return the maximum number of terms of a text: three for four bytes of its UTF-8, and `_SPARE`.
 
-    Written out, no text has so many: a word has a letter and a blank, an ideograph three bytes for its two terms. Only
-    signs that stand for whole phrases (U+3316 for the eleven terms of "kilometre" in kana) can have more.
+    Ordinary text has fewer: a word needs at least a letter and a blank, and an ideograph takes three bytes for its two
+    terms. Only characters that stand for whole phrases (U+3316 for the eleven terms of "kilometre" in kana) can exceed
+    it.
     """
     return 3 * len(text.encode("utf-8", "surrogatepass")) // 4 + _SPARE
 
 
-#: Longer runs of a script without spaces do not come again.
+#: Runs of a script without spaces up to this length are cached within a text. Longer ones rarely recur.
 _SHORT_RUN = 8
 
 
-def _terms_of_new(of: Sequence[str], language: str, kept: dict[str, Term], text: str) -> list[Term]:
+def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], text: str) -> list[Term]:
     out: list[Term] = []
     most = None
-    short: dict[str, list[Term]] = {}  # what short runs gave in this text
-    for run in of:
-        term = kept.get(run)
+    short: dict[str, list[Term]] = {}  # the n-grams of short runs of this text
+    for run in found:
+        term = cached.get(run)
         if term is None:
             if run in short:
                 out += short[run]
                 continue
             if _is_unspaced(run):
-                if len(out) + 2 * len(run) > len(text):  # perhaps too many
+                if len(out) + 2 * len(run) > len(text):  # the limit may be exceeded
                     most = most_terms(text) if most is None else most
                     run = run[: max(most - len(out), 0)]
                     if not run:
@@ -219,45 +223,45 @@ def _terms_of_new(of: Sequence[str], language: str, kept: dict[str, Term], text:
                 continue
             word = _content_word(run, stop_words(language))
             term = (stem(word, language), word) if word else _NO_TERM
-            if len(kept) >= _MOST_KEPT:
-                kept.clear()
-            kept[run] = term
+            if len(cached) >= _MAX_CACHED:
+                cached.clear()
+            cached[run] = term
         if term is not _NO_TERM:
             out.append(term)
     return out
 
 
 @cache
-def _kept(language: str) -> dict[str, Term]:
-    """What runs of spaced scripts gave in a language: words come again and again."""
+def _cached_terms(language: str) -> dict[str, Term]:
+    """Return the cache of terms by run of spaced scripts, for one language."""
     return {}
 
 
-def _content_word(raw: str, dropped: frozenset[str]) -> str:
-    """The word of a match, or "" for a stop-word."""
-    if raw in dropped:
+def _content_word(raw: str, stopped: frozenset[str]) -> str:
+    """Return the word of a run, or "" for a stop word."""
+    if raw in stopped:
         return ""
     word, _, rest = raw.partition("'")
     if rest and len(word) == 1:
-        word = rest  # what was left out stands before the apostrophe: l'été, d'accord, o'neil
+        word = rest  # an elision before the apostrophe: l'été, d'accord, o'neil
     word = word[:MAX_WORD]
-    return "" if word in dropped else word
+    return "" if word in stopped else word
 
 
 def ngrams(run: str) -> list[str]:
-    """The character n-grams that stand for words in a run of a script without spaces. A short run gives itself."""
+    """Return the character n-grams of a run of a script without spaces, or the run itself if it is too short for any."""
     sizes = next((sizes for pattern, sizes in _GRAM_SIZES if pattern.match(run)), _SOUTH_EAST_SIZES)
     grams = [run[at : at + size] for size in sizes for at in range(len(run) - size + 1)]
     return grams or [run]
 
 
 def ends_with_question(text: str) -> bool:
-    """Whether the text ends by asking, so that what follows it is an answer."""
+    """Return whether the text ends with a question, so that the next turn is an answer."""
     return text.rstrip().endswith(("?", "？", "؟", "⁇"))
 
 
 def trigrams(word: str) -> frozenset[str]:
-    """The set of character trigrams of `#word#`.
+    """Return the set of character trigrams of `#word#`.
 
     >>> sorted(trigrams("cat"))
     ['#ca', 'at#', 'cat']
@@ -266,16 +270,16 @@ def trigrams(word: str) -> frozenset[str]:
     return frozenset(marked[at : at + 3] for at in range(len(marked) - 2))
 
 
-#: What was found in a longer text than this is not kept for the next who asks: it takes many times the text's bytes.
+#: Results for longer texts are not cached: they take many times the bytes of the text.
 _SHORT = 8192
-#: Runs of letters in a text that is all ASCII and in lower case.
+#: Runs of letters, or single digits, of lower-case ASCII text.
 _LETTERS = re.compile(r"[a-z]+|[0-9]")
 
 
 def letters(text: str) -> frozenset[str] | None:
-    """The runs of ASCII letters of a text, in lower case, and its digits; None for a text that has other characters.
+    """Return the lower-case runs of ASCII letters of a text, and its digits; None if the text has other characters.
 
-    What rules that are written in English look for before they read: where none of their words is, they find nothing.
+    A cheap pre-check for rules written in English: if none of the words of a rule is present, the rule cannot match.
 
     >>> sorted(letters("Who's on 1st?")), letters("Où?")
     (['1', 'on', 's', 'st', 'who'], None)
@@ -290,9 +294,9 @@ def _letters(text: str) -> frozenset[str] | None:
     found = _ascii_runs(text.lower())
     if all(map(str.isalpha, found)):
         return frozenset(found)
-    # A run that has more than letters is made of them, digits and at most one apostrophe.
+    # A run that is not all letters consists of letters, digits and at most one apostrophe.
     parts = [[run] if run.isalpha() else _LETTERS.findall(run) for run in found]
     return frozenset(chain.from_iterable(parts))
 
 
-_kept_letters = lru_cache(maxsize=8)(_letters)  # several rules look at one text
+_kept_letters = lru_cache(maxsize=8)(_letters)  # several rules check the same text
