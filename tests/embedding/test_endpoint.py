@@ -483,13 +483,13 @@ def test_a_request_that_is_done_cannot_be_cut_any_more() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         request = _Request(1.0)
-        request.hold(ours)
+        request.use(ours)
         assert request.done()
         request.cut()
         ours.sendall(b"x")
         assert theirs.recv(1) == b"x"
         request = _Request(1.0)
-        request.hold(ours)
+        request.use(ours)
         request.cut()
         assert theirs.recv(1) == b""
         assert not request.done()

@@ -1,5 +1,5 @@
-"""Embedders: what turns texts into vectors. All are optional; recall works without any.
+"""Embedders: models that convert texts to vectors. All are optional; recall works without any.
 
-`hashed` is built in and needs nothing. Each of the others needs a library, which is imported in that module alone and
-only when a text is embedded. `environment` makes one from "provider/model" text.
+`hashed` is built in and has no dependencies. Each of the others needs a library, which is imported only in its own
+module and only when a text is embedded. `environment` creates an embedder from "provider/model" text.
 """

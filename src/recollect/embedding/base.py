@@ -1,8 +1,8 @@
-"""The embedder protocol, and the one door through which vectors come in.
+"""The embedder protocol, and the validation that all vectors pass through.
 
-An embedder is a model: texts in, vectors out. It is never on the write path, may be slow, may fail, and may give
-nonsense; `embedded` asks one and lets through only vectors of the right size whose components are all finite, with a
-reason for each text that has none. Whoever stores or compares vectors gets them from there.
+An embedder is a model: texts in, vectors out. It is never called on the write path, may be slow, may fail, and may
+return invalid vectors. `embedded` calls an embedder and accepts only vectors of the right size whose components are all
+finite; for each other text it returns the reason. All code that stores or compares vectors gets them from there.
 """
 
 from __future__ import annotations
@@ -18,18 +18,20 @@ from numpy.typing import NDArray
 from recollect.errors import EmbedderError, InvalidArgumentError, RecollectError
 
 Floats = NDArray[np.float32]
-#: A vector as an embedder may give it; None where it has none for that text.
+#: A vector as an embedder returns it; None if it has no vector for that text.
 Given = Sequence[float] | NDArray[np.floating[Any]] | None
 
 
 class Floors(NamedTuple):
-    """Where the cosines of a model begin to mean something.
+    """The cosines from which on similarities are significant for a model.
 
-    share   what counts is how far a cosine lies above this; at or below it, nothing
-    alone   from here on, a record is a hit though it shares no word with the question
+    Models differ: unrelated texts have cosines of about 0 to 0.2 in all-MiniLM-L6-v2 and text-embedding-3-small, and of
+    0.6 and more in E5 and text-embedding-ada-002, which need other floors.
 
-    Models differ: unrelated texts have cosines of about 0 to 0.2 in all-MiniLM-L6-v2 and text-embedding-3-small, and
-    of 0.6 and more in E5 and text-embedding-ada-002, which need floors of their own.
+    Attributes:
+        share: The score increases with the amount by which a cosine exceeds this value. A cosine at or below it adds
+            nothing.
+        alone: From this cosine on, a record is a hit even if it shares no word with the question.
     """
 
     share: float = 0.2
@@ -38,35 +40,45 @@ class Floors(NamedTuple):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """A model that gives vectors for texts. Equal names must mean equal vectors for equal texts.
+    """A model that returns vectors for texts. Equal names must mean equal vectors for equal texts.
 
-    An embedder may also have `floors` (`Floors`), where the usual ones do not fit its model, and `close()`, which a
-    memory that is closed calls; embedding again must still be possible, as others may share it.
+    An embedder may also have `floors` (`Floors`), if the default ones do not fit its model, and `close()`, which
+    `Memory.close` calls. Embedding must still be possible after `close()`, since other memories may share the embedder.
     """
 
     @property
     def name(self) -> str:
-        """Provider, model and revision: vectors are kept under this name, so another model needs another one."""
+        """Provider, model and revision. Vectors are stored under this name, so each model needs its own."""
         ...
 
     @property
     def dimension(self) -> int | None:
-        """How many components its vectors have; None where that is not known before it is first asked."""
+        """Number of components of its vectors; None if it is not known before the first call."""
         ...
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Sequence[Given] | NDArray[np.floating[Any]]:
-        """A vector for each text, in order.
+        """Return a vector for each text, in order.
 
-        asking  the texts are questions; models that tell questions from documents embed them otherwise
+        Args:
+            texts: The texts to embed.
+            asking: Whether the texts are questions. Models that distinguish questions from documents embed them
+                differently.
 
-        Raises: EmbedderError and MissingExtraError; what else it raises is taken for an EmbedderError.
+        Raises:
+            EmbedderError: No vectors can be returned. Any other exception is converted to this one.
+            MissingExtraError: A library is not installed.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """What became of texts, by their place: a vector each, or the reason why there is none."""
+    """The result for each text, by its index: a vector, or the reason why there is none.
+
+    Attributes:
+        vectors: Valid vectors by the index of their text.
+        refused: Reasons by the index of the text.
+    """
 
     vectors: Mapping[int, Floats]
     refused: Mapping[int, str]
@@ -75,41 +87,48 @@ class Embedded:
 def embedded(
     embedder: Embedder, texts: Sequence[str], *, asking: bool = False, dimension: int | None = None
 ) -> Embedded:
-    """Ask an embedder for vectors and sort out those that cannot be used.
+    """Embed texts and separate valid vectors from invalid ones.
 
-    dimension  what size they must have; default: what the embedder says, else that of the first
+    Args:
+        embedder: The embedder to call.
+        texts: The texts to embed.
+        asking: Whether the texts are questions.
+        dimension: The required size of the vectors. Default: the dimension of the embedder, or else that of the first
+            valid vector.
 
-    Raises: EmbedderError, MissingExtraError: there is no answer, or not one for each text.
+    Raises:
+        EmbedderError: The embedder failed, or did not return one vector for each text.
+        MissingExtraError: A library is not installed.
     """
     try:
-        given = embedder.embed(texts, asking=asking)
-        count = len(given)
+        results = embedder.embed(texts, asking=asking)
+        count = len(results)
     except RecollectError:
         raise
     except Exception as error:
         raise EmbedderError(embedder.name, f"{type(error).__name__}: {error}") from error
     if count != len(texts):
-        raise EmbedderError(embedder.name, f"it gave {count} vectors for {len(texts)} texts")
+        raise EmbedderError(embedder.name, f"it returned {count} vectors for {len(texts)} texts")
     dimension = dimension or embedder.dimension
     vectors: dict[int, Floats] = {}
     refused: dict[int, str] = {}
-    for place, each in enumerate(given):
-        vector, reason = _sound(each, dimension)
+    for index, each in enumerate(results):
+        vector, reason = _validated(each, dimension)
         if vector is None:
-            refused[place] = reason
+            refused[index] = reason
         else:
-            vectors[place] = vector
+            vectors[index] = vector
             dimension = len(vector)
     return Embedded(vectors, refused)
 
 
-def _sound(given: Given, dimension: int | None) -> tuple[Floats | None, str]:
-    """A vector as it is stored, or the reason why it cannot be."""
-    if given is None:
+def _validated(result: Given, dimension: int | None) -> tuple[Floats | None, str]:
+    """Return a vector in its stored form, or the reason why it is invalid."""
+    if result is None:
         return None, "there is no vector for it"
     try:
-        with np.errstate(over="ignore"):  # what is too great becomes infinite, which is refused below
-            vector = np.array(given, dtype="<f4")
+        with np.errstate(over="ignore"):  # values that overflow become infinite, which is rejected below
+            vector = np.array(result, dtype="<f4")
     except (TypeError, ValueError, OverflowError):
         return None, "its vector is not a list of numbers"
     if vector.ndim != 1 or not len(vector):
@@ -122,24 +141,28 @@ def _sound(given: Given, dimension: int | None) -> tuple[Floats | None, str]:
 
 
 def floors_of(embedder: Embedder) -> Floors:
-    """The floors of an embedder: its own, or the usual ones."""
+    """Return the floors of an embedder: its own, or the default ones."""
     return check_floors(getattr(embedder, "floors", Floors()))
 
 
 def check_floors(floors: object) -> Floors:
-    """Raises: InvalidArgumentError where they are not floors of cosines."""
+    """Return `floors` if they are valid.
+
+    Raises:
+        InvalidArgumentError: They are not `Floors` with 0 <= share <= alone <= 1.
+    """
     if not isinstance(floors, Floors) or not 0.0 <= floors.share <= floors.alone <= 1.0:
         raise InvalidArgumentError("floors", floors, "must be Floors with 0 <= share <= alone <= 1")
     return floors
 
 
 def text_digest(text: str) -> bytes:
-    """The SHA-256 of a text: what its vectors are kept under, so that equal texts are embedded once."""
+    """Return the SHA-256 of a text. Vectors are stored under it, so that equal texts are embedded once."""
     return hashlib.sha256(text.encode("utf-8")).digest()
 
 
 class Supplied:
-    """An embedder whose vectors the caller brings: a vector for each text, records' and questions' alike.
+    """An embedder whose vectors the caller supplies, for the texts of records and for questions alike.
 
     >>> own = Supplied("mine/1", 2, {"a text": [1.0, 0.0]})
     >>> own.put("another", [0.0, 1.0])
@@ -171,9 +194,13 @@ class Supplied:
         return self._dimension
 
     def put(self, text: str, vector: Given) -> None:
-        """Bring the vector of a text. Raises: InvalidArgumentError where it is none of this size, or not finite."""
-        sound, reason = _sound(vector, self._dimension)
-        if sound is None:
+        """Set the vector of a text.
+
+        Raises:
+            InvalidArgumentError: The vector has another size or a component that is not finite.
+        """
+        valid, reason = _validated(vector, self._dimension)
+        if valid is None:
             raise InvalidArgumentError("vector", text, reason)
         self._vectors[text] = vector
 

@@ -1,13 +1,12 @@
-"""Embeddings over HTTP: any server that speaks the wire format of OpenAI's `/v1/embeddings`.
+"""Embeddings over HTTP, from any server with the API of OpenAI's `/v1/embeddings`.
 
-OpenAI itself, Ollama, vLLM, LM Studio and many others do. What the network does is expected: texts go in batches, each
-request has a timeout, and an answer that says "later" (429, 5xx, a connection that breaks) is asked for again a few
-times, after what the server names in Retry-After or else a growing pause. What comes back is read with suspicion: an
-answer has a deadline as a whole, a size that follows from what was asked, and no compression, since a kilobyte can be
-compressed of a megabyte and vectors gain little by it.
+OpenAI, Ollama, vLLM, LM Studio and many others provide it. Texts are sent in batches, and each request has a timeout. A
+request that fails temporarily (429, 5xx, a broken connection) is retried a few times, after the delay in Retry-After or
+else a growing pause. Responses are not trusted: each must be complete within a deadline, its size is limited by what
+was requested, and it must not be compressed, because a kilobyte can expand to a megabyte and vectors compress poorly.
 
 The key is sent to the server and appears nowhere else: in no message, no repr and no cause of an error. Redirects are
-not followed, so that the key goes to no other server.
+not followed, so the key is sent to no other server.
 """
 
 from __future__ import annotations
@@ -39,106 +38,118 @@ if TYPE_CHECKING:
 
     import httpx
 
-#: Answers after which asking again may help, and those that are about the texts, not about us.
+#: Status codes after which a retry may help, and those that concern the texts rather than the settings.
 LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
 REFUSED = frozenset({400, 413, 422})
-#: The first pause in seconds, which doubles each time, and the longest, whatever the server asks for.
+#: The first pause in seconds, which doubles with each retry, and the maximum pause, even if the server requests more.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.5, 60.0
-#: Bytes of an answer: of each vector where its dimension is not known yet (10,000 numbers as servers write them), of
-#: each number where it is, of what else stands with a vector, and of what stands once. Of an error no more is read.
+#: Limits on the bytes of a response: for each vector of unknown dimension (10,000 numbers as servers write them), for
+#: each number if the dimension is known, for the other data of each vector, and for the rest of the response. Of an
+#: error response at most the last of these is read.
 UNKNOWN_VECTOR_BYTES, NUMBER_BYTES, ITEM_BYTES, ENVELOPE_BYTES = 2**18, 64, 2**10, 2**16
-#: Maximum number of connections that are kept for the next requests.
+#: Maximum number of idle clients, each with its connection, that are kept for the next requests.
 _IDLE = 8
 
 
 class _Answer(NamedTuple):
-    """What a server answered: `content` is what was read of the body, `whole` whether that is all of it."""
+    """The response of a server.
+
+    Attributes:
+        status: The status code.
+        retry_after: The Retry-After header.
+        content: The part of the body that was read.
+        complete: Whether `content` is the complete body.
+    """
 
     status: int
     retry_after: str | None
     content: bytes
-    whole: bool
+    complete: bool
 
 
 class _Request:
-    """What a request has under way, so that whoever waits for it can end it and nothing else.
+    """A request in progress, which the thread that waits for it can abort without affecting any other request.
 
-    `held` is a duplicate of the socket: httpx closes the socket itself in its own thread, whenever it likes, and its
-    number may then be another connection's. What is done to a duplicate is done to the same connection for sure.
+    `_duplicate` is a duplicate of the socket. httpx closes its socket in its own thread at any time, and the descriptor
+    may then belong to another connection; shutting down the duplicate always affects the right one.
     """
 
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._lock = threading.Lock()
-        self._held: socket.socket | None = None
+        self._duplicate: socket.socket | None = None
         self._cut = self._done = False
 
-    def hold(self, connection: socket.socket) -> None:
-        """Note the connection that it uses from now on. One that it comes to after it was cut is shut at once."""
-        with self._lock, suppress(OSError):  # closed already: httpx will open another one
-            held = socket.fromfd(connection.fileno(), connection.family, connection.type)
-            self._let_go()
-            self._held = held
+    def use(self, connection: socket.socket) -> None:
+        """Register the connection that the request uses from now on. After `cut`, it is shut down at once."""
+        with self._lock, suppress(OSError):  # already closed: httpx opens another one
+            duplicate = socket.fromfd(connection.fileno(), connection.family, connection.type)
+            self._release()
+            self._duplicate = duplicate
             if self._cut:
                 self._shut()
 
     def traced(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Hold a connection as soon as it is there. For httpx, which calls it in the request's thread."""
+        """Register a connection as soon as it is made. httpx calls this in the thread of the request."""
         if event.endswith("connect_tcp.complete"):
-            self.hold(facts["return_value"].get_extra_info("socket"))
+            self.use(facts["return_value"].get_extra_info("socket"))
 
     def cut(self) -> None:
-        """End it, unless it is done: what waits for its connection is woken, and fails."""
+        """Abort the request unless it is finished: a read or write that blocks on its connection returns and fails."""
         with self._lock:
             self._cut = not self._done
             self._shut()
 
     def done(self) -> bool:
-        """Hold nothing any more; from here on it cannot be cut. Whether it was not."""
+        """Finish the request and return whether it was not aborted; from now on it cannot be."""
         with self._lock:
             self._done = True
-            self._let_go()
+            self._release()
             return not self._cut
 
     def _shut(self) -> None:
-        if self._held is not None:
-            with suppress(OSError):  # the server was faster
-                self._held.shutdown(socket.SHUT_RDWR)
+        if self._duplicate is not None:
+            with suppress(OSError):  # already closed by the server
+                self._duplicate.shutdown(socket.SHUT_RDWR)
 
-    def _let_go(self) -> None:
-        if self._held is not None:
-            self._held.close()
-            self._held = None
+    def _release(self) -> None:
+        if self._duplicate is not None:
+            self._duplicate.close()
+            self._duplicate = None
 
 
-class _Way:
-    """A client that one request at a time uses, so that none is ended by another.
+class _Client:
+    """An httpx client that is used by one request at a time, so that no request is aborted with another.
 
-    life        of the embedder's connections, when it was made
-    connection  the socket that the answer before came on, which the next request may use; it may be closed
+    Attributes:
+        http: The client.
+        generation: The value of the embedder's `_generation` when the client was created.
+        connection: The socket of the last response, which the next request may use; it may be closed.
     """
 
-    def __init__(self, client: httpx.Client, life: int) -> None:
-        self.client = client
-        self.life = life
+    def __init__(self, http: httpx.Client, generation: int) -> None:
+        self.http = http
+        self.generation = generation
         self.connection: socket.socket | None = None
 
 
 class Endpoint:
     """An `Embedder` behind a URL.
 
-    model        as the server calls it
-    url          up to and with the version: "https://api.openai.com/v1"
-    key          sent as a bearer token; None for servers that want none
-    provider     the first part of the embedder's name
-    dimensions   ask for vectors of this size, where the model can shorten them; None: its own size
-    batch_size   texts in a request
-    timeout_s    seconds from sending a request to the end of its answer. Each retry has as many, and the pauses between
-                 them come on top; a question is one request, so its call ends within this time
-    retries      how often a request that failed for now is sent again; a question's never is, as someone waits for it
-    floors       of the model's cosines (`Floors`)
-    sleep        waits so many seconds; for tests
-    key_variable   the environment variable that holds the key, for the message that it is missing
+    Args:
+        model: The name of the model on the server.
+        url: The URL up to and including the version: "https://api.openai.com/v1".
+        key: Sent as a bearer token; None for servers that need none.
+        provider: The first part of the embedder's name.
+        dimensions: Request vectors of this size, if the model can shorten them; None: its own size.
+        batch_size: Number of texts in a request.
+        timeout_s: Maximum seconds from sending a request to the end of its response. Each retry has the same time
+            again, in addition to the pauses between them; a question is one request, so its call ends within this time.
+        retries: Maximum number of times that a request is sent again after a temporary failure. Questions are never
+            retried, since a caller waits for them.
+        floors: The floors for the model's cosines (`Floors`).
+        sleep: Waits the number of seconds that is passed to it; for tests.
+        key_variable: The environment variable for the key, named in the error message if it is missing.
     """
 
     def __init__(
@@ -160,13 +171,13 @@ class Endpoint:
             raise InvalidArgumentError("model", model, "must be the name of a model")
         try:
             parts = urlsplit(url) if isinstance(url, str) else None
-            sound = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        except ValueError:  # brackets that do not close, a port that is none
-            parts, sound = None, False
-        if parts is None or not sound:
-            raise InvalidArgumentError("url", "...", "must be an http or https address")
+            valid = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # unbalanced brackets, or an invalid port
+            parts, valid = None, False
+        if parts is None or not valid:
+            raise InvalidArgumentError("url", "...", "must be an http or https URL")
         if parts.username or parts.password or parts.query or parts.fragment:
-            raise InvalidArgumentError("url", "...", "must hold neither user, password, query nor fragment")
+            raise InvalidArgumentError("url", "...", "must contain neither user, password, query nor fragment")
         if key is not None and not (isinstance(key, str) and key.isascii() and key.isprintable() and " " not in key):
             raise InvalidArgumentError("key", "...", "must be visible ASCII characters")
         for name, value, least in (
@@ -177,7 +188,7 @@ class Endpoint:
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
                 raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
         if isinstance(timeout_s, bool) or not isinstance(timeout_s, (int, float)) or not 0 < timeout_s < 86_400:
-            raise InvalidArgumentError("timeout_s", timeout_s, "must be seconds, above 0")
+            raise InvalidArgumentError("timeout_s", timeout_s, "must be a number of seconds, above 0 and below 86400")
         self.name = f"{provider}/{model}"
         self.floors = check_floors(floors)
         self._model = model
@@ -189,11 +200,11 @@ class Endpoint:
         self._timeout_s = timeout_s
         self._retries = retries
         self._sleep = sleep
-        self._size = dimensions  # of the vectors that came so far
-        self._lock = threading.Lock()  # for what follows
+        self._size = dimensions  # of the vectors received so far
+        self._lock = threading.Lock()  # protects the attributes below
         self._tls: ssl.SSLContext | None = None
-        self._idle: list[_Way] = []
-        self._life = 0
+        self._idle: list[_Client] = []
+        self._generation = 0
 
     @property
     def dimension(self) -> int | None:
@@ -207,7 +218,7 @@ class Endpoint:
             return self._embed(texts, asking)
         except RecollectError:
             raise
-        except Exception as error:  # noqa: BLE001 - of httpx, say, or of a system that has no thread left
+        except Exception as error:  # noqa: BLE001 - from httpx, or no thread could be started
             raise EmbedderError(self.name, f"{type(error).__name__}: {self._scrubbed(str(error))}") from None
 
     def _embed(self, texts: Sequence[str], asking: bool) -> list[Given]:
@@ -216,29 +227,29 @@ class Endpoint:
         out: list[Given] = []
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
-            answer = self._asked(
+            answer = self._request(
                 self._body(batch, asking), self._most_bytes(len(batch)), 0 if asking else self._retries
             )
             out.extend(self._vectors(answer, len(batch)))
         return out
 
     def close(self) -> None:
-        """Close the connections; what is under way is let finish first. Embedding again opens new ones."""
+        """Close the connections; requests in progress finish first. Embedding again opens new connections."""
         with self._lock:
-            self._life += 1
+            self._generation += 1
             idle, self._idle = self._idle, []
-        for way in idle:
-            way.client.close()
+        for client in idle:
+            client.http.close()
 
     def _body(self, texts: list[str], asking: bool) -> dict[str, Any]:
-        """What is sent for a batch."""
+        """Return the request body for a batch."""
         body: dict[str, Any] = {"model": self._model, "input": texts}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
         return body
 
-    def _taken(self) -> _Way:
-        """A way to the server, for one request: the one used last of those that are free, or a new one."""
+    def _acquire(self) -> _Client:
+        """Return a client for one request: the idle one that was used last, or a new one."""
         import httpx
 
         with self._lock:
@@ -246,32 +257,45 @@ class Endpoint:
                 return self._idle.pop()
             if self._tls is None:  # takes 25 ms, a client with it 0.1 ms
                 self._tls = httpx.create_ssl_context()
-            life = self._life
+            generation = self._generation
         headers = {} if self._key is None else {"Authorization": f"Bearer {self._key}"}
-        return _Way(httpx.Client(headers=headers, verify=self._tls, follow_redirects=False), life)
+        return _Client(httpx.Client(headers=headers, verify=self._tls, follow_redirects=False), generation)
 
-    def _kept(self, way: _Way) -> bool:
-        """Keep a way for the next request, if there is room and nobody has closed the embedder."""
+    def _release(self, client: _Client) -> bool:
+        """Keep a client for the next request, and return whether it was kept.
+
+        It is not kept if `_IDLE` clients are idle already, or if the embedder was closed since the client was created.
+        """
         with self._lock:
-            kept = way.life == self._life and len(self._idle) < _IDLE
+            kept = client.generation == self._generation and len(self._idle) < _IDLE
             if kept:
-                self._idle.append(way)
+                self._idle.append(client)
         return kept
 
     def _most_bytes(self, count: int) -> int:
-        """How long an answer with so many vectors may be."""
+        """Return the maximum size in bytes of a response with `count` vectors."""
         vector = UNKNOWN_VECTOR_BYTES if self._size is None else self._size * NUMBER_BYTES
         return ENVELOPE_BYTES + count * (ITEM_BYTES + vector)
 
-    def _asked(self, body: dict[str, Any], most: int, retries: int) -> Any:
-        """The JSON of the server's answer, of at most so many bytes. Raises: EmbedderError and its kinds."""
+    def _request(self, body: dict[str, Any], most: int, retries: int) -> Any:
+        """Send a request and return the JSON of its response.
+
+        Args:
+            body: The request body.
+            most: Maximum size of the response in bytes.
+            retries: Maximum number of retries after temporary failures.
+
+        Raises:
+            EmbedderError: The request failed.
+            MissingExtraError: httpx is not installed.
+        """
         try:
             import httpx
         except ImportError as error:
             raise MissingExtraError(f"the embedder {self.name}", "httpx", "embedding-http") from error
         pause_s = FIRST_PAUSE_S
         for tries_left in range(retries, -1, -1):
-            wanted_s: float | None = None
+            retry_after_s: float | None = None
             try:
                 answer = self._within_deadline(body, most)
             except (httpx.TimeoutException, TimeoutError):
@@ -281,40 +305,43 @@ class Endpoint:
             else:
                 if 200 <= answer.status < 300:
                     return self._read(answer, most)
-                detail = f"status {answer.status}{self._said(answer)}"
+                detail = f"status {answer.status}{self._error_message(answer)}"
                 if answer.status in REFUSED:
                     raise EmbedderRefusedError(self.name, detail)
                 if answer.status not in LATER:
                     raise EmbedderUnavailableError(self.name, detail)
-                wanted_s = _retry_after(answer.retry_after)
-            if wanted_s is not None and wanted_s > LONGEST_PAUSE_S:
-                raise EmbedderError(self.name, f"{detail}; it asks to wait {wanted_s:.0f} s")
+                retry_after_s = _retry_after(answer.retry_after)
+            if retry_after_s is not None and retry_after_s > LONGEST_PAUSE_S:
+                raise EmbedderError(self.name, f"{detail}; the server asks to wait {retry_after_s:.0f} s")
             if tries_left:
-                self._sleep(min(pause_s if wanted_s is None else wanted_s, LONGEST_PAUSE_S))
+                self._sleep(min(pause_s if retry_after_s is None else retry_after_s, LONGEST_PAUSE_S))
                 pause_s *= 2
-        # The cause is left out: its traceback would hold the request.
+        # No cause: its traceback would contain the request.
         raise EmbedderError(self.name, f"{detail}, {retries + 1} times" if retries else detail) from None
 
     def _within_deadline(self, body: dict[str, Any], most: int) -> _Answer:
-        """Send a request and read its answer, in a thread of its own.
+        """Send a request and read its response in a separate thread, within the deadline.
 
-        A timeout of httpx is for each reading of the socket, and a server that gives a byte each second, of its headers
-        too, keeps within it for ever. So what is waited for here is the whole. Past the deadline the request's
-        connection is shut, which ends the thread at once. One that is still to be made is shut as soon as it is there;
-        httpx gives up making it after `timeout_s` for each address of the server.
+        A timeout of httpx applies to each read of the socket; a server that sends one byte per second, even of its
+        headers, never exceeds it. Here the deadline applies to the complete response. When it passes, the connection of
+        the request is shut down, which ends the thread at once. A connection that is still being opened is shut down as
+        soon as it is open; httpx stops trying after `timeout_s` for each address of the server.
 
-        Raises: TimeoutError: past the deadline. httpx.HTTPError; EmbedderError where it is compressed.
+        Raises:
+            TimeoutError: The deadline passed.
+            httpx.HTTPError: The request failed.
+            EmbedderError: The response is compressed.
         """
         request = _Request(self._timeout_s)
         outcome: Future[_Answer] = Future()
 
-        def ask() -> None:
+        def send() -> None:
             try:
                 outcome.set_result(self._answer(request, body, most))
-            except BaseException as error:  # noqa: BLE001 - it is the caller's, who waits for it
+            except BaseException as error:  # noqa: BLE001 - it is raised in the thread that waits
                 outcome.set_exception(error)
 
-        threading.Thread(target=ask, name="recollect-embedding", daemon=True).start()
+        threading.Thread(target=send, name="recollect-embedding", daemon=True).start()
         try:
             return outcome.result(request.timeout_s)
         except BaseException:
@@ -322,93 +349,96 @@ class Endpoint:
             raise
 
     def _answer(self, request: _Request, body: dict[str, Any], most: int) -> _Answer:
-        """One answer, read up to what it may have."""
-        way = self._taken()
+        """Send one request and return the response, of which at most `most` bytes are read."""
+        client = self._acquire()
         answered = False
         try:
-            if way.connection is not None:
-                request.hold(way.connection)
-            answer = self._read_on(way, request, body, most)
+            if client.connection is not None:
+                request.use(client.connection)
+            answer = self._send(client, request, body, most)
             answered = True
         finally:
-            uncut = request.done()
-            if not (answered and uncut and self._kept(way)):
-                way.client.close()
+            aborted = not request.done()
+            if not (answered and not aborted and self._release(client)):
+                client.http.close()
         return answer
 
-    def _read_on(self, way: _Way, request: _Request, body: dict[str, Any], most: int) -> _Answer:
-        with way.client.stream(
+    def _send(self, client: _Client, request: _Request, body: dict[str, Any], most: int) -> _Answer:
+        with client.http.stream(
             "POST",
             self._url,
             json=body,
-            headers={"Accept-Encoding": "identity"},  # some servers compress unless they are told not to
+            headers={"Accept-Encoding": "identity"},  # some servers compress by default
             timeout=request.timeout_s,
             extensions={"trace": request.traced},
         ) as answer:
             stream = answer.extensions.get("network_stream")
-            way.connection = None if stream is None else stream.get_extra_info("socket")
+            client.connection = None if stream is None else stream.get_extra_info("socket")
             coding = answer.headers.get("Content-Encoding", "identity").strip().lower()
             if coding not in ("", "identity"):
-                raise EmbedderError(self.name, f"its answer is compressed ({coding[:20]}), which was not asked for")
+                raise EmbedderError(self.name, f"its response is compressed ({coding[:20]}), which it must not be")
             most = most if answer.is_success else ENVELOPE_BYTES
             content = bytearray()
             for part in answer.iter_raw(2**16):
                 content += part
                 if len(content) > most:
                     break
-            whole = len(content) <= most
-            return _Answer(answer.status_code, answer.headers.get("Retry-After"), bytes(content[:most]), whole)
+            complete = len(content) <= most
+            return _Answer(answer.status_code, answer.headers.get("Retry-After"), bytes(content[:most]), complete)
 
     def _read(self, answer: _Answer, most: int) -> Any:
-        if not answer.whole:
-            raise EmbedderError(self.name, f"its answer is longer than the {most} bytes that such vectors can take")
+        if not answer.complete:
+            raise EmbedderError(self.name, f"its response is longer than the {most} bytes that these vectors can take")
         try:
             return json.loads(answer.content)
         except (ValueError, RecursionError):
-            raise EmbedderError(self.name, "its answer is not JSON") from None
+            raise EmbedderError(self.name, "its response is not JSON") from None
 
     def _vectors(self, answer: Any, count: int) -> list[Given]:
-        """The vectors of an answer, in the order of the texts. Whether each is sound is for `embedded` to say."""
+        """Return the vectors of a response in the order of the texts. `embedded` validates each of them."""
         items = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise EmbedderError(self.name, 'its answer has no list "data" of objects')
+            raise EmbedderError(self.name, 'its response has no list "data" of objects')
         if len(items) != count:
-            raise EmbedderError(self.name, f"it gave {len(items)} vectors for {count} texts")
+            raise EmbedderError(self.name, f"it returned {len(items)} vectors for {count} texts")
         out: list[Given] = [None] * count
-        places = [item.get("index", place) for place, item in enumerate(items)]
-        if not all(type(place) is int for place in places) or sorted(places) != list(range(count)):
-            raise EmbedderError(self.name, "the indexes in its answer are not those of the texts")
-        for place, item in zip(places, items, strict=True):
-            out[place] = item.get("embedding")
+        indexes = [item.get("index", number) for number, item in enumerate(items)]
+        if not all(type(index) is int for index in indexes) or sorted(indexes) != list(range(count)):
+            raise EmbedderError(self.name, "the indexes in its response are not those of the texts")
+        for index, item in zip(indexes, items, strict=True):
+            out[index] = item.get("embedding")
         sizes = [len(vector) for vector in out if isinstance(vector, list)]
         if self._size is None and sizes:
             self._size = max(sizes)
         return out
 
-    def _said(self, answer: _Answer) -> str:
-        """What the server says is wrong, for a message. Of a refused key nothing: such answers repeat the key."""
+    def _error_message(self, answer: _Answer) -> str:
+        """Return the server's error message, for use in ours.
+
+        The message of a rejected key is not used, because such responses repeat the key.
+        """
         if answer.status in (401, 403):
             return " (the key is missing, wrong, or may not use this model)"
         try:
-            said = json.loads(answer.content)["error"]
-            said = said["message"] if isinstance(said, dict) else said
+            message = json.loads(answer.content)["error"]
+            message = message["message"] if isinstance(message, dict) else message
         except (ValueError, LookupError, TypeError, RecursionError):
             return ""
-        return f" ({self._scrubbed(said)[:200]})" if isinstance(said, str) and said else ""
+        return f" ({self._scrubbed(message)[:200]})" if isinstance(message, str) and message else ""
 
     def _scrubbed(self, text: str) -> str:
         return text.replace(self._key, "...") if self._key else text
 
 
 def _retry_after(value: str | None) -> float | None:
-    """The seconds that a Retry-After header asks for: a number, or a date. None where it says neither."""
+    """Return the seconds of a Retry-After header, which is a number or a date; None if it is neither."""
     if value is None:
         return None
     if value.strip().isascii() and value.strip().isdigit():
         return float(value)
     try:
         when = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):  # the latter of a year or an offset of many digits
+    except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
         return None
     if when.tzinfo is None:
         when = when.replace(tzinfo=UTC)

@@ -1,8 +1,8 @@
-"""From "provider/model" text and the environment to an embedder.
+"""Creation of embedders from "provider/model" text and the environment.
 
-The text is an argument, or the variable LLM_EMBEDDING_MODEL; keys and addresses come from the variables that the
-providers' own tools use. Making an embedder imports no library, reads no model and opens no connection: what is
-missing is told when a text is first embedded.
+The text is an argument or the variable LLM_EMBEDDING_MODEL; keys and addresses come from the variables that the
+providers' own tools use. Creating an embedder imports no library, reads no model and opens no connection. Errors such
+as a missing library or key are raised when the first text is embedded.
 
 >>> embedder_from("openai/text-embedding-3-small", {"OPENAI_API_KEY": "sk-secret"})
 <Endpoint 'openai/text-embedding-3-small' at https://api.openai.com/v1/embeddings>
@@ -19,14 +19,21 @@ from typing import NamedTuple
 from recollect.embedding.base import Embedder
 from recollect.errors import InvalidArgumentError
 
-#: Names the embedder where no argument does.
+#: Environment variable that names the embedder if no argument does.
 MODEL_VARIABLE = "LLM_EMBEDDING_MODEL"
-#: As an argument: no embedder, whatever the variable says.
+#: As an argument: no embedder, even if the variable is set.
 NO_EMBEDDER = "none"
 
 
 class Server(NamedTuple):
-    """A provider that is asked over HTTP: its address, the variables that hold another one and the key."""
+    """A provider with an HTTP API.
+
+    Attributes:
+        url: The default address.
+        url_variable: The environment variable for another address.
+        key_variable: The environment variable for the key.
+        key_needed: Whether the default address requires a key.
+    """
 
     url: str
     url_variable: str
@@ -44,11 +51,16 @@ SERVERS = {
 
 
 def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Embedder:
-    """The embedder that "provider/model" names.
+    """Return the embedder for "provider/model" text.
 
-    Providers: hashed (built in, no model), sentence-transformers, model2vec, and the servers `SERVERS`.
+    Providers: hashed (built in, no model), sentence-transformers, model2vec, and the servers in `SERVERS`.
 
-    Raises: InvalidArgumentError for another provider, or where the model is missing.
+    Args:
+        text: "provider/model".
+        environment: The environment variables. Default: those of the process.
+
+    Raises:
+        InvalidArgumentError: The provider is unknown, or the model is missing.
     """
     environment = os.environ if environment is None else environment
     provider, _, model = text.partition("/") if isinstance(text, str) else ("", "", "")
@@ -64,7 +76,7 @@ def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Em
 
 
 def embedder_of_environment(environment: Mapping[str, str] | None = None) -> Embedder | None:
-    """The embedder that LLM_EMBEDDING_MODEL names; None where it is not set, empty or "none"."""
+    """Return the embedder named by LLM_EMBEDDING_MODEL; None if the variable is not set, empty or "none"."""
     environment = os.environ if environment is None else environment
     text = environment.get(MODEL_VARIABLE, "").strip()
     return None if text in ("", NO_EMBEDDER) else embedder_from(text, environment)
@@ -72,12 +84,12 @@ def embedder_of_environment(environment: Mapping[str, str] | None = None) -> Emb
 
 def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedder:
     server = SERVERS[provider]
-    named = environment.get(server.url_variable, "").strip()
-    url = named or server.url
+    own_url = environment.get(server.url_variable, "").strip()
+    url = own_url or server.url
     if provider == "ollama":
         url = _ollama_url(url)
-    # A server of one's own that speaks a provider's language may want no key.
-    needed = server.key_variable if server.key_needed and not named else ""
+    # A private server with the API of a provider may not require a key.
+    needed = server.key_variable if server.key_needed and not own_url else ""
     key = environment.get(server.key_variable, "").strip() or None
     if provider == "voyage":
         from recollect.embedding.voyage import Voyage
@@ -89,7 +101,9 @@ def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedd
 
 
 def _ollama_url(host: str) -> str:
-    """OLLAMA_HOST as an address: it may lack scheme and port, and 0.0.0.0 (where it listens) is this machine.
+    """Return OLLAMA_HOST as a URL.
+
+    The variable may lack scheme and port. 0.0.0.0, on which a server listens, becomes 127.0.0.1.
 
     >>> _ollama_url("0.0.0.0"), _ollama_url("https://models.example/"), _ollama_url("[::1]:5000")
     ('http://127.0.0.1:11434/v1', 'https://models.example/v1', 'http://[::1]:5000/v1')
@@ -97,13 +111,13 @@ def _ollama_url(host: str) -> str:
     scheme, found, rest = host.partition("://")
     if not found:
         scheme, rest = "http", host
-    place, _, path = rest.partition("/")
-    if not found and ":" not in place.rpartition("]")[2]:
-        place += ":11434"
-    if place.startswith("0.0.0.0"):
-        place = place.replace("0.0.0.0", "127.0.0.1", 1)
+    host_port, _, path = rest.partition("/")
+    if not found and ":" not in host_port.rpartition("]")[2]:
+        host_port += ":11434"
+    if host_port.startswith("0.0.0.0"):
+        host_port = host_port.replace("0.0.0.0", "127.0.0.1", 1)
     path = path.rstrip("/")
-    return f"{scheme}://{place}/" + (path if path.endswith("v1") else f"{path}/v1".lstrip("/"))
+    return f"{scheme}://{host_port}/" + (path if path.endswith("v1") else f"{path}/v1".lstrip("/"))
 
 
 def _sentence_transformers(model: str) -> Embedder:

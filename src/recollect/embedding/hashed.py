@@ -1,9 +1,10 @@
-"""The built-in embedder: hashed words and letter trigrams. No model, no library, the same on every machine.
+"""The built-in embedder: hashed words and letter trigrams, no model or library, the same vectors on every machine.
 
-Each token, and each letter trigram of it, adds 1 to or takes 1 from one of 256 components, which its hash names; the
-whole is brought to length 1. Texts that share words or spellings have alike vectors. It knows nothing of meaning, so
-the words and trigram signals do better; it is there for tests, for keyed memory (whose scores it defines) and to try
-out what uses vectors. Only tokens of ASCII letters and digits count: other scripts have zero vectors.
+Each token, and each letter trigram of it, adds 1 to or subtracts 1 from one of 256 components. Its hash determines the
+component and the sign; the vector is then scaled to length 1. Texts that share words or spellings have similar vectors.
+The vectors do not represent meaning, so the words and trigram signals do better; the embedder exists for tests, for
+keyed memory (whose scores it defines) and for trying out features that use vectors. Only tokens of ASCII letters and
+digits are counted: texts in other scripts have zero vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _TOKEN = re.compile(r"[A-Za-z0-9']+")
 
 
 def features(text: str) -> Iterator[str]:
-    """The tokens of a text, then the trigrams of each, with a mark at both ends.
+    """Yield the tokens of a text, then the trigrams of each token with `^` before and `$` after it.
 
     >>> list(features("Go on"))
     ['go', 'on', '^go', 'go$', '^on', 'on$']
@@ -37,7 +38,7 @@ def features(text: str) -> Iterator[str]:
 
 
 def hashed_vector(text: str) -> list[float]:
-    """The vector of a text: 256 components in float64, of length 1, or all 0 where the text has no token."""
+    """Return the vector of a text: 256 float64 components of length 1, or all 0 if the text has no token."""
     sums = [0] * DIMENSION
     for feature in features(text):
         value = fnv1a(feature.encode("utf-8"))
@@ -47,7 +48,9 @@ def hashed_vector(text: str) -> list[float]:
 
 
 def hashed_similarity(a: Sequence[float], b: Sequence[float]) -> float:
-    """The cosine of two hashed vectors, summed in the order of the components, as keyed memory's scores are defined.
+    """Return the cosine of two hashed vectors.
+
+    The products are added in the order of the components, as the scores of keyed memory are defined.
 
     >>> round(hashed_similarity(hashed_vector("apples"), hashed_vector("apples bananas")), 12)
     0.64168894792
@@ -59,11 +62,11 @@ def hashed_similarity(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 class Hashed:
-    """The built-in embedder as an `Embedder`."""
+    """An `Embedder` for the vectors of this module."""
 
     name = "hashed/1"
     dimension = DIMENSION
-    #: Texts that have nothing in common have cosines up to about 0.2: there are only 256 components to fall on.
+    #: Unrelated texts have cosines up to about 0.2, since their features collide in only 256 components.
     floors = Floors(share=0.25, alone=0.5)
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:

@@ -1,4 +1,4 @@
-"""Embeddings by a model2vec model on this machine: a table of word vectors, small and fast, with no torch.
+"""An embedder that runs a model2vec model on this machine: a table of word vectors, small and fast, without torch.
 
 The library and the model are loaded when the first text is embedded.
 """
@@ -16,8 +16,9 @@ from recollect.errors import EmbedderUnavailableError, MissingExtraError
 class Model2Vec:
     """An `Embedder` that runs a static model.
 
-    model    a name on the Hugging Face hub ("minishlab/potion-base-8M"), or a folder
-    floors   of the model's cosines (`Floors`)
+    Args:
+        model: A name on the Hugging Face hub ("minishlab/potion-base-8M"), or a folder.
+        floors: The floors for the model's cosines (`Floors`).
     """
 
     def __init__(self, model: str, *, floors: Floors = Floors()) -> None:  # noqa: B008 - a constant
@@ -33,7 +34,7 @@ class Model2Vec:
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
         with self._lock:
-            # No processes of its own, which it would start for many texts: that is for the caller to decide.
+            # The library would start processes for many texts; that decision is left to the caller.
             vectors: Floats = self._load().encode(list(texts), use_multiprocessing=False)
         return vectors
 
@@ -44,7 +45,7 @@ class Model2Vec:
             except ImportError as error:
                 raise MissingExtraError(f"the embedder {self.name}", "model2vec", "model2vec") from error
             try:
-                # What is in the cache serves; the library's default would fetch it anew each time.
+                # Use the cached model; the library's default downloads it each time.
                 self._loaded = StaticModel.from_pretrained(self._model, force_download=False)
             except (OSError, ValueError) as error:
                 raise EmbedderUnavailableError(self.name, f"the model cannot be loaded: {error}") from error

@@ -1,7 +1,7 @@
-"""Embeddings by a sentence-transformers model on this machine.
+"""An embedder that runs a sentence-transformers model on this machine.
 
-The library and the model are loaded when the first text is embedded, which takes seconds. A folder with a model, or
-one that is in the cache already, needs no network (HF_HUB_OFFLINE=1 makes sure of it).
+The library and the model are loaded when the first text is embedded, which takes seconds. A model in a folder or in the
+cache needs no network (HF_HUB_OFFLINE=1 enforces that).
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from recollect.errors import EmbedderUnavailableError, MissingExtraError
 class SentenceTransformers:
     """An `Embedder` that runs a model with sentence-transformers.
 
-    model       a name on the Hugging Face hub ("all-MiniLM-L6-v2"), or a folder
-    revision    of the model on the hub, and part of the embedder's name; None: whatever is newest or in the cache
-    device      "cpu", "cuda" ...; None: what the library chooses
-    floors      of the model's cosines (`Floors`)
+    Args:
+        model: A name on the Hugging Face hub ("all-MiniLM-L6-v2"), or a folder.
+        revision: The revision of the model on the hub; it becomes part of the embedder's name. None: the latest, or the
+            cached one.
+        device: "cpu", "cuda" ...; None: chosen by the library.
+        floors: The floors for the model's cosines (`Floors`).
     """
 
     def __init__(
@@ -45,7 +47,7 @@ class SentenceTransformers:
         return self._dimension
 
     def embed(self, texts: Sequence[str], *, asking: bool = False) -> Floats:
-        with self._lock:  # the library promises nothing about threads
+        with self._lock:  # the library does not promise thread safety
             model = self._load()
             encode = model.encode_query if asking else model.encode_document
             vectors: Floats = encode(list(texts), convert_to_numpy=True, show_progress_bar=False)

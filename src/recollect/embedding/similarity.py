@@ -1,11 +1,12 @@
-"""Arithmetic on vectors: cosine, distance, length, and the nearest of many.
+"""Vector arithmetic: cosine, distance, normalisation, and the nearest vectors of a collection.
 
-Plain functions of sequences of floats, for those who bring vectors of their own. Sums are correctly rounded
-(`math.fsum`), so a result does not depend on the order of adding, on a BLAS or on the machine; and components are
-scaled before they are squared, so that neither very great nor very small ones are lost.
+These are plain functions of sequences of floats, for callers with their own vectors. Sums are correctly rounded
+(`math.fsum`), so results do not depend on the order of addition, on a BLAS or on the machine. Components are scaled
+before they are squared, so neither very large nor very small ones overflow or underflow.
 
-A vector that has no direction (empty, all zeros, or with a component that is not finite) is like nothing: its cosine
-with anything is 0. Recall uses `scoring.dense`, for many thousands; it agrees with this within its rounding.
+A vector without a direction (empty, all zeros, or with a component that is not finite) has the cosine 0 with any other.
+Recall uses `scoring.dense`, which is made for many thousands of vectors and agrees with this module within its
+rounding.
 """
 
 from __future__ import annotations
@@ -22,15 +23,18 @@ T = TypeVar("T")
 
 
 def cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    """The cosine of the angle between two vectors, in [-1, 1]; 0 where one has no direction.
+    """Return the cosine of the angle between two vectors, in [-1, 1]; 0 if one has no direction.
 
     >>> cosine([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]), cosine([3.0, 4.0], [6.0, 8.0]), cosine([1.0], [-2.0])
     (0.0, 1.0, -1.0)
     >>> cosine([], []), cosine([0.0, 0.0], [1.0, 2.0]), cosine([float("nan"), 1.0], [1.0, 1.0])
     (0.0, 0.0, 0.0)
 
-    Raises: InvalidArgumentError for unequal lengths.
-    Cost:   O(n).
+    Raises:
+        InvalidArgumentError: The lengths differ.
+
+    Cost:
+        O(n).
     """
     _same_length(a, b)
     one, other = _scaled(a), _scaled(b)
@@ -41,7 +45,7 @@ def cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def similarity_score(of_cosine: float) -> float:
-    """A cosine as the score of a hit, in [0, 1]: opposite 0, unrelated a half, alike 1.
+    """Return a cosine as a score in [0, 1]: 0 for opposite vectors, 0.5 for unrelated ones, 1 for the same direction.
 
     >>> [similarity_score(cosine([1, 0, 0], each)) for each in ([1, 0, 0], [0, 1, 0], [-1, 0, 0])]
     [1.0, 0.5, 0.0]
@@ -50,15 +54,18 @@ def similarity_score(of_cosine: float) -> float:
 
 
 def euclidean_distance(a: Sequence[float], b: Sequence[float]) -> float:
-    """The straight-line distance between two points, 0 or more; infinite where a component is not finite.
+    """Return the Euclidean distance between two points; infinite if a component is not finite.
 
     >>> euclidean_distance([0.0, 0.0], [3.0, 4.0]), euclidean_distance([], [])
     (5.0, 0.0)
     >>> euclidean_distance([float("nan")], [1.0])
     inf
 
-    Raises: InvalidArgumentError for unequal lengths.
-    Cost:   O(n).
+    Raises:
+        InvalidArgumentError: The lengths differ.
+
+    Cost:
+        O(n).
     """
     _same_length(a, b)
     if not (_finite(a) and _finite(b)):
@@ -67,7 +74,7 @@ def euclidean_distance(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def normalize(vector: Sequence[float]) -> list[float]:
-    """The vector of length 1 in the same direction; zeros where there is no direction.
+    """Return the vector of length 1 in the same direction, or zeros if there is no direction.
 
     >>> normalize([3.0, 4.0]), normalize([0.0, 0.0]), normalize([])
     ([0.6, 0.8], [0.0, 0.0], [])
@@ -82,20 +89,26 @@ def normalize(vector: Sequence[float]) -> list[float]:
 def top_k_by_similarity(
     query: Sequence[float], candidates: Iterable[tuple[T, Sequence[float]]], k: int
 ) -> list[tuple[T, float]]:
-    """The `k` candidates whose cosine with the query is greatest, greatest first; equal ones keep their order.
+    """Return the `k` candidates with the greatest cosine to the query, greatest first; ties keep their order.
 
     >>> top_k_by_similarity([1, 0], [("up", [0, 1]), ("right", [2, 0]), ("bad", [1, 2, 3]), ("left", [-1, 0])], 2)
     [('right', 1.0), ('up', 0.0)]
 
-    Args:    candidates: (name, vector) pairs. Vectors of another size, and those with a component that is not finite,
-             are passed over.
-    Raises:  InvalidArgumentError: `k` is not a whole number, 0 or more.
-    Cost:    O(n d + n log k).
+    Args:
+        query: The vector to compare with.
+        candidates: (name, vector) pairs. Vectors of another size or with a component that is not finite are skipped.
+        k: Maximum number of candidates to return.
+
+    Raises:
+        InvalidArgumentError: `k` is not an integer of at least 0.
+
+    Cost:
+        O(n d + n log k).
     """
     if isinstance(k, bool) or not isinstance(k, int) or k < 0:
         raise InvalidArgumentError("k", k, "must be an integer of at least 0")
     sized = ((name, vector) for name, vector in candidates if len(vector) == len(query) and _finite(vector))
-    ranked = ((cosine(query, vector), -place, name) for place, (name, vector) in enumerate(sized))
+    ranked = ((cosine(query, vector), -index, name) for index, (name, vector) in enumerate(sized))
     best = heapq.nlargest(k, ranked, key=lambda each: each[:2])
     return [(name, similarity) for similarity, _, name in best]
 
@@ -114,7 +127,7 @@ def _dot(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def _scaled(vector: Sequence[float]) -> list[float] | None:
-    """The vector with 1 as its greatest component; None where it has no direction."""
+    """Return the vector scaled so that its greatest absolute component is 1; None if it has no direction."""
     values = [float(each) for each in vector]
     greatest = max(map(abs, values), default=0.0)
     if not greatest or not _finite(values):

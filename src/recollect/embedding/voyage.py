@@ -1,6 +1,7 @@
-"""Embeddings by Voyage AI: OpenAI's wire format with names of its own, and a difference between question and document.
+"""Embeddings by Voyage AI: OpenAI's wire format with other parameter names, and a type for questions and documents.
 
-Source: https://docs.voyageai.com/reference/embeddings-api
+Source:
+    https://docs.voyageai.com/reference/embeddings-api
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ URL = "https://api.voyageai.com/v1"
 
 
 class Voyage(Endpoint):
-    """An `Embedder` of Voyage AI, or of a server that speaks as it does. The arguments are those of `Endpoint`."""
+    """An `Embedder` for Voyage AI or a compatible server. It takes the arguments of `Endpoint`."""
 
     def __init__(self, model: str, *, url: str = URL, provider: str = "voyage", **options: Any) -> None:
         super().__init__(model, url=url, provider=provider, **options)

@@ -249,7 +249,7 @@ def _content_word(raw: str, stopped: frozenset[str]) -> str:
 
 
 def ngrams(run: str) -> list[str]:
-    """Return the character n-grams of a run of a script without spaces, or the run itself if it is too short for any."""
+    """Return the n-grams of a run of a script without spaces, or the run itself if it is too short for any."""
     sizes = next((sizes for pattern, sizes in _GRAM_SIZES if pattern.match(run)), _SOUTH_EAST_SIZES)
     grams = [run[at : at + size] for size in sizes for at in range(len(run) - size + 1)]
     return grams or [run]
