@@ -1,1 +1,1 @@
-"""Indexes: pure and in memory, without I/O. All they contain can be computed again from the records."""
+"""In-memory search indexes: pure data structures without I/O, which can always be rebuilt from the records."""

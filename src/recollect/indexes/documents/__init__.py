@@ -1,1 +1,1 @@
-"""The indexed documents: their columns, ids, texts and cached records, with a number each."""
+"""The indexed documents by number: their columns, ids, texts and cached records."""

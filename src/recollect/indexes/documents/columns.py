@@ -1,7 +1,7 @@
-"""Documents as columns: what is kept of each, in numbers.
+"""Documents as columns: the numbers that the index stores for each record.
 
-A record becomes a `Document`; an index keeps documents as one column for each fact. Whoever gathers them, one by one
-or many at once, takes their values from here.
+A record becomes a `Document`; an index stores documents as one column for each property. Code that adds documents,
+singly or in bulk, gets the values of the columns from here.
 """
 
 from __future__ import annotations
@@ -22,35 +22,40 @@ Flags = NDArray[np.bool_]
 SortKey = tuple[int, int, str]
 Session = tuple[str, str]
 NEVER = 2**63 - 1
-#: The micros of what has no time: earlier than any.
+#: `micros` of a document without a time: earlier than any other.
 NO_TIME = -(2**63)
 NONE = -1
 NO_IMPORTANCE = -1.0
 
 
-#: The fields of records that filters ask for and whose texts many share: each has a column of numbers of texts.
+#: The record fields with a column of text numbers: fields used in filters whose values recur in many records.
 FIELDS = ("kind", "role", "user", "agent", "conversation", "entity", "source")
 
 
 class Document(NamedTuple):
-    """A record as indexes see it.
+    """A record in the form that indexes store.
 
-    session   what context stays within: (conversation, session), or None for a record that is no turn
-    place     the order within the session: position, time, id
-    asks      whether it ends with a question, which the next turn answers
-    micros, expires   in microseconds of 1970: NO_TIME where it has none, NEVER where it does not expire
-    speaker   who said it: a name, or "" and the role ("\0user"); "" where nobody is named
-    names     the terms of the speaker's name
-    weight    what its kind of text counts for, with 16 bits of fraction (`text.manner`)
-    civil     its local date (`civil_of`); 0 where it has no time
-    offers    the kinds of answers that it has (`text.answers.Kind`)
-    language  in which its words were read (`text.languages.CODES`)
-    standing  the marks that make it govern other questions (`text.manner.MARKS`), as bits
-    text      the digest that its text's vectors are kept under; b"" where there is no text
-    fields    what it has in the fields of FIELDS, in their order
-    importance  0 to 1; NO_IMPORTANCE where it has none
-    marks     terms that are no words, each once: what filters ask for that no column holds (`filter_terms`)
-    payload   the bytes of its record, so that a hit need not be read from the store; b"" where they stay there
+    Attributes:
+        id: The id of the record.
+        terms: The terms of its text, with the words that they come from.
+        session: The session, (conversation, session), within which context applies; None for a record that is not a
+            turn.
+        place: The sort key within the session: position, time, id.
+        asks: Whether it ends with a question, which the next turn answers.
+        micros: Its time in microseconds since 1970; NO_TIME if it has none.
+        expires: Its expiry in microseconds since 1970; NEVER if it has none.
+        speaker: The name of its speaker, or a NUL character and its role; "" if it has neither.
+        names: The terms of the speaker's name.
+        weight: The weight of its manner, with 16 bits of fraction (`text.manner`).
+        civil: Its local date (`civil_of`); 0 if it has no time.
+        offers: The kinds of answers that it provides (`text.answers.Kind`).
+        language: The number of the language in which its words were read (`text.languages.CODES`).
+        standing: Its standing tags as bits, in the order of `text.manner.STANDING_TAGS`.
+        text: The digest that the vectors of its text are stored under; b"" if there is no text.
+        fields: The values of the fields in FIELDS, in their order.
+        importance: 0 to 1; NO_IMPORTANCE if it has none.
+        filter_terms: Terms that are not words, each once, for filters on properties without a column.
+        payload: The bytes of its record, so that a hit need not be read from the store; b"" if only the store has them.
     """
 
     id: str
@@ -75,7 +80,7 @@ class Document(NamedTuple):
 
 
 def civil_of(day: date) -> int:
-    """A day as one number that rises with it.
+    """Return a day as a number that increases with it.
 
     >>> civil_of(date(2026, 1, 31)) < civil_of(date(2026, 2, 1))
     True
@@ -84,9 +89,9 @@ def civil_of(day: date) -> int:
 
 
 def renumbered(kept: Ints, count: int) -> Ints:
-    """What becomes of each of `count` numbers where only `kept`, which rise, are left and get new numbers without gaps.
+    """Map `count` numbers to new ones without gaps if only `kept`, which is ascending, remain.
 
-    NONE becomes of the others; the last place of all is where NONE itself leads, to NONE.
+    Numbers that do not remain become NONE. The additional last element maps NONE, as an index, to NONE.
 
     >>> renumbered(np.array([0, 2]), 3).tolist()
     [0, -1, 1, -1]
@@ -96,7 +101,7 @@ def renumbered(kept: Ints, count: int) -> Ints:
     return out
 
 
-#: The columns and how each is kept. `before` and `after` are document numbers, NONE where there is none.
+#: The columns and their types. `before` and `after` are document numbers, or NONE.
 COLUMNS: dict[str, DTypeLike] = {
     "length": np.int32,
     "micros": np.int64,
@@ -119,9 +124,13 @@ COLUMNS: dict[str, DTypeLike] = {
 
 
 def values_of(document: Document, session: int, speaker: int, fields: Iterable[int]) -> tuple[Any, ...]:
-    """The values of a document in the order of `COLUMNS`, alive and linked to no other.
+    """Return the values of a document in the order of `COLUMNS`: alive, and linked to no other.
 
-    session, speaker, fields  their numbers, or NONE
+    Args:
+        document: The document.
+        session: The number of its session, or NONE.
+        speaker: The number of its speaker, or NONE.
+        fields: The numbers of its field values, or NONE.
     """
     return (
         len(document.terms),

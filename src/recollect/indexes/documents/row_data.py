@@ -1,4 +1,4 @@
-"""What a table has beside its columns: ids and records, texts by number, and numbers that are counted up and down."""
+"""Row data in addition to the columns: ids, payloads, digests, interned strings and counters."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from recollect.indexes.documents.columns import NONE, Ints, Session
 from recollect.indexes.documents.string_table import Strings
 from recollect.text.folding import folded
 
-#: So many texts of a segment that were looked up stay at hand.
-_MOST_AT_HAND = 10_000
+#: Maximum number of looked-up texts of a segment that are cached.
+_MAX_CACHED = 10_000
 
 
 class First(Protocol):
-    """The documents that a table begins with, which lie in a segment."""
+    """The documents that a table begins with, which are stored in a segment."""
 
     @property
     def values(self) -> Strings: ...
@@ -35,7 +35,7 @@ class First(Protocol):
 
 
 class Counts:
-    """Numbers that are counted up and down by index, and given out as they are at a moment."""
+    """Counters by index. A view of them does not change with later additions."""
 
     def __init__(self, values: Ints | None = None) -> None:
         self._values: Ints = np.zeros(8, dtype=np.int64) if values is None else values
@@ -56,9 +56,10 @@ class Counts:
 
 
 class Rows:
-    """What belongs to each document beside the columns: its record's id and bytes, and the digest of its text.
+    """The data of each document that is not in columns: the id and payload of its record, and the digest of its text.
 
-    kept   what a user of the index keeps beside these rows, by name, for as long as there are these rows
+    Attributes:
+        kept: Data that a user of the index caches by name, for the lifetime of these rows.
     """
 
     def __init__(self, first: First | None = None) -> None:
@@ -79,21 +80,21 @@ class Rows:
         self._payloads.append(payload)
 
     def id(self, number: int) -> str:
-        """The id of a document's record."""
+        """Return the id of a document's record."""
         if self._first is None:
             return self._ids[number]
         count = self._first.count
         return self._first.id(number) if number < count else self._ids[number - count]
 
     def payload(self, number: int) -> bytes:
-        """The bytes of a document's record; b"" where only the store has them."""
+        """Return the payload of a document's record; b"" if only the store has it."""
         if self._first is None:
             return self._payloads[number]
         count = self._first.count
         return self._first.payload(number) if number < count else self._payloads[number - count]
 
     def text(self, number: int) -> bytes:
-        """The digest that the vectors of a document's text are kept under."""
+        """Return the digest that the vectors of a document's text are stored under."""
         if self._first is None:
             return self._texts[number]
         count = self._first.count
@@ -101,9 +102,10 @@ class Rows:
 
 
 class Values:
-    """The texts that fields of records have, by number. Only ever added to.
+    """The texts of record fields by number. Texts are only added, never removed.
 
-    first   those that it begins with
+    Args:
+        first: The texts that the table begins with.
     """
 
     def __init__(self, first: Strings | None) -> None:
@@ -118,7 +120,7 @@ class Values:
         return copy
 
     def add(self, text: str | None) -> int:
-        """The number of a text, given where there is none yet; NONE of None."""
+        """Return the number of a text, assigning one if it is new; NONE for None."""
         if text is None:
             return NONE
         number = self.find(text)
@@ -129,11 +131,11 @@ class Values:
         return number
 
     def find(self, text: str) -> int:
-        """The number of a text, or NONE."""
+        """Return the number of a text, or NONE."""
         number = self._numbers.get(text)
         if number is None:
             number = NONE if self._first is None else self._first.find(text)
-            if number != NONE and len(self._numbers) < _MOST_AT_HAND:
+            if number != NONE and len(self._numbers) < _MAX_CACHED:
                 self._numbers[text] = number
         return number
 
@@ -147,7 +149,7 @@ class Values:
 
 
 class Speakers:
-    """Who speaks: names and roles by number, and the terms of the names. Only ever added to."""
+    """Speakers by number: names and roles, and the terms of the names. Speakers are only added, never removed."""
 
     def __init__(self, known: Iterable[tuple[str, tuple[str, ...]]] = ()) -> None:
         self.number: dict[str, int] = {}
@@ -161,7 +163,7 @@ class Speakers:
         return Speakers(self.known)
 
     def add(self, name: str, terms: tuple[str, ...]) -> int:
-        """The number of a speaker, given where there is none yet."""
+        """Return the number of a speaker, assigning one if it is new."""
         number = self.number.get(name)
         if number is None:
             number = len(self.known)

@@ -1,6 +1,6 @@
-"""Many strings in few arrays: found by number, and by what they are, without an object for each.
+"""Tables of strings in a few arrays, without an object for each string: lookup by number, and of numbers by string.
 
-What comes from a file can be looked up at once: nothing has to be read through and put into a dict first.
+Arrays that were read from a file can be used at once, without building a dict first.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, renumbered
 
 Keys = NDArray[np.uint64]
-#: So many pieces are taken at once: what says which bytes are theirs stays in the processor's cache.
-_TAKEN = 4096
+#: Number of pieces that are copied at a time, so that the selection of their bytes remains in the processor's cache.
+_CHUNK = 4096
 
 
 def key_of(text: str) -> int:
-    """A number of 64 bits that hardly any other string has, the same on every machine."""
+    """Return a 64-bit hash of a string, the same on every machine. Collisions are possible, but rare."""
     return int.from_bytes(_digest(text.encode("utf-8", "surrogatepass")), "big")
 
 
@@ -31,7 +31,9 @@ def _digest(encoded: bytes) -> bytes:
 class Pieces:
     """Byte strings by number, in two arrays.
 
-    blob, ends  all of them, one after the other, and where each ends
+    Attributes:
+        blob: All strings, one after the other.
+        ends: The end of each string in `blob`.
     """
 
     def __init__(self, blob: NDArray[np.uint8], ends: NDArray[np.int64]) -> None:
@@ -51,35 +53,43 @@ class Pieces:
 
     @property
     def sizes(self) -> Ints:
-        """How long each is."""
+        """The length of each piece."""
         return np.diff(self.ends, prepend=0)
 
     def taken(self, kept: Ints, more: Pieces) -> Pieces:
-        """Those of some rising numbers, and then all of `more`. Cost: one copy, which holds up no other thread."""
+        """Return the pieces with some ascending numbers, followed by all of `more`.
+
+        Cost:
+            One copy, in steps that do not block other threads.
+        """
         sizes = self.sizes
-        stays = np.zeros(len(self), dtype=np.bool_)
-        stays[kept] = True
+        remains = np.zeros(len(self), dtype=np.bool_)
+        remains[kept] = True
         ends = np.cumsum(np.concatenate([sizes[kept], more.sizes]))
         blob = np.empty(int(ends[-1]) if len(ends) else 0, dtype=np.uint8)
         begin = filled = 0
-        for at in range(0, len(self), _TAKEN):
-            some = slice(at, at + _TAKEN)
+        for at in range(0, len(self), _CHUNK):
+            some = slice(at, at + _CHUNK)
             end = int(self.ends[some][-1])
-            part = self.blob[begin:end][np.repeat(stays[some], sizes[some])]
+            part = self.blob[begin:end][np.repeat(remains[some], sizes[some])]
             blob[filled : filled + len(part)] = part
             begin, filled = end, filled + len(part)
         blob[filled:] = more.blob
         return Pieces(blob, ends)
 
     def picked(self, numbers: Ints | Numbers) -> Pieces:
-        """Those of some numbers, in their order. Cost: one copy, and as much again for each byte's place."""
+        """Return the pieces with some numbers, in their order.
+
+        Cost:
+            One copy, and an index of each byte.
+        """
         sizes = self.sizes[numbers]
         ends = np.cumsum(sizes)
-        moved = self.ends[numbers] - ends
-        return Pieces(self.blob[np.arange(sizes.sum()) + np.repeat(moved, sizes)], ends)
+        shift = self.ends[numbers] - ends
+        return Pieces(self.blob[np.arange(sizes.sum()) + np.repeat(shift, sizes)], ends)
 
     def same(self, numbers: Ints | Numbers, other: Pieces, others: Ints | Numbers) -> Flags:
-        """Whether each of some pieces is the one of another that stands beside it."""
+        """Return for each pair of pieces, `numbers` here and `others` in `other`, whether the two are equal."""
         out: Flags = self.sizes[numbers] == other.sizes[others]
         one, two = self.picked(numbers[out]), other.picked(others[out])
         unlike = one.ends.searchsorted(np.flatnonzero(one.blob != two.blob), side="right")
@@ -88,11 +98,12 @@ class Pieces:
 
 
 class Strings:
-    """Strings by number, and their numbers by what they are.
+    """Strings by number, and their numbers by string.
 
-    pieces  the UTF-8 of each
-    keys    the rising `key_of` of each
-    order   the number of the string that has the key at this place
+    Attributes:
+        pieces: The UTF-8 of each string.
+        keys: The `key_of` of all strings, ascending.
+        order: The number of the string for each key.
     """
 
     def __init__(self, pieces: Pieces, keys: Keys, order: NDArray[np.int32]) -> None:
@@ -106,20 +117,24 @@ class Strings:
         return cls(Pieces.of(encoded), keys[order], order)
 
     def taken(self, kept: Ints, more: Strings) -> Strings:
-        """Those of some rising numbers, and then all of `more`, none of which is among them. Cost: some copies."""
+        """Return the strings with some ascending numbers, followed by all of `more`, which contains none of them.
+
+        Cost:
+            Several copies of the arrays.
+        """
         order = renumbered(kept, len(self))[self.order].astype(np.int32)
-        stays = order != NONE
-        keys = np.concatenate([self.keys[stays], more.keys])
-        order = np.concatenate([order[stays], more.order + np.int32(len(kept))])
-        by_key = np.argsort(keys, kind="stable")  # which makes one pass over two columns that rise
+        remains = order != NONE
+        keys = np.concatenate([self.keys[remains], more.keys])
+        order = np.concatenate([order[remains], more.order + np.int32(len(kept))])
+        by_key = np.argsort(keys, kind="stable")  # merges two ascending columns in one pass
         return Strings(self.pieces.taken(kept, more.pieces), keys[by_key], order[by_key])
 
     def by_key(self) -> Strings:
-        """The same strings, numbered in the order of their keys: each by its rank."""
+        """Return the same strings, numbered in the order of their keys."""
         return Strings(self.pieces.picked(self.order), self.keys, np.arange(len(self), dtype=np.int32))
 
     def ranks(self) -> Ints:
-        """The place of each in the order of keys."""
+        """Return the rank of each string in the order of keys."""
         out = np.empty(len(self), dtype=np.int64)
         out[self.order] = np.arange(len(self))
         return out
@@ -131,7 +146,11 @@ class Strings:
         return self.pieces[number].decode("utf-8", "surrogatepass")
 
     def find(self, text: str) -> int:
-        """The number of a string, or NONE. Cost: O(log n)."""
+        """Return the number of a string, or NONE.
+
+        Cost:
+            O(log n).
+        """
         key = key_of(text)
         at = int(self.keys.searchsorted(np.uint64(key)))
         while at < len(self.keys) and int(self.keys[at]) == key:
@@ -142,7 +161,11 @@ class Strings:
         return NONE
 
     def numbers_of(self, others: Strings) -> Ints:
-        """The number here of each of others, or NONE. Cost: one search, but for strings that share a key."""
+        """Return the number in this table of each string of another one, or NONE.
+
+        Cost:
+            One vectorised search, and one `find` for each string whose key belongs to another string here.
+        """
         out = np.full(len(others), NONE, dtype=np.int64)
         at = self.keys.searchsorted(others.keys)
         found = np.flatnonzero(at < len(self))
@@ -155,13 +178,13 @@ class Strings:
         return out
 
     def arrays(self, name: str) -> dict[str, NDArray[Any]]:
-        """The arrays by the names that they are kept under."""
+        """Return the arrays by the names that they are stored under."""
         parts: list[NDArray[Any]] = [self.pieces.blob, self.pieces.ends, self.keys, self.order]
         return {f"{name}.{part}": array for part, array in zip(_PARTS, parts, strict=True)}
 
     @classmethod
     def from_arrays(cls, name: str, arrays: dict[str, NDArray[Any]]) -> Strings:
-        """The strings that `arrays` gave."""
+        """Return the strings of `arrays`."""
         blob, ends, keys, order = (arrays[f"{name}.{part}"] for part in _PARTS)
         return cls(Pieces(blob, ends), keys, order)
 
@@ -170,6 +193,6 @@ _PARTS = ("blob", "ends", "keys", "order")
 
 
 def session_name(session: tuple[str, str]) -> str:
-    """A session as one string, which no other session gives."""
+    """Return a session as one string, different for each session."""
     conversation, name = session
     return f"{len(conversation)}:{conversation}{name}"

@@ -1,11 +1,11 @@
-"""The table of documents: what every signal needs to know of a record, by document number.
+"""The document table: the properties of each indexed record that the signals need, by document number.
 
-Numbers are given in order of arrival and never again: a record that changes gets a new number and its old one dies.
-Columns only grow at their end, so a view that remembers how many documents there were sees the same table for ever.
-What must change in the middle (a death, a turn put between two others, a count) is done on copies, and views keep the
-old ones. A table may begin with the documents of a segment, whose columns are then its own first part.
+Numbers are assigned in order of insertion and never reused: a record that changes gets a new number, and its old one
+becomes dead. Columns grow only at their end, so a view that stores the number of documents always sees the same table.
+Changes in the middle (a deletion, a turn inserted between two others, a counter) are made on copies; views keep the old
+arrays. A table may begin with the documents of a segment, whose columns then form its first part.
 
-Turns of a session are linked to the turn before and after; that is all that context needs.
+The turns of a session are linked to the previous and the next turn; context needs nothing else.
 """
 
 from __future__ import annotations
@@ -34,24 +34,29 @@ from recollect.indexes.documents.columns import (
 )
 from recollect.indexes.documents.row_data import Counts, First, Rows, Speakers, Values
 
-#: Those that change in the middle.
+#: The columns that change in the middle.
 _CHANGING = ("alive", "before", "after")
-#: So many narrowed tables are kept beside a table.
-_MOST_NARROWED = 8
-#: Columns grow by a quarter and at least so much.
-_LEAST_ROOM = 1024
+#: Maximum number of narrowed tables that are cached with a table.
+_MAX_NARROWED = 8
+#: Columns grow by a quarter, and by at least this many rows.
+_MIN_GROWTH = 1024
 
 
 @dataclass(frozen=True)
 class Table:
-    """The documents of one moment. Arrays are at least `count` long; what lies beyond is not part of the view.
+    """An immutable view of the documents. Arrays have at least `count` elements; those beyond are not part of the view.
 
-    has_turns        whether any document ever was a turn
-    heaviest         no document weighs more, but for those that stand
-    session_lengths  the number of tokens of each session's live documents, by its number
-    languages        how many live documents were read in each language, by its number
-    spoken           how many live documents each speaker has, by the speaker's number
-    later_sessions   gives the sessions that came after the segment by their numbers, those after this moment too
+    Attributes:
+        count: Number of documents, dead ones included.
+        live_count: Number of live documents.
+        tokens: Number of tokens of all live documents.
+        has_turns: Whether any document, live or dead, is a turn.
+        heaviest: Maximum weight of the documents without standing tags.
+        first_due: The earliest expiry, or NEVER.
+        session_lengths: Number of tokens of the live documents of each session, by session number.
+        languages: Number of live documents in each language, by language number.
+        spoken: Number of live documents of each speaker, by speaker number.
+        later_sessions: Returns the sessions that are not in the segment, by number; also those added after this view.
     """
 
     count: int
@@ -94,31 +99,35 @@ class Table:
     _numbers: dict[str, int]
     _earlier: dict[int, int]
     _first: First | None
-    _at: list[tuple[int, Table]] = field(default_factory=list)
+    _unexpired: list[tuple[int, Table]] = field(default_factory=list)
     _narrowed: dict[Hashable, Table] = field(default_factory=dict)
 
     def id(self, number: int) -> str:
-        """The id of a document's record."""
+        """Return the id of a document's record."""
         return self.rows.id(number)
 
     def number(self, record_id: str) -> int:
-        """The document of a live record, or NONE."""
+        """Return the document number of a live record, or NONE."""
         number = self._numbers.get(record_id, NONE)
-        while number >= self.count:  # given after this view
+        while number >= self.count:  # assigned after this view
             number = self._earlier.get(number, NONE)
         if number == NONE and self._first is not None:
             number = self._first.number(record_id)
         return number if number != NONE and self.alive[number] else NONE
 
     def mask(self, record_ids: Iterable[str]) -> Flags:
-        """Which documents belong to these records."""
+        """Return which documents belong to these records."""
         out: Flags = np.zeros(self.count, dtype=np.bool_)
         numbers = [self.number(record_id) for record_id in record_ids]
         out[[number for number in numbers if number != NONE]] = True
         return out
 
     def having(self, field: str, texts: Iterable[str]) -> Flags:
-        """Which documents have one of some texts in a field of `columns.FIELDS`. Cost: O(documents)."""
+        """Return which documents have one of these texts in a field of `columns.FIELDS`.
+
+        Cost:
+            O(documents).
+        """
         column = getattr(self, field)[: self.count]
         numbers = [number for text in texts if (number := self.values.find(text)) != NONE]
         out: Flags = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
@@ -126,120 +135,139 @@ class Table:
 
     @cached_property
     def pivots(self) -> Ints:
-        """K of each document (`scores`), 0 where nobody has needed it yet: kernels fill it in, the same for all."""
+        """K of each document (`scores`), or 0 if not yet computed. Kernels fill it in, always with the same values."""
         return np.zeros(self.count, dtype=np.int64)
 
     @cached_property
     def governing(self) -> Ints:
-        """The live documents that have a mark of `text.manner.MARKS`, in rising order."""
+        """The live documents with standing tags (`text.manner.STANDING_TAGS`), ascending."""
         numbers, count = self._governing
-        marked = np.array(numbers[:count], dtype=np.int64)
-        return marked[self.alive[marked]]
+        tagged = np.array(numbers[:count], dtype=np.int64)
+        return tagged[self.alive[tagged]]
 
     def at(self, now: int) -> Table:
-        """The table without the records that are due at `now`. The latest is kept for the next who asks."""
+        """Return the table without the records that are due at `now`. The latest such table is cached."""
         if now < self.first_due:
             return self
-        for since, table in self._at:
+        for since, table in self._unexpired:
             if since <= now < table.first_due:
                 return table
         table = self.only(self.expires[: self.count] > now)
-        self._at[:] = [(now, table)]
+        self._unexpired[:] = [(now, table)]
         return table
 
     def only(self, kept: Flags) -> Table:
-        """The table of some of its documents, as if there were no others: turns are linked past those between them.
+        """Return the table as if only these documents existed: links between turns skip the others.
 
-        Cost: O(documents).
+        Args:
+            kept: Whether each document remains.
+
+        Cost:
+            O(documents).
         """
         alive = self.alive.copy()
         alive[: self.count] &= kept
         live = alive[: self.count]
-        lost = self.alive[: self.count] & ~live
+        dropped = self.alive[: self.count] & ~live
         return replace(
             self,
             live_count=int(np.count_nonzero(live)),
             tokens=int(self.length[: self.count][live].sum(dtype=np.int64)),
             alive=alive,
-            before=_past(self.before, lost),
-            after=_past(self.after, lost),
+            before=_relinked(self.before, dropped),
+            after=_relinked(self.after, dropped),
             first_due=int(self.expires[: self.count][live].min(initial=NEVER)),
             session_lengths=counted(self.session, live, len(self.session_lengths), self.length),
             languages=counted(self.language, live, len(self.languages)),
             spoken=counted(self.speaker, live, len(self.spoken)),
-            _at=[],
+            _unexpired=[],
             _narrowed={},
         )
 
     def narrowed(self, name: Hashable, kept: Callable[[], Flags]) -> Table:
-        """The table of some documents (`only`), by a name that means the same ones to all who use it.
+        """Return the table of some documents (`only`), cached by name. The latest few are cached.
 
-        The latest few are kept, for those who ask again.
+        Args:
+            name: Must identify the same documents for all callers.
+            kept: Returns whether each document remains; called if the table is not cached.
         """
         table = self._narrowed.get(name)
         if table is None:
             table = self.only(kept())
-            while len(self._narrowed) >= _MOST_NARROWED:
+            while len(self._narrowed) >= _MAX_NARROWED:
                 self._narrowed.pop(next(iter(self._narrowed), None), None)
             self._narrowed[name] = table
         return table
 
-    def speaks(self, term: str) -> list[int]:
-        """The speakers of live documents whose names have a term."""
-        return [number for number in self.speakers.by_term.get(term, ()) if self.says_something(number)]
+    def speakers_named(self, term: str) -> list[int]:
+        """Return the speakers of live documents whose names contain a term."""
+        return [number for number in self.speakers.by_term.get(term, ()) if self.is_live_speaker(number)]
 
     @cached_property
     def written_in(self) -> list[int]:
-        """The languages of live documents, the commonest first, by their numbers in `text.languages.CODES`."""
+        """The languages of live documents by number in `text.languages.CODES`, the most frequent first."""
         return sorted(np.flatnonzero(self.languages).tolist(), key=lambda code: (-int(self.languages[code]), code))
 
     @cached_property
-    def sessions_said(self) -> tuple[int, int]:
-        """How many sessions have live tokens, and how many those are together. Cost: O(sessions)."""
+    def session_totals(self) -> tuple[int, int]:
+        """Number of sessions with live tokens, and the total of these tokens.
+
+        Cost:
+            O(sessions).
+        """
         return int(np.count_nonzero(self.session_lengths)), int(self.session_lengths.sum())
 
     @cached_property
-    def anyone(self) -> bool:
+    def has_speakers(self) -> bool:
         """Whether any live document has a speaker."""
         return bool(self.spoken.any())
 
-    def says_something(self, speaker: int) -> bool:
-        """Whether a live document has this speaker."""
+    def is_live_speaker(self, speaker: int) -> bool:
+        """Return whether a live document has this speaker."""
         return speaker < len(self.spoken) and bool(self.spoken[speaker])
 
     @cached_property
-    def spoken_by(self) -> dict[int, str]:
-        """The names of those who speak in live documents, folded, by number. Cost: O(speakers)."""
+    def speaker_names(self) -> dict[int, str]:
+        """The folded names of the speakers of live documents, by number.
+
+        Cost:
+            O(speakers).
+        """
         names = self.speakers.folded
         return {number: names[number] for number in np.flatnonzero(self.spoken).tolist() if names[number]}
 
 
 def counted(column: NDArray[Any], live: Flags, size: int, amounts: NDArray[Any] | None = None) -> Ints:
-    """How many live documents (or how much of something they have) there are for each value of a column."""
+    """Return the number of live documents, or the sum of their `amounts`, for each value of a column."""
     values = column[: len(live)][live]
     known = values >= 0
     if amounts is None:
         return np.bincount(values[known], minlength=size).astype(np.int64)
-    # As floats the sums are exact: whole numbers far below 2^53.
+    # Sums in floating point are exact: integers far below 2^53.
     return np.bincount(values[known], amounts[: len(live)][live][known], size).astype(np.int64)
 
 
-def _past(links: Numbers, lost: Flags) -> Numbers:
-    """Links that lead past what is lost. Cost: O(links), times the logarithm of the longest run of lost turns."""
+def _relinked(links: Numbers, dropped: Flags) -> Numbers:
+    """Return links that skip the dropped documents.
+
+    Cost:
+        O(links), times the logarithm of the longest run of dropped turns.
+    """
     out = links.copy()
-    own = out[: len(lost)]
+    own = out[: len(dropped)]
     while True:
-        inside = (own != NONE) & (own < len(lost))
-        leap = np.flatnonzero(inside)[lost[own[inside]]]
+        inside = (own != NONE) & (own < len(dropped))
+        leap = np.flatnonzero(inside)[dropped[own[inside]]]
         if not len(leap):
             return out
         own[leap] = own[own[leap]]
 
 
 class Documents:
-    """The table as it is built: one writer, any number of views.
+    """The table under construction: one writer, any number of views.
 
-    first   the documents that it begins with, all of them live
+    Args:
+        first: The documents that it begins with, all of them live.
     """
 
     def __init__(self, first: First | None = None) -> None:
@@ -250,17 +278,17 @@ class Documents:
         self.speakers = Speakers(() if first is None else first.speakers)
         self.values = Values(None if first is None else first.values)
         self._numbers: dict[str, int] = {}
-        self._earlier: dict[int, int] = {}  # document -> the one that its record had before
+        self._earlier: dict[int, int] = {}  # document -> the previous document of its record
         self._session_numbers: dict[Session, int] = {}
         self._session_count = 0
-        # Session -> its last live document, and (where it was needed) all of its turns in order.
+        # Session -> its last live document, and, if it was needed, the list of all its turns in order.
         self._last: dict[int, int] = {}
         self._turns: dict[int, list[tuple[SortKey, int]]] = {}
         self._governing: list[int] = []
-        self._due: list[tuple[int, int]] = []  # a heap of (expires, document); the dead are dropped when they come up
+        self._due: list[tuple[int, int]] = []  # a heap of (expires, document); dead ones leave at the top
         self._tokens = self._heaviest = 0
         self._session_lengths, self._languages, self._spoken = Counts(), Counts(), Counts()
-        self._shared = False  # whether a view holds the columns that change in the middle
+        self._shared = False  # whether a view shares the columns that change in the middle
         if first is None:
             for name, kind in COLUMNS.items():
                 self._columns[name] = np.zeros(16, dtype=kind)
@@ -285,7 +313,11 @@ class Documents:
         self._due = sorted(zip(self._columns["expires"][due].tolist(), due.tolist(), strict=True))
 
     def fork(self) -> Documents:
-        """A copy that can go its own way. Cost: one copy of the columns, and of what came after the segment."""
+        """Return an independent copy.
+
+        Cost:
+            One copy of the columns, and of the rows added after the segment.
+        """
         copy = Documents()
         copy.__dict__.update(self.__dict__)
         copy._columns = {name: column.copy() for name, column in self._columns.items()}
@@ -300,7 +332,7 @@ class Documents:
         return copy
 
     def add(self, document: Document) -> int:
-        """Give a document its number. The record's former document must have been removed."""
+        """Insert a document and return its number. The previous document of the record must have been removed."""
         number = self.count
         if number == len(self._columns["length"]):
             self._grow()
@@ -345,22 +377,22 @@ class Documents:
         columns = self._columns
         return int(columns["position"][number]), int(columns["micros"][number]), self.rows.id(number)
 
-    def _link(self, number: int, session: int, place: SortKey) -> None:
+    def _link(self, number: int, session: int, key: SortKey) -> None:
         last = self._last.get(session, NONE)
         before, after = self._columns["before"], self._columns["after"]
-        if last == NONE or self._sort_key(last) < place:
+        if last == NONE or self._sort_key(last) < key:
             if last != NONE:
-                # In place: a view that does not know the new number takes the link for the end of the session.
+                # In place: a view that does not contain the new number treats the link as the end of the session.
                 after[last], before[number] = number, last
             self._last[session] = number
             if session in self._turns:
-                self._turns[session].append((place, number))
+                self._turns[session].append((key, number))
             return
-        self._own()
+        self._unshare()
         before, after = self._columns["before"], self._columns["after"]
         turns = self._turns_of(session, last)
-        insort(turns, (place, number))
-        at = bisect_left(turns, (place, number))
+        insort(turns, (key, number))
+        at = bisect_left(turns, (key, number))
         if at > 0:
             left = turns[at - 1][1]
             after[left], before[number] = number, left
@@ -368,7 +400,7 @@ class Documents:
         before[right], after[number] = number, right
 
     def _turns_of(self, session: int, last: int) -> list[tuple[SortKey, int]]:
-        """The turns of a session in order: gathered once, when one is put between others."""
+        """Return the turns of a session in order. The list is built when a turn is first inserted between others."""
         turns = self._turns.get(session)
         if turns is None:
             turns = self._turns[session] = []
@@ -379,13 +411,13 @@ class Documents:
         return turns
 
     def remove(self, record_id: str) -> None:
-        """Let the record have no document. One that has none is passed over."""
+        """Remove the document of a record. A record without a document is ignored."""
         number = self._numbers.get(record_id, NONE)
         if number == NONE and self._first is not None:
             number = self._first.number(record_id)
         if number == NONE or not self._columns["alive"][number]:
             return
-        self._own()
+        self._unshare()
         columns = self._columns
         columns["alive"][number] = False
         length, session, speaker = (int(columns[name][number]) for name in ("length", "session", "speaker"))
@@ -409,7 +441,7 @@ class Documents:
             self._last[session] = left
 
     def view(self) -> Table:
-        """The table of this moment."""
+        """Return an immutable view of the current table."""
         self._shared = True
         alive = self._columns["alive"]
         while self._due and not alive[self._due[0][1]]:
@@ -436,20 +468,20 @@ class Documents:
         )
 
     def later_sessions(self) -> list[Session]:
-        """The sessions that are not in the segment, by their numbers."""
+        """Return the sessions that are not in the segment, by number."""
         count = 0 if self._first is None else self._first.session_count
-        # A copy of the dict, as it may grow meanwhile.
+        # Iterate over a copy of the dict, since another thread may add to it.
         return [session for session, number in self._session_numbers.copy().items() if number >= count]
 
-    def _own(self) -> None:
-        """Before a change in the middle: leave the columns that it touches to the views that hold them."""
+    def _unshare(self) -> None:
+        """Copy the columns that change in the middle if a view shares them. Must be called before such a change."""
         if self._shared:
             for name in _CHANGING:
                 self._columns[name] = self._columns[name].copy()
             self._shared = False
 
     def _grow(self) -> None:
-        size = self.count + max(self.count // 4, _LEAST_ROOM)
+        size = self.count + max(self.count // 4, _MIN_GROWTH)
         for name, column in self._columns.items():
             grown = np.zeros(size, dtype=column.dtype)
             grown[: self.count] = column[: self.count]

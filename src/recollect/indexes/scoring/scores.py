@@ -92,7 +92,7 @@ def weighed(
     """
     postings, counts = view.gathered([each.term for each in terms])
     kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
-    sessions, said = view.table.sessions_said if beside else (0, 0)
+    sessions, said = view.table.session_totals if beside else (0, 0)
     if counts is None or sessions:
         rows = kernels.tally(postings, view.table).tolist()
     else:

@@ -124,17 +124,17 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     """
     table = view.table
     misspelt: set[str] = set()
-    if table.anyone:
+    if table.has_speakers:
         for raw in _WORD.findall(text):
             plain = raw.partition("'")[0][:MAX_WORD]  # as names are cut
             word = folded(plain)
             found = view.speakers(stem(word))
             if not found and len(plain) == 3 and plain[0].isupper():
-                found = {number for number, name in table.spoken_by.items() if name[:3] == word}
-            if not found and comparable(word) and table.spoken_by and not view.known(stem(word)):
+                found = {number for number, name in table.speaker_names.items() if name[:3] == word}
+            if not found and comparable(word) and table.speaker_names and not view.known(stem(word)):
                 found = {
                     number
-                    for number, name in table.spoken_by.items()
+                    for number, name in table.speaker_names.items()
                     if any(_almost(word, each) for each in name.split())
                 }
                 if found:

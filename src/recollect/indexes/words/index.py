@@ -192,11 +192,11 @@ class WordView:
 
     def speaks(self, term: str) -> bool:
         """Whether a term is part of a speaker's name."""
-        return bool(self.table.speaks(term))
+        return bool(self.table.speakers_named(term))
 
     def speakers(self, term: str) -> set[int]:
         """The speakers (numbers of `Table.speaker`) whose names have a term."""
-        return set(self.table.speaks(term))
+        return set(self.table.speakers_named(term))
 
     def similar(self, word: str) -> list[Similar]:
         """Known words that resemble an unknown one."""
