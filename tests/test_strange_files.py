@@ -376,7 +376,7 @@ def test_a_segment_with_the_right_digest_whose_texts_are_none_is_made_anew(
     forge(index_file(path, "words"), forged)
     caplog.clear()
     assert used(path) == right
-    assert re.search(f"its {name} are not all text|its column {name}.ends does not rise", caplog.text)
+    assert re.search(f"its {name} are not all text|its column {name}.ends does not ascend", caplog.text)
 
 
 @pytest.mark.promise("index.rows")

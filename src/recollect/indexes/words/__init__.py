@@ -1,1 +1,1 @@
-"""The inverted index: postings of terms, immutable segments and a small tail, and fuzzy matching of words."""
+"""The inverted index: postings of terms in immutable segments and a small tail, and fuzzy matching of words."""

@@ -1,7 +1,7 @@
-"""The words that a namespace uses, findable by trigram: where a misspelt or unknown word is led to those it resembles.
+"""The vocabulary of a namespace, searchable by trigram, which replaces misspelt or unknown words by similar known ones.
 
-Words are only ever added. One that no record of the reader's view uses, in just this form, is passed over when it is
-looked up; so a reader of an older view gets that view's answer, and an index made anew gives the same.
+Words are only added, never removed. A lookup skips words that no record of the view uses in exactly this form. A reader
+of an older view therefore gets the result for that view, and a rebuilt index gives the same results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from recollect.indexes.words.surface_forms import comparable, form, trigram_keys
 
 
 class Similar(NamedTuple):
-    """A known word that resembles an unknown one. `dice`: 2|a&b| / (|a|+|b|) over trigrams, 16 bits of fraction."""
+    """A known word that resembles an unknown one.
+
+    Attributes:
+        word: The known word.
+        stem: Its stem.
+        dice: The Dice coefficient 2|a&b| / (|a|+|b|) of the two sets of trigrams, with 16 bits of fraction.
+    """
 
     word: str
     stem: str
@@ -26,7 +32,7 @@ class Similar(NamedTuple):
 
 
 class _Known:
-    """A word that was added. Compared by identity, so that it is counted as fast as a number."""
+    """A word of the vocabulary. Compared by identity, so that counting it is as fast as counting an integer."""
 
     __slots__ = ("stem", "trigrams", "word")
 
@@ -35,32 +41,41 @@ class _Known:
 
 
 class Vocabulary:
-    """Folded words with their stems: those of a segment, and those that came later."""
+    """Folded words with their stems: those of a segment, and those added later."""
 
     def __init__(self, segment: Segment | None = None) -> None:
         self._segment = segment
-        # An index and its forks share one vocabulary, without a lock: each step is thread-safe, and where two threads
-        # add the same word at once it is there twice, which changes no answer.
+        # An index and its forks share one vocabulary without a lock. Each step is thread-safe, and if two threads add
+        # the same word at once, it is stored twice, which changes no result.
         self._known: set[tuple[str, str]] = set()
         self._by_trigram: dict[int, list[_Known]] = {}
 
     def add(self, word: str, stem: str) -> None:
-        """Add a word with a stem, once: in another language it may have another. Cost: O(length of the word)."""
+        """Add a word with a stem, if this pair is new: in another language the word may have another stem.
+
+        Cost:
+            O(length of the word).
+        """
         if (word, stem) in self._known or not comparable(word):
             return
-        if self._segment is None or self._segment.term(form(word, stem)) == NONE:  # else it is found there
+        if self._segment is None or self._segment.term(form(word, stem)) == NONE:  # else the segment finds it
             grams = trigram_keys(word)
             added = _Known(word, stem, len(grams))
             for gram in grams:
                 self._by_trigram.setdefault(gram, []).append(added)
-        self._known.add((word, stem))  # last: whoever finds it known finds it by all of its trigrams
+        self._known.add((word, stem))  # last: a word in `_known` can be found by all of its trigrams
 
     def similar(self, word: str, in_use: Callable[[str, str], bool]) -> list[Similar]:
-        """The best words, of `MOST_STEMS` different stems, that resemble `word`; most alike first, ties alphabetical.
+        """Return the words that are most similar to `word`, best first, with at most `MOST_STEMS` different stems.
 
-        in_use   whether a word has a document in the reader's view that gives it this stem
+        Ties are in alphabetical order.
 
-        Cost: in proportion to the words that share a trigram.
+        Args:
+            word: The unknown word.
+            in_use: Whether the reader's view has a document that uses a word with this stem.
+
+        Cost:
+            O(words that share a trigram).
         """
         if not comparable(word):
             return []

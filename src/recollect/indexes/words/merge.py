@@ -1,7 +1,7 @@
-"""Merging: a segment and its tail, less what is dead, become one new segment.
+"""Merging: a segment and its tail, without dead documents, become a new segment.
 
-It works on a view, so the index goes on meanwhile. Documents keep their order and get new numbers without gaps. What
-the segment has goes over array by array: steps in Python, which hold up other threads, are as many as the tail needs.
+It works on a view, so the index can be used meanwhile. Documents keep their order and get new numbers without gaps. The
+data of the segment is copied array by array: Python steps, which block other threads, are needed only for the tail.
 """
 
 from __future__ import annotations
@@ -16,12 +16,16 @@ from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Ints, ren
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.index import WordView
 from recollect.indexes.words.postings import POSITION_BITS
-from recollect.indexes.words.segment import Builder, Gathered, Segment, digests, in_order, made
+from recollect.indexes.words.segment import Builder, Gathered, Segment, build, digests, in_order
 from recollect.indexes.words.surface_forms import Forms
 
 
 def merged(view: WordView) -> Segment:
-    """The segment of a view's live documents. Cost: some passes over all that the segment has, a sort of the tail."""
+    """Return the segment of a view's live documents.
+
+    Cost:
+        Several passes over the arrays of the segment, and a sort of the tail.
+    """
     table, rows = view.table, view.table.rows
     first = Builder().segment() if view.segment is None else view.segment
     kept = np.flatnonzero(table.alive[: table.count])
@@ -29,7 +33,7 @@ def merged(view: WordView) -> Segment:
     columns: dict[str, NDArray[Any]] = {name: getattr(table, name)[kept] for name in COLUMNS}
     for name in ("before", "after"):
         links = columns[name]
-        # A turn that came after this view is linked in place: here the session ends before it.
+        # A turn that was added after this view may be linked in place: here the session ends before it.
         columns[name] = number[np.where(links < table.count, links, NONE)].astype(np.int32)
     later_sessions = table.later_sessions()
     sessions = _compressed(columns, first.session_count + len(later_sessions), "session")
@@ -38,7 +42,7 @@ def merged(view: WordView) -> Segment:
     split = int(kept.searchsorted(first.count))
     later = kept[split:].tolist()
     terms = _terms(view, first, number)
-    return made(
+    return build(
         Gathered(
             columns,
             _strings(first.ids, kept, rows.id),
@@ -53,9 +57,12 @@ def merged(view: WordView) -> Segment:
 
 
 def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> Ints:
-    """Number what some columns refer to anew, without gaps; what each new number was.
+    """Renumber the values of some columns without gaps, in place, and return the old number of each new one.
 
-    count   of the numbers that there were, or more
+    Args:
+        columns: The columns.
+        count: A bound above all old numbers.
+        names: The columns that share these numbers.
     """
     used = np.zeros(count + 1, dtype=np.bool_)
     for name in names:
@@ -68,13 +75,13 @@ def _compressed(columns: dict[str, NDArray[Any]], count: int, *names: str) -> In
 
 
 def _strings(first: Strings, kept: Ints, later: Callable[[int], str]) -> Strings:
-    """The strings of some rising numbers: of a segment, and those that came later."""
+    """Return the strings of some ascending numbers, of a segment and of its tail."""
     split = int(kept.searchsorted(len(first)))
     return first.taken(kept[:split], Strings.of([later(at) for at in kept[split:].tolist()]))
 
 
 class _Terms(NamedTuple):
-    """The terms and their occurrences, as `Gathered` has them."""
+    """The terms and their occurrences, as in `Gathered`."""
 
     terms: Strings
     forms: Forms
@@ -83,9 +90,12 @@ class _Terms(NamedTuple):
 
 
 def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
-    """Those of live documents.
+    """Return the terms of the live documents.
 
-    number   what becomes of the documents' numbers
+    Args:
+        view: The view to merge.
+        first: Its segment.
+        number: The new number of each document, or NONE.
     """
     sizes, occurrences = _living(np.diff(first.offsets), first.occurrences, number)
     names, tail_sizes, tail_occurrences = view.tail_occurrences()
@@ -96,30 +106,31 @@ def _terms(view: WordView, first: Segment, number: Ints) -> _Terms:
     used[known[(tail_sizes > 0) & (known != NONE)]] = True
     kept, new = np.flatnonzero(used), np.flatnonzero((tail_sizes > 0) & (known == NONE))
     terms = first.terms.taken(kept, tail_terms.taken(new, Strings.of(())))
-    # Where each comes to stand in the order of keys: of those that were known, the new ones, and all in the tail.
+    # The ranks in the order of keys: of the remaining terms of the segment, of the new terms, and of all terms of the
+    # tail.
     ranks = terms.ranks()
     rank = np.append(ranks[: len(kept)], NONE)[renumbered(kept, len(used))]
     new_rank = ranks[len(kept) :]
     tail_rank = rank[known]
     tail_rank[new] = new_rank
-    # The segment's terms stand in this order already. After the occurrences of each come those of the tail, which are
-    # in later documents.
-    held = np.zeros(len(terms), dtype=np.int64)
-    held[rank[kept]] = sizes[kept]
+    # The segment's terms are in this order already. The occurrences of each are followed by those of the tail, which
+    # are in later documents.
+    base_sizes = np.zeros(len(terms), dtype=np.int64)
+    base_sizes[rank[kept]] = sizes[kept]
     tail_rank = np.repeat(tail_rank, tail_sizes)
-    came = np.bincount(tail_rank, minlength=len(terms))
+    added = np.bincount(tail_rank, minlength=len(terms))
     return _Terms(
         terms.by_key(),
         Forms.joined([(first.forms, rank), (Forms.of([names[at] for at in new.tolist()]), new_rank)]),
-        held + came,
-        np.insert(occurrences, np.repeat(np.cumsum(held), came), in_order(tail_rank, tail_occurrences)),
+        base_sizes + added,
+        np.insert(occurrences, np.repeat(np.cumsum(base_sizes), added), in_order(tail_rank, tail_occurrences)),
     )
 
 
 def _living(sizes: Ints, occurrences: Ints, number: Ints) -> tuple[Ints, Ints]:
-    """How many occurrences of each term are in live documents; and those, by the documents' new numbers."""
-    owners = np.minimum(occurrences >> POSITION_BITS, len(number) - 1)  # those that came after the view are not in it
+    """Return the number of occurrences of each term in live documents, and these occurrences, renumbered."""
+    owners = np.minimum(occurrences >> POSITION_BITS, len(number) - 1)  # occurrences after the view become NONE
     packed = number[owners] << POSITION_BITS | occurrences & (1 << POSITION_BITS) - 1
-    dead = np.flatnonzero(packed < 0)  # of NONE
+    dead = np.flatnonzero(packed < 0)  # those of NONE
     ends = np.cumsum(sizes)
     return np.diff(ends - dead.searchsorted(ends), prepend=0), np.delete(packed, dead)

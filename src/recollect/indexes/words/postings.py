@@ -1,4 +1,4 @@
-"""Postings: where terms occur, as packed occurrences, and the lengths of documents beside them."""
+"""Postings: the occurrences of terms as packed integers, and the lengths of their documents."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 
 POSITION_BITS = 16
-#: Positions beyond are all the last; two below the end, so that "the place after next" stays in the document.
+#: The last position; later ones are stored as this one. It is two below the maximum, so that adding 2 to a position
+#: does not reach the next document.
 LAST_POSITION = (1 << POSITION_BITS) - 3
-#: A document of so many tokens or more is looked up for its length.
+#: For a document of at least this length, the exact length is read from the table.
 LONGEST = (1 << 15) - 1
-#: Above a length: the term occurs once more in this document, or may. So one look tells the many that have it once.
+#: A flag above the length: the term occurs, or may occur, again in the same document. One read thus identifies the
+#: frequent case of a single occurrence.
 MORE = LONGEST + 1
-#: A document's count of a term is at most so much.
+#: Maximum count of a term in a document.
 MOST_COUNT = (1 << 15) - 1
 
 
 def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint16]:
-    """The length of the document of each occurrence, at most LONGEST, and MORE where the next is in the same one.
+    """Return the document length of each occurrence, at most LONGEST, and the flag MORE.
 
-    Terms are not told apart: MORE may stand at the last occurrence of a term, too.
+    MORE is set if the next occurrence is in the same document. Terms are not distinguished, so it may also be set at
+    the last occurrence of a term.
     """
     numbers = occurrences >> POSITION_BITS
     out: NDArray[np.uint16] = np.minimum(length[numbers], LONGEST).astype(np.uint16)
@@ -33,12 +36,14 @@ def lengths_of(length: NDArray[np.int32], occurrences: Ints) -> NDArray[np.uint1
 
 
 class Postings(NamedTuple):
-    """Where the terms of a question occur: `number << 16 | position`, rising within each term.
+    """The occurrences of the terms of a question: `number << 16 | position`, ascending within each term.
 
-    base, tail  columns of occurrences
-    spans       a row for each term: where it begins and ends in `base`, and in `tail`
-    base_lengths, tail_lengths  beside each occurrence, the length of its document and whether the term occurs once more
-        in it (`lengths_of`)
+    Attributes:
+        base: The column of occurrences of the segment.
+        tail: The column of occurrences of the tail.
+        spans: A row for each term: its begin and end in `base`, and its begin and end in `tail`.
+        base_lengths: For each occurrence in `base`, the length of its document and the flag MORE (`lengths_of`).
+        tail_lengths: The same for `tail`.
     """
 
     base: Ints
@@ -49,13 +54,13 @@ class Postings(NamedTuple):
 
 
 def live(occurrences: Ints, table: Table) -> Ints:
-    """The occurrences in live documents."""
+    """Return the occurrences in live documents."""
     out: Ints = occurrences[table.alive[occurrences >> POSITION_BITS]]
     return out
 
 
 def run_lengths(occurrences: Ints) -> tuple[Ints, Ints]:
-    """The documents (rising) and how often each has the term."""
+    """Return the documents of a term, ascending, and its count in each."""
     numbers = occurrences >> POSITION_BITS
     starts = np.flatnonzero(np.diff(numbers, prepend=NONE))
     counts = np.diff(starts, append=len(numbers))

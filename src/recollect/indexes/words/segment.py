@@ -1,8 +1,8 @@
 """Segments: the index of many documents in contiguous arrays that never change.
 
-All occurrences of all terms stand in one column, term after term, each `number << 16 | position` and rising within its
-term; the terms are found by a hash. A segment can be written to a file as it stands, and read from there. What comes
-later gathers in a small tail beside it (`indexes.words`), until segment and tail are merged into a new one.
+All occurrences of all terms are in one column, term after term, each `number << 16 | position` and ascending within its
+term; terms are found by a hash. The arrays can be written to a file and read back without conversion. Later documents
+are collected in a small tail (`words.index`) until segment and tail are merged into a new segment.
 """
 
 from __future__ import annotations
@@ -23,25 +23,26 @@ from recollect.text.languages import CODES
 from recollect.text.words import Term
 
 _DIGEST_BYTES = 32
-#: So many terms that were looked up stay at hand.
-_MOST_AT_HAND = 10_000
+#: Maximum number of looked-up terms that are cached.
+_MAX_CACHED = 10_000
 _NO_DIGEST = bytes(_DIGEST_BYTES)
 
 
 class Segment:
-    """The index of documents, all of them live when it was made.
+    """The index of documents that were all live when it was built.
 
-    columns      `documents.COLUMNS` of each document
-    ids          of their records
-    texts        a digest each, in 32 bytes; without a row where none was asked for
-    payloads     the bytes of their records; b"" of those that only the store has
-    sessions     by number
-    speakers     by number, with the terms of their names
-    values       of the fields of records, by number
-    terms        by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`
-    lengths      of the document of each occurrence (`lengths_of`): so that walking occurrences looks nothing up
-    frequencies  of each term, how many documents have it
-    totals       of each term, how often it occurs, in no document more than MOST_COUNT times
+    Attributes:
+        columns: The columns of the documents (`documents.columns.COLUMNS`).
+        ids: The ids of their records.
+        texts: A 32-byte digest for each document; no rows if digests were not requested.
+        payloads: The payloads of their records; b"" for those that only the store has.
+        sessions: The sessions by number.
+        speakers: The speakers by number, with the terms of their names.
+        values: The values of record fields by number.
+        terms: The terms by number; the occurrences of term t are `occurrences[offsets[t]:offsets[t + 1]]`.
+        lengths: The length of the document of each occurrence (`lengths_of`), so that kernels need no other lookup.
+        frequencies: The number of documents of each term.
+        totals: The number of occurrences of each term, counting at most MOST_COUNT in a document.
     """
 
     def __init__(self, arrays: dict[str, NDArray[Any]], speakers: Sequence[tuple[str, Sequence[str]]]) -> None:
@@ -61,12 +62,12 @@ class Segment:
         self.frequencies: Ints = arrays["frequencies"]
         self.totals: Ints = arrays["totals"]
         self.session_count = len(self.sessions)
-        self._asked: dict[str, int] = {}
+        self._term_numbers: dict[str, int] = {}
         self.forms = Forms.from_arrays(arrays)
 
     @cached_property
     def nbytes(self) -> int:
-        """How much memory its arrays take."""
+        """The memory of its arrays in bytes."""
         return sum(each.nbytes for each in self.arrays.values())
 
     def id(self, number: int) -> str:
@@ -81,7 +82,7 @@ class Segment:
 
     @property
     def digests(self) -> NDArray[np.uint8]:
-        """The digests as rows, all zeros where there is none."""
+        """The digests as rows, all zeros if there is none."""
         return self.texts if len(self.texts) else np.zeros((self.count, _DIGEST_BYTES), dtype=np.uint8)
 
     def payload(self, number: int) -> bytes:
@@ -91,26 +92,32 @@ class Segment:
         return self.sessions.find(session_name(session))
 
     def term(self, term: str) -> int:
-        """The number of a term, or NONE. Cost: O(log terms); those that were asked for lately are at hand."""
-        number = self._asked.get(term)
+        """Return the number of a term, or NONE.
+
+        Cost:
+            O(log terms); recently looked-up terms are cached.
+        """
+        number = self._term_numbers.get(term)
         if number is None:
-            if len(self._asked) >= _MOST_AT_HAND:
-                self._asked.clear()
-            number = self._asked[term] = self.terms.find(term)
+            if len(self._term_numbers) >= _MAX_CACHED:
+                self._term_numbers.clear()
+            number = self._term_numbers[term] = self.terms.find(term)
         return number
 
     def span(self, term: int) -> tuple[int, int]:
-        """Where the occurrences of a term, by its number, begin and end."""
+        """Return the begin and end of the occurrences of a term number."""
         return int(self.offsets[term]), int(self.offsets[term + 1])
 
     def counts(self, term: int) -> tuple[int, int]:
-        """How many documents have a term, by its number, and how often all of them do."""
+        """Return the number of documents of a term number, and its total number of occurrences."""
         return int(self.frequencies[term]), int(self.totals[term])
 
     def alike(self, grams: Sequence[int], least: int) -> Iterator[tuple[str, str, int, int]]:
-        """Words that share trigrams with others: (word, stem, trigrams, trigrams that are shared).
+        """Yield words that share trigrams with another one: (word, stem, trigrams, shared trigrams).
 
-        least   the least Dice coefficient, in hundredths
+        Args:
+            grams: The trigrams of the other word.
+            least: The minimum Dice coefficient, in hundredths.
         """
         shared, sizes = self.forms.shared(grams), self.forms.sizes
         for at in np.flatnonzero(200 * shared >= least * (len(grams) + sizes)).tolist():
@@ -119,7 +126,7 @@ class Segment:
             yield *parts, int(sizes[at]), int(shared[at])
 
 
-#: The arrays beside the columns of the documents, and how each is kept.
+#: The arrays other than the columns of documents, and their types.
 _KINDS: dict[str, DTypeLike] = {
     **{
         f"{name}.{part}": kind
@@ -143,16 +150,20 @@ _KINDS: dict[str, DTypeLike] = {
 
 
 def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) -> None:
-    """Raises: ValueError where arrays that somebody else made are no segment: kernels do not look where they step."""
+    """Check that arrays from a file form a valid segment. The kernels do not check bounds.
+
+    Raises:
+        ValueError: They do not.
+    """
     kinds = {**COLUMNS, **_KINDS}
     if arrays.keys() != kinds.keys():
-        raise ValueError("it has other columns")
+        raise ValueError("its columns are not those of a segment")
     for name, kind in kinds.items():
         if arrays[name].dtype != kind or arrays[name].ndim != (2 if name == "texts" else 1):
-            raise ValueError(f"its column {name} is of another type")
+            raise ValueError(f"its column {name} has the wrong type")
     for name, terms in speakers:
         if not isinstance(name, str) or not all(isinstance(term, str) for term in terms):
-            raise ValueError("its speakers have no names")
+            raise ValueError("its speakers are not names with terms")
     count, terms = len(arrays["length"]), len(arrays["terms.ends"])
     sizes = {
         **dict.fromkeys(COLUMNS, count),
@@ -169,8 +180,8 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         (0, _DIGEST_BYTES),
         (count, _DIGEST_BYTES),
     ):
-        raise ValueError("its columns are not equally long")
-    # Column -> the least and the greatest (but for the last) that may stand in it.
+        raise ValueError("its columns differ in length")
+    # Column -> the minimum of its values, and the exclusive maximum.
     bounds = {
         "session": (NONE, len(arrays["sessions.ends"])),
         "speaker": (NONE, len(speakers)),
@@ -190,7 +201,7 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
     for name, (least, end) in bounds.items():
         column = arrays[name]
         if len(column) and (column.min() < least or column.max() >= end):
-            raise ValueError(f"its column {name} refers to what is not there")
+            raise ValueError(f"its column {name} has a value out of range")
     ends = {f"{name}.ends": len(arrays[f"{name}.blob"]) for name in ("ids", "sessions", "terms", "values")}
     ends |= {"offsets": len(arrays["occurrences"]), "grams.ends": len(arrays["grams.forms"])}
     ends |= {"payloads.ends": len(arrays["payloads.blob"])}
@@ -198,31 +209,31 @@ def check_arrays(arrays: Mapping[str, NDArray[Any]], speakers: Sequence[Any]) ->
         column = arrays[name]
         last = column[-1] if len(column) else 0
         if last != end or (len(column) and column[0] < 0) or (np.diff(column) < 0).any():
-            raise ValueError(f"its column {name} does not rise to its end")
+            raise ValueError(f"its column {name} does not ascend to the end of its data")
     for name in ("ids", "sessions", "terms", "values"):
         if not _is_text(arrays[f"{name}.blob"], arrays[f"{name}.ends"]):
             raise ValueError(f"its {name} are not all text")
     for name in ("ids", "sessions", "values"):
         order = arrays[f"{name}.order"]
         if (np.bincount(order, minlength=len(order)) != 1).any():
-            raise ValueError(f"its {name} are not all in their order")
+            raise ValueError(f"the order of its {name} is not a permutation")
     keys, order = arrays["terms.keys"], arrays["terms.order"]
     if (keys[1:] < keys[:-1]).any() or (order != np.arange(terms)).any():
         raise ValueError("its terms are not in the order of their keys")
     if arrays["offsets"][0] != 0:
-        raise ValueError("its occurrences do not begin with those of a term")
+        raise ValueError("its offsets do not begin at 0")
     rising = arrays["occurrences"][1:] >= arrays["occurrences"][:-1]
     begins = arrays["offsets"]
     rising[begins[(begins > 0) & (begins <= len(rising))] - 1] = True  # from one term to the next
     if not rising.all():
-        raise ValueError("its occurrences do not rise")
+        raise ValueError("its occurrences do not ascend")
     if not arrays["alive"].all():
-        raise ValueError("it has dead documents")
+        raise ValueError("it contains dead documents")
 
 
 def _is_text(blob: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
-    """Whether each piece of a blob is UTF-8: all of it is, and no piece begins within a character."""
-    if not len(blob) or blob.max() < 0x80:  # ASCII, as most is: a tenth of the time
+    """Return whether each piece of a blob is UTF-8: all of it is, and no piece begins within a character."""
+    if not len(blob) or blob.max() < 0x80:  # ASCII, the most frequent case: a tenth of the time
         return True
     try:
         str(blob.data, "utf-8", "surrogatepass")
@@ -233,12 +244,20 @@ def _is_text(blob: NDArray[np.uint8], ends: NDArray[np.int64]) -> bool:
 
 
 class Gathered(NamedTuple):
-    """Documents and their words, as a segment is made of them.
+    """Documents and their terms, from which a segment is built.
 
-    texts        a digest each, all zeros where there is none
-    terms        numbered in the order of their keys, so that neighbours among them are neighbours in the column
-    sizes        how often each term occurs
-    occurrences  of all terms, one after the other
+    Attributes:
+        columns: The columns of the documents.
+        ids: The ids of their records.
+        texts: A digest for each document, all zeros if there is none.
+        payloads: The payloads of their records.
+        sessions: The sessions by number.
+        speakers: The speakers by number, with the terms of their names.
+        values: The values of record fields by number.
+        terms: The terms, numbered in the order of their keys, so that they are in the same order in `occurrences`.
+        forms: The surface forms among the terms.
+        sizes: The number of occurrences of each term.
+        occurrences: The occurrences of all terms, term after term.
     """
 
     columns: dict[str, NDArray[Any]]
@@ -254,8 +273,12 @@ class Gathered(NamedTuple):
     occurrences: Ints
 
 
-def made(gathered: Gathered) -> Segment:
-    """The segment of what was gathered. Cost: some passes over the occurrences."""
+def build(gathered: Gathered) -> Segment:
+    """Build a segment.
+
+    Cost:
+        Several passes over the occurrences.
+    """
     packed, sizes, texts = gathered.occurrences, gathered.sizes, gathered.texts
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     first = firsts(packed >> POSITION_BITS)
@@ -283,9 +306,11 @@ def made(gathered: Gathered) -> Segment:
 
 
 def in_order(terms: Ints, occurrences: Ints) -> Ints:
-    """Occurrences by term, and rising within each.
+    """Return occurrences sorted by term, ascending within each term.
 
-    terms   of each of them
+    Args:
+        terms: The term of each occurrence.
+        occurrences: The occurrences.
     """
     bits = int(occurrences.max(initial=0)).bit_length()
     if bits + int(terms.max(initial=0)).bit_length() < 64:
@@ -296,17 +321,17 @@ def in_order(terms: Ints, occurrences: Ints) -> Ints:
 
 
 def digests(texts: Sequence[bytes]) -> NDArray[np.uint8]:
-    """The digests of documents as rows, all zeros where there is none."""
+    """Return the digests of documents as rows, all zeros if there is none."""
     joined = b"".join([text or _NO_DIGEST for text in texts])
     return np.frombuffer(joined, dtype=np.uint8).reshape(-1, _DIGEST_BYTES)
 
 
-#: So many documents are put into the columns at once.
+#: Number of documents that are added to the columns at a time.
 _ROWS = 1000
 
 
 class Builder:
-    """Documents one by one, and the segment of them all."""
+    """Collects documents one by one and builds a segment of them."""
 
     def __init__(self) -> None:
         self._ids: list[str] = []
@@ -315,14 +340,14 @@ class Builder:
         self._sessions: dict[Session, int] = {}
         self._speakers: dict[str, tuple[int, tuple[str, ...]]] = {}
         self._values: dict[str, int] = {}
-        self._fields: dict[tuple[str | None, ...], tuple[int, ...]] = {}  # as many records have the same
+        self._fields: dict[tuple[str | None, ...], tuple[int, ...]] = {}  # many records share them
         self._terms: dict[str, int] = {}
         self._known: dict[Term, int] = {}
-        self._term, self._form = array("i"), array("i")  # of each known word; no form: NONE
-        self._said = array("i")  # the words of all documents, one after the other
-        # Documents, in the order of coming, and beside each a mark that it has.
-        self._marked, self._marks = array("i"), array("i")
-        self._rows: list[tuple[Any, ...]] = []  # of the last documents, which are not in the columns yet
+        self._term, self._form = array("i"), array("i")  # by word number; NONE without a form
+        self._word_numbers = array("i")  # the word numbers of all documents, one after the other
+        # Pairs of a document and one of its filter terms, in the order of insertion.
+        self._filter_owners, self._filter_terms = array("i"), array("i")
+        self._rows: list[tuple[Any, ...]] = []  # rows not yet in the columns
         self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
 
     def __len__(self) -> int:
@@ -344,25 +369,25 @@ class Builder:
             self._fields[document.fields] = fields
         self._rows.append(values_of(document, session, speaker, fields))
         if len(self._rows) == _ROWS:
-            self._unroll()
-        for mark in document.filter_terms:
-            self._marked.append(len(self._ids) - 1)
-            self._marks.append(self._number(mark))
+            self._flush_rows()
+        for term in document.filter_terms:
+            self._filter_owners.append(len(self._ids) - 1)
+            self._filter_terms.append(self._number(term))
         known = self._known
         try:
-            found = [known[term] for term in document.terms]
+            found = [known[each] for each in document.terms]
         except KeyError:
-            found = [known[term] if term in known else self._learnt(term) for term in document.terms]
-        self._said.extend(found)
+            found = [known[each] if each in known else self._new_word(each) for each in document.terms]
+        self._word_numbers.extend(found)
 
-    def _unroll(self) -> None:
-        """Put the rows at the ends of the columns, which takes half the time for many at once."""
+    def _flush_rows(self) -> None:
+        """Append the rows to the columns; in batches this takes half the time."""
         for column, values in zip(self._columns.values(), zip(*self._rows, strict=True), strict=False):
             column.extend(values)
         self._rows.clear()
 
-    def _learnt(self, term: Term) -> int:
-        """The number of a new word."""
+    def _new_word(self, term: Term) -> int:
+        """Assign a number to a new word and return it."""
         stem, word = term
         self._form.append(self._number(form(word, stem)) if comparable(word) else NONE)
         self._term.append(self._number(stem))
@@ -372,10 +397,10 @@ class Builder:
         return self._terms.setdefault(term, len(self._terms))
 
     def segment(self) -> Segment:
-        """The segment of the documents so far, the turns of a session side by side."""
-        self._unroll()
+        """Build the segment of the documents so far. The turns of a session become adjacent."""
+        self._flush_rows()
         columns: dict[str, NDArray[Any]] = {
-            name: np.frombuffer(self._columns[name], dtype=_KEPT[np.dtype(kind).char]).astype(kind)
+            name: np.frombuffer(self._columns[name], dtype=_READ_AS[np.dtype(kind).char]).astype(kind)
             if len(self)
             else np.zeros(0, dtype=kind)
             for name, kind in COLUMNS.items()
@@ -384,21 +409,22 @@ class Builder:
         number = np.empty(len(order), dtype=np.int64)
         number[order] = np.arange(len(order))
         lengths = columns["length"].astype(np.int64)
-        said = np.array(self._said, dtype=np.int64)
+        words = np.array(self._word_numbers, dtype=np.int64)
         starts = np.cumsum(lengths) - lengths
-        places = np.arange(len(said), dtype=np.int64) - np.repeat(starts, lengths)
+        positions = np.arange(len(words), dtype=np.int64) - np.repeat(starts, lengths)
         owners = np.repeat(number, lengths)
-        formed_in, formed = self._forms(owners, said)
-        marked_in, filter_terms = number[np.array(self._marked, dtype=np.int64)], np.array(self._marks, dtype=np.int64)
+        form_owners, forms = self._forms(owners, words)
+        filter_owners = number[np.array(self._filter_owners, dtype=np.int64)]
+        filter_terms = np.array(self._filter_terms, dtype=np.int64)
         names = list(self._terms)
         terms = Strings.of(names)
-        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[said], formed, filter_terms])]
-        places = np.concatenate(
-            [np.minimum(places, LAST_POSITION), np.zeros(len(formed) + len(filter_terms), dtype=np.int64)]
+        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[words], forms, filter_terms])]
+        positions = np.concatenate(
+            [np.minimum(positions, LAST_POSITION), np.zeros(len(forms) + len(filter_terms), dtype=np.int64)]
         )
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
-        return made(
+        return build(
             Gathered(
                 columns,
                 Strings.of([self._ids[at] for at in order.tolist()]),
@@ -410,13 +436,13 @@ class Builder:
                 terms.by_key(),
                 Forms.of([names[number] for number in terms.order.tolist()]),
                 np.bincount(of_term, minlength=len(names)),
-                in_order(of_term, np.concatenate([owners, formed_in, marked_in]) << POSITION_BITS | places),
+                in_order(of_term, np.concatenate([owners, form_owners, filter_owners]) << POSITION_BITS | positions),
             )
         )
 
-    def _forms(self, owners: Ints, said: Ints) -> tuple[Ints, Ints]:
-        """The documents and the forms of the words that they have, each form of a document once."""
-        forms = np.array(self._form, dtype=np.int64)[said]
+    def _forms(self, owners: Ints, words: Ints) -> tuple[Ints, Ints]:
+        """Return parallel columns of documents and the surface forms of their words, each form of a document once."""
+        forms = np.array(self._form, dtype=np.int64)[words]
         has_form = forms != NONE
         pairs = owners[has_form] * len(self._terms) + forms[has_form]
         pairs.sort()
@@ -424,13 +450,13 @@ class Builder:
         return pairs // max(len(self._terms), 1), pairs % max(len(self._terms), 1)
 
 
-#: How an `array` holds what a column holds.
+#: The type codes of `array` for the types of columns, and the NumPy types that they are read back with.
 _CODES = {"i": "i", "l": "q", "q": "q", "b": "b", "?": "b", "d": "d"}
-_KEPT = {"i": np.int32, "l": np.int64, "q": np.int64, "b": np.int8, "?": np.int8, "d": np.float64}
+_READ_AS = {"i": np.int32, "l": np.int64, "q": np.int64, "b": np.int8, "?": np.int8, "d": np.float64}
 
 
 def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[np.int64]:
-    """The documents by session and place."""
+    """Return the documents sorted by session, position, time and id."""
     keys = [columns[name] for name in ("micros", "position", "session")]
     order = np.lexsort(keys)
     same = np.ones(max(len(order) - 1, 0), dtype=np.bool_)
@@ -439,7 +465,7 @@ def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[n
     same &= columns["session"][order[1:]] != NONE
     at = 0
     ties = np.flatnonzero(same).tolist()
-    while at < len(ties):  # of one place and time: by id
+    while at < len(ties):  # equal position and time: sort by id
         begin = end = ties[at]
         while at < len(ties) and ties[at] == end:
             end, at = end + 1, at + 1
@@ -448,7 +474,7 @@ def _in_order(columns: dict[str, NDArray[Any]], ids: Sequence[str]) -> NDArray[n
 
 
 def _link(columns: dict[str, NDArray[Any]]) -> None:
-    """Link each turn, which stand in order, to those before and after it."""
+    """Link each turn to the previous and the next one. The documents must be sorted by session."""
     session = columns["session"]
     together = np.flatnonzero((session[1:] == session[:-1]) & (session[1:] != NONE)).astype(np.int32)
     columns["after"][together] = together + 1

@@ -1,7 +1,7 @@
-"""Forms: words as they were written, among the terms of a segment, found by the trigrams that they share with others.
+"""Surface forms: words as they were written, stored as terms of a segment and searchable by trigram.
 
-They tell which words a view knows, and lead unknown words to known ones. They lie in arrays, so that those of a segment
-go over into the next without being read through again.
+They determine which words a view contains, and find known words that resemble unknown ones. They are stored in arrays,
+so that merging a segment into a new one need not process each word again.
 """
 
 from __future__ import annotations
@@ -15,28 +15,31 @@ from numpy.typing import NDArray
 from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.text.words import trigrams
 
-#: Before a term that is a word as it was written, stem and all: which words a view knows.
+#: Prefix of the terms that are surface forms, which record the words that a view contains.
 _FORM = "="
-#: Shorter words share too little with others for likeness to mean anything.
+#: Minimum letters of a word for similarity; shorter words have too few trigrams.
 LEAST_LETTERS = 4
-#: A letter of a trigram takes so many bits: there are that many code points.
+#: Bits of a letter in a trigram key, enough for any code point.
 _LETTER_BITS = 21
-#: A pair of a trigram and a form is one number, with the form's in so many bits.
+#: Bits of a form's number in a key that combines a trigram and a form.
 _FORM_BITS = 32
 
 
 def comparable(word: str) -> bool:
-    """Whether a word takes part where unknown words are led to known ones: letters only, and enough of them."""
+    """Return whether a word takes part in similarity matching: it has only letters, and enough of them."""
     return len(word) >= LEAST_LETTERS and word.isalpha()
 
 
 def form(word: str, stem: str) -> str:
-    """The term under which a word is kept as it was written, with its stem: in another language it may have another."""
+    """Return the surface form of a word: a term that contains the word and its stem.
+
+    In another language the word may have another stem, and then another form.
+    """
     return f"{_FORM}{word}{_FORM}{stem}"
 
 
 def form_parts(term: str) -> tuple[str, str] | None:
-    """The word and stem of a `form`; None for another term."""
+    """Return the word and stem of a surface form; None for another term."""
     if not term.startswith(_FORM):
         return None
     word, _, stem = term[1:].partition(_FORM)
@@ -44,7 +47,7 @@ def form_parts(term: str) -> tuple[str, str] | None:
 
 
 def trigram_keys(word: str) -> list[int]:
-    """The distinct character trigrams of `#word#`, each as a number.
+    """Return the distinct character trigrams of `#word#`, each as an integer.
 
     >>> len(trigram_keys("cat")), len(trigram_keys("aaaa"))
     (3, 3)
@@ -54,13 +57,14 @@ def trigram_keys(word: str) -> list[int]:
 
 
 class Forms(NamedTuple):
-    """The forms among terms, by trigram.
+    """The surface forms among the terms of a segment, indexed by trigram.
 
-    terms   the numbers of the terms that are forms, rising
-    sizes   how many trigrams each has
-    grams   the trigrams of all of them, rising
-    ends    of each trigram: the forms that have it are `owners[ends[at - 1]:ends[at]]`
-    owners  by their places in `terms`, rising for each trigram
+    Attributes:
+        terms: The numbers of the terms that are surface forms, ascending.
+        sizes: The number of trigrams of each form.
+        grams: The trigrams of all forms, ascending.
+        ends: The forms with the trigram at index `at` are `owners[ends[at - 1]:ends[at]]`.
+        owners: Forms as indexes into `terms`, ascending within each trigram.
     """
 
     terms: Numbers
@@ -71,21 +75,29 @@ class Forms(NamedTuple):
 
     @classmethod
     def of(cls, names: Sequence[str]) -> Forms:
-        """Those among terms that are numbered as they stand. Cost: in proportion to their letters."""
+        """Return the surface forms among `names`, the terms in the order of their numbers.
+
+        Cost:
+            O(letters).
+        """
         formed = [(number, parts[0]) for number, name in enumerate(names) if (parts := form_parts(name)) is not None]
         grams, owners = _trigrams_of([word for _, word in formed])
         order = np.argsort(grams, kind="stable")
         grams, owners = grams[order], owners[order]
-        once = firsts(grams) | firsts(owners)  # a word may have a trigram twice
+        once = firsts(grams) | firsts(owners)  # a word may contain a trigram twice
         sizes = np.bincount(owners[once], minlength=len(formed))
         return cls._grouped(np.array([number for number, _ in formed]), sizes, grams[once], owners[once])
 
     @classmethod
     def joined(cls, parts: Sequence[tuple[Forms, Ints]]) -> Forms:
-        """Those of several, none of which has a form of another, by the numbers that their terms get: NONE of one that
-        is left out. Terms keep their order.
+        """Return the forms of several tables that have no form in common.
 
-        Cost: one pass over the arrays.
+        Args:
+            parts: Each table with the new number of each of its terms, NONE for a term that is dropped. The numbers
+                keep the order of the terms.
+
+        Cost:
+            One pass over the arrays.
         """
         numbers = [number[forms.terms] for forms, number in parts]
         terms = np.sort(np.concatenate(numbers))
@@ -94,24 +106,24 @@ class Forms(NamedTuple):
         sizes = np.zeros(len(terms), dtype=np.int32)
         pairs = []
         for (forms, _), number in zip(parts, numbers, strict=True):
-            kept, place = number != NONE, terms.searchsorted(number)
-            sizes[place[kept]] = forms.sizes[kept]
+            kept, index = number != NONE, terms.searchsorted(number)
+            sizes[index[kept]] = forms.sizes[kept]
             of_gram = np.repeat(grams.searchsorted(forms.grams), np.diff(forms.ends, prepend=0))
             live = kept[forms.owners]
-            pairs.append(of_gram[live] << _FORM_BITS | place[forms.owners[live]])
+            pairs.append(of_gram[live] << _FORM_BITS | index[forms.owners[live]])
         paired = np.concatenate(pairs)
-        paired.sort(kind="stable")  # which makes one pass over parts that rise
+        paired.sort(kind="stable")  # merges ascending parts in one pass
         return cls._grouped(terms, sizes, grams[paired >> _FORM_BITS], paired & (1 << _FORM_BITS) - 1)
 
     @classmethod
     def _grouped(cls, terms: Ints, sizes: NDArray[Any], grams: NDArray[np.uint64], owners: NDArray[Any]) -> Forms:
-        """From pairs of a trigram and a form, in their order."""
+        """Build the table from parallel columns of trigrams and forms, sorted by both."""
         begins = np.flatnonzero(firsts(grams))
         ends = np.append(begins[1:], len(grams))[: len(begins)].astype(np.int64)
         return cls(terms.astype(np.int32), sizes.astype(np.int32), grams[begins], ends, owners.astype(np.int32))
 
     def shared(self, grams: Sequence[int]) -> Ints:
-        """How many of some trigrams each form has."""
+        """Return how many of some trigrams each form has."""
         found = [self.owners[:0]]
         for gram in grams:
             at = int(self.grams.searchsorted(np.uint64(gram)))
@@ -120,12 +132,12 @@ class Forms(NamedTuple):
         return np.bincount(np.concatenate(found), minlength=len(self.terms))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays by the names that they are kept under."""
+        """Return the arrays by the names that they are stored under."""
         return dict(zip(_NAMES, self, strict=True))
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Forms:
-        """The forms that `arrays` gave."""
+        """Return the forms of `arrays`."""
         return cls(*(arrays[name] for name in _NAMES))
 
 
@@ -133,20 +145,22 @@ _NAMES = ("forms", "form_sizes", "grams.keys", "grams.ends", "grams.forms")
 
 
 def firsts(column: NDArray[Any]) -> Flags:
-    """Where a column has another value than the place before."""
+    """Return where a column differs from the element before it."""
     out = np.ones(len(column), dtype=np.bool_)
     out[1:] = column[1:] != column[:-1]
     return out
 
 
 def _trigrams_of(words: Sequence[str]) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
-    """The trigrams of words, as `trigram_keys` has them but for their order and those that a word has twice; and of
-    which word each is."""
+    """Return the trigrams of words, and the index of the word of each.
+
+    They are those of `trigram_keys`, but in order of appearance and with duplicates.
+    """
     points = np.frombuffer("".join([f"#{word}#" for word in words]).encode("utf-32-le"), dtype=np.uint32)
     owners = np.repeat(
         np.arange(len(words), dtype=np.int32), np.array([len(word) + 2 for word in words], dtype=np.int64)
     )
-    whole = owners[2:] == owners[:-2]  # none reaches into the next word
+    inside = owners[2:] == owners[:-2]  # excludes trigrams that extend into the next word
     points = points.astype(np.uint64)
     keys = points[:-2] << np.uint64(2 * _LETTER_BITS) | points[1:-1] << np.uint64(_LETTER_BITS) | points[2:]
-    return keys[whole], owners[:-2][whole]
+    return keys[inside], owners[:-2][inside]
