@@ -111,7 +111,7 @@ class TestIndex:
             with pytest.raises(ValueError, match="nothing was added"):
                 index.add_all(numbers, encoded_all(texts))
         found = encoded_all(["many bits"])
-        with pytest.raises(ValueError, match="rise"):
+        with pytest.raises(ValueError, match="ascending"):
             index.add_all([3], found._replace(bits=found.bits[::-1].copy()))
         for bits in ([4096], [-1]):
             with pytest.raises(ValueError, match="4096"):

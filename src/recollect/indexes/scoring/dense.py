@@ -1,11 +1,11 @@
-"""The dense index: cosines of vectors in integers, by document number.
+"""The dense index: cosines of vectors in integer arithmetic, by document number.
 
-Vectors are brought to length 1 and their components to integers of 15 bits. From there on everything is exact: a
-cosine is a sum of products of integers, so the same stored vectors give the same scores on every machine, in whatever
-order they are added. Bringing them there takes only operations that IEEE 754 rounds correctly (no library's cosine,
-no sum of floats), so it is exact in that sense too.
+Vectors are scaled to length 1, and their components are converted to 15-bit integers. From there on everything is
+exact: a cosine is a sum of products of integers, so the same stored vectors give the same scores on every machine and
+in any order of addition. The conversion uses only operations that IEEE 754 rounds correctly (no library cosine, no sum
+of floats), so it too gives the same result everywhere.
 
-Whether a cosine says anything is a matter of the model: its floors are given by the caller.
+Which cosines are significant depends on the model: the caller passes the floors.
 """
 
 from __future__ import annotations
@@ -25,50 +25,60 @@ from recollect.indexes.parameters import DENSE_SHARE
 
 Floats = NDArray[np.float32]
 Quantised = NDArray[np.int16]
-#: A component of 1 is this, with 14 bits behind the point; a product of two has 28.
+#: Components have 14 bits of fraction, and the product of two has 28.
 _UNIT_BITS = 14
 COSINE_BITS = 2 * _UNIT_BITS
-#: Before a vector has length 1, its greatest component has so many bits.
+#: Bits of the greatest component before a vector is scaled to length 1.
 _FINE_BITS = 20
-#: Rows that are multiplied at a time, few enough to stay in the processor's cache.
+#: Number of rows that are products_of at a time, so that they stay in the processor's cache.
 _BLOCK = 4096
 
 
 def quantised(vectors: Floats) -> Quantised:
-    """Vectors (a row each, finite) at length 1 with 14 bits behind the point; a zero vector stays zero.
+    """Return vectors (finite, one per row) scaled to length 1, with 14 bits of fraction; a zero vector remains zero.
 
     >>> quantised(np.array([[3.0, 4.0], [0.0, 0.0], [-2e-30, 0.0]], dtype=np.float32)).tolist()
     [[9830, 13107], [0, 0], [-16384, 0]]
 
-    Cost: O(components).
+    Cost:
+        O(components).
     """
     values = vectors.astype(np.float64)
     greatest = np.abs(values).max(axis=1, keepdims=True, initial=0.0)
     greatest[greatest == 0.0] = 1.0
     fine = np.rint(values / greatest * (1 << _FINE_BITS)).astype(np.int64)
-    squares = np.maximum((fine * fine).sum(axis=1, keepdims=True), 1)  # of integers, so the order says nothing
+    squares = np.maximum((fine * fine).sum(axis=1, keepdims=True), 1)  # integers: exact in any order
     out: Quantised = np.rint((fine << _UNIT_BITS) / np.sqrt(squares.astype(np.float64))).astype(np.int16)
     return out
 
 
 class Dense(NamedTuple):
-    """What the dense signal gives to each document: a share, with SHARE_BITS of fraction, and whether it admits it."""
+    """The dense signal of each document.
+
+    Attributes:
+        shares: The share of the score, with SHARE_BITS of fraction.
+        admits: Whether the cosine alone makes the document a hit.
+    """
 
     shares: Ints
     admits: Flags
 
 
-#: The products of a matrix's rows with a vector, all of them quantised.
+#: Returns the dot product of each row of a matrix with a vector, both quantised.
 Products = Callable[[Quantised, Quantised], Ints]
-#: So many multiplications take NumPy about as long as one occurrence of a word, which kernels are chosen by.
+#: NumPy performs about this many multiplications in the time of one word occurrence, the unit of `kernels.choose`.
 _PER_OCCURRENCE = 100
 
 
-def products(matrix: Quantised, wanted: Quantised) -> Ints:
-    """The product of each row with a vector. Cost: O(components)."""
-    # Every product and every partial sum is a whole number far below 2^53, where float64 is exact: so the fast
-    # multiplication gives the integers' own result, whatever order and threads it uses.
-    fine = wanted.astype(np.float64)
+def products(matrix: Quantised, vector: Quantised) -> Ints:
+    """Return the dot product of each row with a vector.
+
+    Cost:
+        O(components).
+    """
+    # Every product and every partial sum is an integer far below 2^53, for which float64 is exact. The fast
+    # floating-point multiplication therefore gives the exact result with any order and number of threads.
+    fine = vector.astype(np.float64)
     out: Ints = np.empty(len(matrix), dtype=np.int64)
     for start in range(0, len(matrix), _BLOCK):
         block = matrix[start : start + _BLOCK]
@@ -87,35 +97,45 @@ _serving = Choice(lambda: products, _compiled).serving
 
 
 class DenseView:
-    """The vectors of one moment: immutable.
+    """An immutable view of the vectors.
 
-    multiplied  by what the products are made; None: as it is chosen for words (`indexes.kernels`)
+    Args:
+        matrix: The quantised vectors.
+        rows: The row of each document in `matrix`, or NONE.
+        products_of: Computes the products. None: chosen like the kernels for words (`indexes.kernels`).
     """
 
-    def __init__(self, matrix: Quantised, rows: Ints, multiplied: Products | None = None) -> None:
+    def __init__(self, matrix: Quantised, rows: Ints, products_of: Products | None = None) -> None:
         self._matrix = matrix
-        self._multiplied = multiplied
-        self._rows = rows  # document -> row of the matrix, or NONE
+        self._products_of = products_of
+        self._rows = rows
 
-    def cosines(self, asked: Quantised) -> Ints:
-        """The cosine of each document with a question's vector, with COSINE_BITS of fraction; -1 where it has none.
+    def cosines(self, question: Quantised) -> Ints:
+        """Return the cosine of each document with a question's vector, with COSINE_BITS of fraction.
 
-        Cost: O(vectors x dimension).
+        It is -1 for a document without a vector.
+
+        Cost:
+            O(vectors x dimension).
         """
         if not len(self._matrix):
             return np.full(len(self._rows), -(1 << COSINE_BITS), dtype=np.int64)
-        multiplied = self._multiplied or _serving(self._matrix.size // _PER_OCCURRENCE)
-        found = multiplied(self._matrix, asked)[self._rows]  # a row of NONE is the last one, whichever that is
+        products_of = self._products_of or _serving(self._matrix.size // _PER_OCCURRENCE)
+        found = products_of(self._matrix, question)[self._rows]  # as an index, NONE is the last row; replaced below
         found[self._rows == NONE] = -(1 << COSINE_BITS)
-        out: Ints = np.minimum(found, 1 << COSINE_BITS)  # rounding may lead a little past 1
+        out: Ints = np.minimum(found, 1 << COSINE_BITS)  # rounding may slightly exceed 1
         return out
 
-    def score(self, asked: Quantised, table: Table, share: float, alone: float) -> Dense:
-        """The signal of each document of a table.
+    def score(self, question: Quantised, table: Table, share: float, alone: float) -> Dense:
+        """Return the signal of each document of a table.
 
-        share, alone  the floors above which a cosine counts, and from which it admits a document by itself
+        Args:
+            question: The vector of the question.
+            table: The table of this view's documents.
+            share: The floor above which a cosine adds to the score.
+            alone: The cosine from which a document is a hit without any other signal.
         """
-        cosines = self.cosines(asked)
+        cosines = self.cosines(question)
         seen = table.alive[: table.count] & (self._rows != NONE)
         above = np.maximum(cosines - _fixed(share), 0)
         shares = np.where(seen, (above * DENSE_SHARE << SHARE_BITS - COSINE_BITS) // 100, 0)
@@ -127,9 +147,11 @@ def _fixed(cosine: float) -> int:
 
 
 class DenseIndex:
-    """The vectors of a table's documents as they are gathered: one writer, any number of views.
+    """The vectors of a table's documents under construction: one writer, any number of views.
 
-    rows   of the table, with the digests of the texts; they only grow. They tell which table this index belongs to.
+    Args:
+        rows: The rows of the table, which only grow, with the digests of the texts. They identify the table.
+        dimension: Number of components of the vectors.
     """
 
     def __init__(self, rows: Rows, dimension: int) -> None:
@@ -139,16 +161,16 @@ class DenseIndex:
         self._row_of: dict[bytes, int] = {}
         self._rows: Ints = np.full(16, NONE, dtype=np.int64)
         self._seen = 0
-        self._waiting: dict[bytes, list[int]] = {}  # documents whose text has no vector yet
+        self._waiting: dict[bytes, list[int]] = {}  # digest -> documents whose text has no vector yet
 
     def add(self, vectors: Mapping[bytes, Floats]) -> None:
-        """Take in vectors by the digests of their texts. Those of texts that it has replace them."""
+        """Add vectors by the digests of their texts, replacing existing ones."""
         if not vectors:
             return
         while self._used + len(vectors) > len(self._matrix):
             self._matrix = np.concatenate([self._matrix, np.zeros_like(self._matrix)])
         rows = np.arange(self._used, self._used + len(vectors))
-        # A replaced vector gets a row of its own, as views may hold the old one.
+        # A vector that replaces another gets a new row, since views may still use the old one.
         self._matrix[rows] = quantised(np.stack(list(vectors.values())))
         self._used += len(vectors)
         for digest, row in zip(vectors, rows.tolist(), strict=True):
@@ -158,7 +180,11 @@ class DenseIndex:
             self._rows[self._waiting.pop(digest, [])] = row
 
     def view(self, table: Table) -> DenseView:
-        """The vectors of a table's documents. Cost: O(documents) to copy, and what is new."""
+        """Return the vectors of a table's documents.
+
+        Cost:
+            O(documents) for a copy, and O(new documents).
+        """
         while len(self._rows) < table.count:
             self._rows = np.concatenate([self._rows, np.full_like(self._rows, NONE)])
         for number in range(self._seen, table.count):

@@ -1,13 +1,13 @@
-"""Scores: what a question gives to each document that it reaches, and why.
+"""Scores: the score of each document that a question reaches, and its explanation.
 
-BM25 with conversation context, in integers. A document's mass of a term is its own count plus what the turns around it
-lend: their counts at decaying weight, where a long turn lends no more than a short one would. The mass is saturated
-against the document's length, both in absolute tokens, and weighted by how rare the term is among documents and among
-tokens. Lengths are absolute, so nothing stored depends on an average, and a new turn changes no other's postings:
-context is applied while a term's postings are walked.
+BM25 with conversation context, in integers. A document's mass of a term is its own count plus what the surrounding
+turns lend: their counts with decaying weights, where a long turn lends no more than a short one. The mass is saturated
+against the document's length in tokens, and weighted by the rarity of the term among documents and among tokens.
+Lengths are absolute, so no stored value depends on an average, and a new turn changes no other turn's postings: context
+is applied while the postings of a term are walked.
 
 Everything is fixed-point integer arithmetic (`fixed_point`), so a score is the exact sum of its shares and does not
-depend on the order of adding. docs/architecture.md has the formulas.
+depend on the order of addition. docs/architecture.md has the formulas.
 """
 
 from __future__ import annotations
@@ -33,15 +33,19 @@ from recollect.indexes.words.postings import Postings
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 NOBODY = About(NONE, ())
 M = TypeVar("M")
-#: So many hits are explained at a time.
-_AT_A_TIME = 64
+#: Number of hits that are explained at a time.
+_BATCH = 64
 
 
 class Match(NamedTuple):
     """A word of the question in a hit.
 
-    share   of the score, with SHARE_BITS of fraction
-    own     the part of it that the record's own text has; the rest comes from the turns in `lent_by`
+    Attributes:
+        word: The word as it was written in the question.
+        like: The known word that replaces an unknown one; "" for the word itself.
+        share: Its share of the score, with SHARE_BITS of fraction.
+        own: The part of the share from the record's own text; the rest is lent by the turns in `lent_by`.
+        lent_by: The ids of the turns that lend to this record.
     """
 
     word: str
@@ -53,9 +57,15 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True)
 class WeightedQuery:
-    """A question's terms, weighed in a view: what the kernels need.
+    """The terms of a question, weighted for a view: the input of the kernels.
 
-    mass   of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction
+    Attributes:
+        view: The view.
+        terms: The terms.
+        postings: Their postings.
+        weights: Their weights.
+        mass: The mass of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction.
+        kernels: The kernels to use.
     """
 
     view: WordView
@@ -66,16 +76,19 @@ class WeightedQuery:
     kernels: Kernels
 
     def reach(self, forced: Numbers) -> Reached:
-        """What the question reaches, and the documents of `forced`, each once; shares before any factor."""
+        """Return the documents that the question reaches and those of `forced`, with shares before any factor."""
         if not self.mass:
             numbers = np.unique(forced).astype(np.int64)
             return Reached(numbers, np.zeros((len(RAW), len(numbers)), dtype=np.int64), len(numbers))
         return self.kernels.reach(self.postings, self.view.table, self.weights, forced)
 
     def reach_best(self, about: About, wanted: int, among: Flags | None = None) -> Reached:
-        """Of what the question reaches, at least the best `wanted`, and all that stand.
+        """Return at least the best `wanted` documents that the question reaches, and all with standing tags.
 
-        among  the documents that count, with the shares that they have among all; None for all
+        Args:
+            about: The subject of the question.
+            wanted: Number of documents that are needed.
+            among: The documents that may be hits; their shares are computed among all documents. None for all.
         """
         if not self.mass:
             return self.reach(np.zeros(0, dtype=np.int32))
@@ -85,14 +98,17 @@ class WeightedQuery:
 def weighed(
     view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True
 ) -> WeightedQuery:
-    """Weigh terms in a view.
+    """Weight the terms of a question for a view.
 
-    sequence  the terms in their order, as they were asked
-    beside    whether the signals beside the words count: sessions and pairs
+    Args:
+        view: The view to search.
+        terms: The terms.
+        sequence: The terms in the order of the question.
+        beside: Whether to include the signals other than words: sessions and pairs.
     """
     postings, counts = view.gathered([each.term for each in terms])
     kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
-    sessions, said = view.table.session_totals if beside else (0, 0)
+    sessions, session_tokens = view.table.session_totals if beside else (0, 0)
     if counts is None or sessions:
         rows = kernels.tally(postings, view.table).tolist()
     else:
@@ -105,13 +121,14 @@ def weighed(
     ]
     top, below = TOP
     mass = sum(top * weight // below for weight in weights)
-    place = {each.term: at for at, each in enumerate(terms)}
-    whole = 2 * sum(idf[place[term]] for term in sequence)
+    index_of = {each.term: index for index, each in enumerate(terms)}
+    total_rarity = 2 * sum(idf[index_of[term]] for term in sequence)
     pairs = []
     for first, second in dict.fromkeys(pairwise(sequence)):
         if first != second:
-            rarity = idf[place[first]] + idf[place[second]]
-            pairs.append((place[first], place[second], (rarity * PAIR_SHARE // 100 << SHARE_BITS) // whole))
+            one, other = index_of[first], index_of[second]
+            rarity = idf[one] + idf[other]
+            pairs.append((one, other, (rarity * PAIR_SHARE // 100 << SHARE_BITS) // total_rarity))
     return WeightedQuery(
         view,
         tuple(terms),
@@ -122,7 +139,7 @@ def weighed(
             np.array([bool(each.like) for each in terms], dtype=np.bool_),
             mass,
             np.array(pairs, dtype=np.int64).reshape(-1, 3),
-            (sessions, said),
+            (sessions, session_tokens),
         ),
         mass,
         kernels,
@@ -131,11 +148,15 @@ def weighed(
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """What a question gives to each document that it reaches.
+    """The scores of the documents that a question reaches.
 
-    reached  the documents that count, and their shares before any factor; not all, where only the best are wanted
-    dates, dense  what those signals give to each, where they give anything; no factor is due to the dense one
-    about    what the question is about beside its words, which makes the factors
+    Attributes:
+        query: The weighted question.
+        reached: The documents and their shares before any factor. If only the best were requested, the others may be
+            missing.
+        dates: The share of the date signal for each document; empty if there is none.
+        dense: The share of the dense signal for each document; empty if there is none. No factor applies to it.
+        about: The subject of the question, which determines the factors.
     """
 
     query: WeightedQuery
@@ -151,66 +172,68 @@ class Scores:
 
     @property
     def mass(self) -> int:
-        """Of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
+        """The mass of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction."""
         return self.query.mass
 
     @cached_property
     def totals(self) -> Ints:
-        """The scores of all, with SHARE_BITS of fraction. Ranking does without, where there are no vectors."""
+        """The scores of all documents, with SHARE_BITS of fraction. Ranking needs them only if there are vectors."""
         totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
         return totals + self.dense if len(self.dense) else totals
 
-    def totals_at(self, places: Ints) -> Ints:
-        """The scores of the documents at these places."""
-        some = Reached(self.numbers[places], self.reached.shares.take(places, axis=1), len(places))
-        dates = self.dates[places] if len(self.dates) else NOTHING
+    def totals_at(self, indexes: Ints) -> Ints:
+        """Return the scores of the documents at these indexes of `numbers`."""
+        some = Reached(self.numbers[indexes], self.reached.shares.take(indexes, axis=1), len(indexes))
+        dates = self.dates[indexes] if len(self.dates) else NOTHING
         totals = self.query.kernels.weigh(some, dates, self.query.view.table, self.about)
-        return totals + self.dense[places] if len(self.dense) else totals
+        return totals + self.dense[indexes] if len(self.dense) else totals
 
     def ranked(self, first: int) -> Iterator[tuple[int, int]]:
-        """The places and scores above 0, best first (`ranking.ranked`).
+        """Yield the indexes of documents with a score above 0, and the scores, best first (`ranking.ranked`).
 
-        first  how many are probably asked for
+        Args:
+            first: The number of results that is probably needed.
         """
         kernels, table = self.query.kernels, self.query.view.table
 
         def best(wanted: int) -> tuple[Ints, Ints]:
             if not len(self.dense):
                 return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
-            places = kernels.best(self.totals, self.numbers, table, wanted)
-            return places, self.totals[places]
+            indexes = kernels.best(self.totals, self.numbers, table, wanted)
+            return indexes, self.totals[indexes]
 
         return ranked(best, self.numbers, table, first)
 
     def explained(
-        self, places: Sequence[int], make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M], whole: int
+        self, indexes: Sequence[int], make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M], divisor: int
     ) -> Iterator[tuple[int, list[float], list[M]]]:
-        """Explain the documents at these positions: each with its total, its shares and the query words that it has.
+        """Yield for each of these documents its total, its shares and the query words that it matches.
 
-        Shares are in the order of `kernels.types.SHARES` and add up to the total exactly; words by falling share.
+        Shares are in the order of `kernels.types.SHARES` and add up to the total exactly. Words are sorted by
+        descending share.
 
         Args:
-            places: positions in `numbers`.
-            make: builds the value for each word from the fields of a `Match`.
-            whole: the divisor of all shares, `own` included; with 1 they stay integers.
+            indexes: Indexes in `numbers`.
+            make: Builds the value for each word from the fields of a `Match`.
+            divisor: The divisor of all shares, `own` included; with 1 they remain integers.
         """
-        for begin in range(0, len(places), _AT_A_TIME):  # what explains a hit takes some bytes for each term and turn
-            at = np.array(places[begin : begin + _AT_A_TIME], dtype=np.int64)
+        for begin in range(0, len(indexes), _BATCH):  # bounds the memory, some bytes per hit, term and turn
+            at = np.array(indexes[begin : begin + _BATCH], dtype=np.int64)
             shares, factors = self._shares(at)
-            matches = self._matches(self.numbers[at], factors, make, whole)
-            yield from zip(shares.sum(axis=0).tolist(), (shares.T / whole).tolist(), matches, strict=True)
+            matches = self._matches(self.numbers[at], factors, make, divisor)
+            yield from zip(shares.sum(axis=0).tolist(), (shares.T / divisor).tolist(), matches, strict=True)
 
-    def _shares(self, places: Ints) -> tuple[Ints, Ints]:
-        """The shares of the documents at these places, a column each, and the factors in them."""
-        factors = factor_of(self.numbers[places], self.query.view.table, self.about)
-        shares = np.zeros((len(SHARES), len(places)), dtype=np.int64)
-        shares[: len(RAW)] = self.reached.shares[:, places]
+    def _shares(self, indexes: Ints) -> tuple[Ints, Ints]:
+        """Return the shares of the documents at these indexes, one column each, and the factors that they include."""
+        factors = factor_of(self.numbers[indexes], self.query.view.table, self.about)
+        shares = np.zeros((len(SHARES), len(indexes)), dtype=np.int64)
+        shares[: len(RAW)] = self.reached.shares[:, indexes]
         if len(self.dates):
-            shares[len(RAW)] = self.dates[places]
+            shares[len(RAW)] = self.dates[indexes]
         shares *= factors
         shares >>= BITS
         if len(self.dense):
-            shares[-1] = self.dense[places]
+            shares[-1] = self.dense[indexes]
         return shares, factors
 
     def _matches(
@@ -218,7 +241,7 @@ class Scores:
         numbers: Ints,
         factors: Ints,
         make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M],
-        whole: int,
+        divisor: int,
     ) -> list[list[M]]:
         query = self.query
         out: list[list[M]] = [[] for _ in range(len(numbers))]
@@ -228,14 +251,16 @@ class Scores:
         words = [(each.word, each.like, each.term) for each in query.terms]
         rank = np.empty(len(words), dtype=np.int64)
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
-        # All of them in one order: by document, then by falling share, then as words do.
-        places, terms = found.reached.nonzero()
-        shares, own = found.shares[places, terms], found.own[places, terms]
-        order = np.lexsort((rank[terms], -shares, places))
-        places, terms, shares, own = places[order], terms[order], shares[order], own[order]
+        # One sort for all: by document, then by descending share, then by word.
+        indexes, terms = found.reached.nonzero()
+        shares, own = found.shares[indexes, terms], found.own[indexes, terms]
+        order = np.lexsort((rank[terms], -shares, indexes))
+        indexes, terms, shares, own = indexes[order], terms[order], shares[order], own[order]
         some_lent = found.lent.any()
-        parts = (shares.tolist(), own.tolist()) if whole == 1 else ((shares / whole).tolist(), (own / whole).tolist())
-        for at, term, share, its_own in zip(places.tolist(), terms.tolist(), *parts, strict=True):
+        parts = (
+            (shares.tolist(), own.tolist()) if divisor == 1 else ((shares / divisor).tolist(), (own / divisor).tolist())
+        )
+        for at, term, share, its_own in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
             lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
             word, like, _ = words[term]
             out[at].append(make((word, like, share, its_own, lent_by)))

@@ -1,9 +1,9 @@
-"""Signals: how a question is read, and what makes up a score.
+"""Signals: the parsing of a question, and the parts of a score.
 
-The words of a question, with what the turns around lend, make most of a score (`scores`). Beside them stand the
-session, the nearness of words, the date and the vectors; the sum of all shares is multiplied by what each document's
-manner and speaker count for, and by whether it offers the kind of answer that is asked for. Every share is a function
-of the record, the question and the namespace's statistics, so that a filter changes no score.
+The words of a question, with what surrounding turns lend, make up most of a score (`scores`). The other signals are the
+session, the proximity of words, the date and the vectors. The sum of all shares but that of the vectors is multiplied
+by factors for the document's manner, its speaker, and whether it provides the kind of answer that the question expects.
+Every share is a function of the record, the question and the namespace's statistics, so a filter changes no score.
 """
 
 from __future__ import annotations
@@ -38,11 +38,12 @@ _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 class Question:
     """A question as the signals read it.
 
-    asked     the terms to look for, stand-ins for unknown words included
-    sequence  the terms in their order, as they were asked
-    dates     the dates that it names
-    speaker   the number of the one speaker whom it names first, or NONE
-    wanted    the kinds of answers that it asks for
+    Attributes:
+        asked: The terms to search for, including replacements of unknown words.
+        sequence: The terms in the order of the question.
+        dates: The dates that it names.
+        speaker: The number of the speaker that it names first, or NONE if there is none or the name is ambiguous.
+        wanted: The kinds of answers that it expects.
     """
 
     asked: tuple[QueryTerm, ...]
@@ -53,32 +54,40 @@ class Question:
 
 
 def read(text: str, view: WordView, today: date, tag: str | None = None) -> Question:
-    """The question of a text, asked on a day, from which "yesterday" counts.
+    """Parse a question.
 
-    tag  its language, as a BCP 47 tag; None: the one that it seems to be in, else that of most documents
+    Args:
+        text: The question.
+        view: The view to search.
+        today: The day from which relative dates such as "yesterday" count.
+        tag: Its language as a BCP 47 tag. None: the detected language, if documents are written in it, or else the most
+            frequent language of the documents.
     """
     text = " ".join(text.split())
     dates = named(text, today)
-    spoken = subject_of(text)
+    subject = subject_of(text)
     table = view.table
     if dates.spans and (_of_spans(dates, table.civil[: table.count]) & table.alive[: table.count]).any():
-        # Where something was said at that time, "yesterday" tells the time and is no word to look for.
+        # If there are documents of that time, "yesterday" is a date and not a word to search for.
         for phrase in dict.fromkeys(dates.relative):
-            spoken = spoken.replace(phrase, " ")
+            subject = subject.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
-    wanted = terms(spoken, language)
+    pairs = terms(subject, language)
     if not known(tag):
-        wanted = [(_known_stem(term, word, view), word) for term, word in wanted]
-    wanted = [each for each in wanted if each[1] not in misspelt] or wanted
-    asked = tuple(query_terms(view, wanted))
+        pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
+    pairs = [each for each in pairs if each[1] not in misspelt] or pairs
+    asked = tuple(query_terms(view, pairs))
     kept = {query.term for query in asked}
-    sequence = tuple(term for term, _ in wanted if term in kept)
+    sequence = tuple(term for term, _ in pairs if term in kept)
     return Question(asked, sequence, dates, speaker, asks_for(text))
 
 
 def _language(text: str, view: WordView, tag: str | None) -> str:
-    """In which language a question's words are read: one that documents are written in, where it is not told."""
+    """Return the language in which a question's words are read.
+
+    Without a tag, it is one that documents are written in.
+    """
     if known(tag):
         return language_of(text, tag)
     written = view.table.written_in
@@ -89,7 +98,7 @@ def _language(text: str, view: WordView, tag: str | None) -> str:
 
 
 def _known_stem(term: str, word: str, view: WordView) -> str:
-    """The term of a word; where nobody uses it, that of a language in which the word is used, the commonest first."""
+    """Return the term of a word; if no document has it, the term in the most frequent language in which one does."""
     written = view.table.written_in
     if not word or len(written) < 2 or view.known(term):
         return term
@@ -97,17 +106,17 @@ def _known_stem(term: str, word: str, view: WordView) -> str:
 
 
 def _of_spans(dates: Named, civil: Numbers) -> Flags:
-    """Which days a question tells from where it stands."""
+    """Return which days are in the spans that a question names."""
     out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in {*dates.spans}:  # a question may name one a thousand times
+    for first, last in {*dates.spans}:  # a question may repeat a date many times
         out |= (civil >= civil_of(first)) & (civil <= civil_of(last))
     return out
 
 
 def _of_days(dates: Named, civil: Numbers) -> Flags:
-    """Which are the very day that a question names."""
+    """Return which days are exact days that a question names."""
     out: Flags = np.zeros(len(civil), dtype=np.bool_)
-    for first, last in {*dates.spans}:  # a question may name one a thousand times
+    for first, last in {*dates.spans}:  # a question may repeat a date many times
         if first == last:
             out |= civil == civil_of(first)
     if dates.days:
@@ -117,16 +126,16 @@ def _of_days(dates: Named, civil: Numbers) -> Flags:
 
 
 def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
-    """The speaker whom a question names first, and the misspelt names in it.
+    """Return the speaker that a question names first, and the misspelt names in the question.
 
-    By name, by its first three letters, by a word that nobody uses and that is almost a name, or as "I" where there is
-    a user.
+    A speaker is named by a name, by its first three letters, by an unknown word that is almost a name, or by "I" if
+    there are documents with the role "user".
     """
     table = view.table
     misspelt: set[str] = set()
     if table.has_speakers:
         for raw in _WORD.findall(text):
-            plain = raw.partition("'")[0][:MAX_WORD]  # as names are cut
+            plain = raw.partition("'")[0][:MAX_WORD]  # names are cut to this length, too
             word = folded(plain)
             found = view.speakers(stem(word))
             if not found and len(plain) == 3 and plain[0].isupper():
@@ -148,7 +157,9 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
 
 
 def _almost(word: str, name: str) -> bool:
-    """Whether a word is a name of four letters or more but for one letter changed, left out, put in, or two swapped.
+    """Return whether a word is a misspelling of a name of at least four letters.
+
+    One letter is changed, missing or added, or two adjacent ones are swapped.
 
     >>> _almost("melanei", "melanie"), _almost("ben", "ken"), _almost("melanie", "melania")
     (True, False, True)
@@ -163,7 +174,7 @@ def _almost(word: str, name: str) -> bool:
 
 
 def _date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
-    """A share for a month, a year or a time told from now; two for the very day."""
+    """Return one date share for a month, year or span that the question names, and two for an exact day."""
     share = (DATE_SHARE << SHARE_BITS) // 100
     civil = table.civil[numbers]
     out: Ints = np.where(_of_spans(dates, civil), share, 0)
@@ -181,14 +192,17 @@ def _date_shares(dates: Named, table: Table, numbers: Ints | Numbers) -> Ints:
 def score(
     question: Question, view: WordView, dense: Dense | None = None, best: int | None = None, among: Flags | None = None
 ) -> Scores:
-    """The shares of every document that a question reaches, from all signals.
+    """Return the shares, from all signals, of every document that a question reaches.
 
-    A document is reached by a word, by its very day, or by its vector: one that has none of these is no hit, whatever
-    the other signals say. Where nothing is reached so, what is of the time that is named may still be meant.
+    A document is reached by a word, by an exact day, or by its vector. Others are not hits, whatever the other signals
+    add. If no document is reached, those of the month, year or span that the question names are hits.
 
-    dense  the signal of the vectors, where there are any
-    best   no more than so many are wanted, beside those that stand; None: all
-    among  the documents that count, with the shares that they have among all; None for all
+    Args:
+        question: The question.
+        view: The view to search.
+        dense: The signal of the vectors, if there are any.
+        best: At most this many documents are needed, in addition to those with standing tags; None: all.
+        among: The documents that may be hits; their shares are computed among all documents. None for all.
     """
     asked = weighed(view, question.asked, question.sequence)
     table, dates = view.table, question.dates
@@ -203,14 +217,14 @@ def score(
         forced = np.union1d(forced, _numbers(dense.admits))
     reached = asked.reach(forced)
     if not len(reached.numbers) and named_time:
-        everyone = _numbers(table.alive[: table.count])
-        reached = asked.reach(everyone[_date_shares(dates, table, everyone) > 0])
+        alive = _numbers(table.alive[: table.count])
+        reached = asked.reach(alive[_date_shares(dates, table, alive) > 0])
     if among is not None:
         reached = reached.within(among)
     dated = _date_shares(dates, table, reached.numbers) if named_time else NOTHING
-    # A cosine has seen the whole text, its manner too: no factor is due to it.
-    nearness = NOTHING if dense is None else dense.shares[reached.numbers]
-    return Scores(asked, reached, dated, nearness, about)
+    # The embedding covers the complete text, including its manner, so no factor applies to its share.
+    by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
+    return Scores(asked, reached, dated, by_vector, about)
 
 
 def _numbers(flags: Flags) -> Numbers:

@@ -1,4 +1,4 @@
-"""Which kernels search SDRs, chosen as those for words are."""
+"""Selection of the kernels that search SDRs, by the same rules as for words."""
 
 from __future__ import annotations
 

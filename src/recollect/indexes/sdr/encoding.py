@@ -1,14 +1,14 @@
-"""SDRs: sparse distributed representations, texts as a few active bits of 4096, by their character trigrams.
+"""SDRs, sparse distributed representations: texts as a few active bits of 4096, by their character trigrams.
 
-A text is folded (NFKC, case; what Unicode 14 does not know is opaque), its white space collapsed, two spaces put on
-each side, and every trigram of it hashed to a bit. Texts that share wording share bits, whatever their language, and
-no dictionary is asked. The same text gives the same bits on every machine and every Python.
+A text is folded (NFKC, case; code points that are unassigned in Unicode 14 are opaque), its white space is collapsed,
+two spaces are added on each side, and each of its trigrams is hashed to a bit. Texts that share wording share bits, in
+any language and without a dictionary. The same text gives the same bits on every machine and every Python.
 
-Two encoders. `RULE` keeps the 80 lowest bits, as the rule of sdr-memory says; its hash is not public, so this is
-compatible with the rule, not bit by bit. `WHOLE` keeps all bits, so any part of a text is found in it: the lowest 80
-of a long text say nothing of most of its words (docs/decisions.md has the measurement).
+There are two encoders. `RULE` keeps the 80 lowest bits, as the rule of sdr-memory says; its hash is not public, so this
+is compatible with the rule, not bit by bit. `WHOLE` keeps all bits, so any part of a text can be found; the lowest 80
+bits of a long text represent few of its words (docs/decisions.md has the measurement).
 
-`encoded` does one text in plain Python; `encoded_all` many at once in NumPy, with the same bits.
+`encoded` encodes one text in plain Python; `encoded_all` encodes many at once in NumPy, with the same bits.
 """
 
 from __future__ import annotations
@@ -28,14 +28,16 @@ BITS = 4096
 BYTES = BITS // 8
 _GRAM = 3
 _PAD = "  "
-#: Texts are encoded in portions of so many and at most about so many characters, which bounds what is worked on.
+#: Maximum texts, and approximate maximum characters, that are encoded at a time; this bounds the working memory.
 _PORTION, _PORTION_CHARACTERS = 1024, 1 << 20
 
 
 class Encoder(NamedTuple):
-    """How a text becomes bits.
+    """A rule that converts a text to bits.
 
-    most  of the active bits the lowest so many are kept; None for all
+    Attributes:
+        name: The name of the rule.
+        most: Number of the lowest active bits that are kept; None for all.
     """
 
     name: str
@@ -49,19 +51,20 @@ WHOLE = Encoder("whole", None)
 class Sdrs(NamedTuple):
     """The SDRs of some texts, as sparse rows.
 
-    bits     the active bits of all, those of each text rising
-    offsets  the bits of text i are `bits[offsets[i]:offsets[i + 1]]`
+    Attributes:
+        bits: The active bits of all texts, ascending within each text.
+        offsets: The bits of text i are `bits[offsets[i]:offsets[i + 1]]`.
     """
 
     bits: NDArray[np.uint16]
     offsets: NDArray[np.int64]
 
-    def row(self, place: int) -> NDArray[np.uint16]:
-        return self.bits[self.offsets[place] : self.offsets[place + 1]]
+    def row(self, index: int) -> NDArray[np.uint16]:
+        return self.bits[self.offsets[index] : self.offsets[index + 1]]
 
 
 def normalised(text: str) -> str:
-    """The text as its trigrams are taken, without the padding.
+    """Return the form of a text from which its trigrams are taken, without the padding.
 
     >>> normalised("  Straße\\tＡＢＣ ")
     'strasse abc'
@@ -70,7 +73,7 @@ def normalised(text: str) -> str:
 
 
 def grams(text: str) -> list[str]:
-    """The distinct character trigrams of a text, in the order of their first appearance; none of one that is blank.
+    """Return the distinct character trigrams of a text in order of first appearance; none for a blank text.
 
     >>> grams("Hello")
     ['  h', ' he', 'hel', 'ell', 'llo', 'lo ', 'o  ']
@@ -84,31 +87,35 @@ def grams(text: str) -> list[str]:
 
 @lru_cache(maxsize=1 << 16)
 def bit_of(gram: str) -> int:
-    """The bit of a trigram: FNV-1a 64 of its UTF-8, modulo 4096."""
+    """Return the bit of a trigram: FNV-1a 64 of its UTF-8, modulo 4096."""
     return fnv1a(gram.encode("utf-8")) % BITS
 
 
 def encoded(text: str, encoder: Encoder = WHOLE) -> list[int]:
-    """The active bits of a text, rising.
+    """Return the active bits of a text, ascending.
 
-    Raises: UnicodeEncodeError for a lone surrogate, which no UTF-8 can carry.
+    Raises:
+        UnicodeEncodeError: The text contains a lone surrogate, which UTF-8 cannot encode.
     """
     return sorted({bit_of(gram) for gram in grams(text)})[: encoder.most]
 
 
 def encoded_all(texts: Iterable[str], encoder: Encoder = WHOLE) -> Sdrs:
-    """The SDRs of texts, each as `encoded` gives it.
+    """Return the SDRs of texts, each the same as `encoded` returns.
 
-    Raises: UnicodeEncodeError for a lone surrogate, which no UTF-8 can carry.
-    Cost:   one sort of the trigrams, in portions.
+    Raises:
+        UnicodeEncodeError: A text contains a lone surrogate, which UTF-8 cannot encode.
+
+    Cost:
+        One sort of the trigrams, in portions.
     """
     bits, sizes = [np.zeros(0, dtype=np.uint16)], [np.zeros(0, dtype=np.int64)]
     for portion in _portions(texts):
         rows, active = _portion(portion)
         size = np.bincount(rows, minlength=len(portion))
         if encoder.most is not None:
-            places = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
-            active = active[places < encoder.most]
+            ranks = np.arange(len(rows)) - np.repeat(np.cumsum(size) - size, size)
+            active = active[ranks < encoder.most]
             size = np.minimum(size, encoder.most)
         bits.append(active.astype(np.uint16))
         sizes.append(size)
@@ -116,7 +123,7 @@ def encoded_all(texts: Iterable[str], encoder: Encoder = WHOLE) -> Sdrs:
 
 
 def packed(bits: Sequence[int] | NDArray[np.uint16]) -> bytes:
-    """An SDR as it is stored: 512 bytes, the first bit the most significant of the first byte.
+    """Return an SDR as it is stored: 512 bytes, the first bit is the most significant of the first byte.
 
     >>> packed([0, 9]).rstrip(bytes(1)).hex()
     '8040'
@@ -127,9 +134,10 @@ def packed(bits: Sequence[int] | NDArray[np.uint16]) -> bytes:
 
 
 def unpacked(row: bytes) -> list[int]:
-    """The active bits of a stored SDR, rising.
+    """Return the active bits of a stored SDR, ascending.
 
-    Raises: ValueError where it has not 512 bytes.
+    Raises:
+        ValueError: `row` does not have 512 bytes.
     """
     if len(row) != BYTES:
         raise ValueError(f"an SDR has {BYTES} bytes, not {len(row)}")
@@ -138,10 +146,10 @@ def unpacked(row: bytes) -> list[int]:
 
 
 def shared(question: str, texts: Iterable[str], encoder: Encoder = WHOLE) -> list[list[str]]:
-    """For each text the trigrams that it shares with a question, in the question's order: why it is a hit.
+    """Return for each text the trigrams that it shares with a question, in the question's order, to explain a hit.
 
-    Only those whose bit is kept in both: what an encoder drops gives no overlap. (Bits can also be shared by different
-    trigrams that fall on the same one. That is chance, and no reason.)
+    Only trigrams whose bit is kept in both are returned, since a dropped bit gives no overlap. (Different trigrams with
+    the same bit also share it. Such collisions are not returned.)
 
     >>> shared("pool", ["Database connection pool exhausted", "Error 500"])
     [[' po', 'poo', 'ool', 'ol '], []]
@@ -156,7 +164,7 @@ def shared(question: str, texts: Iterable[str], encoder: Encoder = WHOLE) -> lis
 
 
 def _portions(texts: Iterable[str]) -> Iterator[list[str]]:
-    """The texts, normalised, in portions."""
+    """Yield the normalised texts in portions."""
     rest = iter(texts)
     portion: list[str] = []
     characters = 0
@@ -172,13 +180,13 @@ def _portions(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _portion(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and bits of the trigrams of normalised texts, each once, sorted."""
+    """Return the rows and bits of the distinct trigrams of normalised texts, sorted."""
     joined = "".join([f"{_PAD}{text}{_PAD}" for text in texts if text])
     sizes = np.array([len(text) + 2 * len(_PAD) if text else 0 for text in texts], dtype=np.int64)
     rows = np.repeat(np.arange(len(texts)), sizes)
     hashes = _hashes(joined)
-    whole = rows[: len(hashes)] == rows[_GRAM - 1 :]  # a trigram that reaches into the next text is none
-    keys = rows[: len(hashes)][whole] * BITS + (hashes[whole] % BITS)
+    inside = rows[: len(hashes)] == rows[_GRAM - 1 :]  # excludes trigrams that extend into the next text
+    keys = rows[: len(hashes)][inside] * BITS + (hashes[inside] % BITS)
     keys = keys.astype(np.uint32)  # at most _PORTION * BITS; half as wide sorts twice as fast
     keys.sort()
     first = np.ones(len(keys), dtype=np.bool_)
@@ -188,10 +196,10 @@ def _portion(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]
 
 
 def _hashes(text: str) -> NDArray[np.uint16]:
-    """The low 16 bits of FNV-1a of each three characters side by side.
+    """Return the low 16 bits of FNV-1a of each three adjacent characters.
 
-    Multiplying and exclusive or never carry downwards, so the low bits of the hash need only the low bits of what came
-    before, and 16 bits hold more than the 12 that are wanted.
+    Multiplication and exclusive or never carry downwards, so the low bits of the hash depend only on the low bits
+    before, and 16 bits are more than the 12 that are needed.
     """
     points = np.frombuffer(text.encode("utf-32-le"), dtype=np.uint32)
     count = max(len(points) - _GRAM + 1, 0)
@@ -202,24 +210,25 @@ def _hashes(text: str) -> NDArray[np.uint16]:
         for step in range(_GRAM):
             out = (out ^ low[step : step + count]) * prime
         return out
-    encoded_in = 1 + (points >= 0x80).astype(np.int8) + (points >= 0x800) + (points >= 0x10000)
-    units = _utf8(points, encoded_in)
+    byte_counts = 1 + (points >= 0x80).astype(np.int8) + (points >= 0x800) + (points >= 0x10000)
+    units = _utf8(points, byte_counts)
     for step in range(_GRAM):
-        for place, unit in enumerate(units):
-            there = encoded_in[step : step + count] > place
-            out = np.where(there, (out ^ unit[step : step + count]) * prime, out)
+        for index, unit in enumerate(units):
+            present = byte_counts[step : step + count] > index
+            out = np.where(present, (out ^ unit[step : step + count]) * prime, out)
     return out
 
 
 def _utf8(points: NDArray[np.uint32], sizes: NDArray[np.int8]) -> list[NDArray[np.uint16]]:
-    """The first, second, third and fourth byte of each code point; of those that it has not, anything.
+    """Return the first, second, third and fourth byte of each code point. Bytes that a code point lacks are undefined.
 
-    Source: RFC 3629, section 3.
+    Source:
+        RFC 3629, section 3.
     """
     leads = np.array([0x00, 0x00, 0xC0, 0xE0, 0xF0], dtype=np.uint16)[sizes]
     out: list[NDArray[np.uint16]] = []
-    for place in range(4):
-        shift = np.maximum(6 * (sizes.astype(np.int64) - 1 - place), 0).astype(np.uint32)
+    for index in range(4):
+        shift = np.maximum(6 * (sizes.astype(np.int64) - 1 - index), 0).astype(np.uint32)
         part = (points >> shift).astype(np.uint16)
-        out.append((part | leads if place == 0 else part & 0x3F | 0x80).astype(np.uint16))
+        out.append((part | leads if index == 0 else part & 0x3F | 0x80).astype(np.uint16))
     return out

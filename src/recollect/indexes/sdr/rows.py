@@ -1,4 +1,4 @@
-"""Rows of the SDR index: the tail, where they gather, and the base that is made of them."""
+"""Rows of the SDR index: the tail, to which they are added, and the base, which is built from them."""
 
 from __future__ import annotations
 
@@ -12,46 +12,52 @@ from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.sdr.encoding import BITS, Sdrs
 from recollect.indexes.sdr.types import Base, Rows
 
-#: A bit that more than one of so many rows have is a column of flags. It takes twice the room of postings there, and
-#: is read about twice as fast (measured); of what half of all rows have, it takes half the room.
+#: A bit that more than one in this many rows have is stored as a column of flags. At this share, flags take twice the
+#: space of postings and are read about twice as fast (measured); for a bit of half of all rows they take half the
+#: space.
 _COMMON_SHARE = 8
 
 T = TypeVar("T", bound=np.generic)
 
 
 def rows_of(numbers: Sequence[int] | Ints, sdrs: Sdrs) -> Rows:
-    """SDRs under numbers.
+    """Return SDRs with their numbers.
 
-    Raises: ValueError where a number comes twice, where there is not one for each SDR, or where the bits of one do not
-            rise below 4096.
+    Raises:
+        ValueError: A number is repeated, the numbers and SDRs differ in count, or the bits of an SDR are not strictly
+            ascending and below 4096.
     """
     of = np.array(numbers, dtype=np.int64)
     if len(of) != len(sdrs.offsets) - 1 or len(np.unique(of)) != len(of):
-        raise ValueError("each SDR wants a number of its own; nothing was added")
+        raise ValueError("each SDR needs a different number; nothing was added")
     rising = np.diff(sdrs.bits.astype(np.int64), append=-1) > 0
-    rising[sdrs.offsets[1:][np.diff(sdrs.offsets) > 0] - 1] = True  # the last of a row has nothing after it
+    rising[sdrs.offsets[1:][np.diff(sdrs.offsets) > 0] - 1] = True  # the last bit of a row has no successor
     if not rising.all() or (len(sdrs.bits) and int(sdrs.bits.max()) >= BITS):
-        raise ValueError(f"the bits of an SDR rise and lie below {BITS}; nothing was added")
+        raise ValueError(f"the bits of an SDR must be ascending and below {BITS}; nothing was added")
     return Rows(of, sdrs.bits, sdrs.offsets, np.ones(len(of), dtype=np.bool_))
 
 
 def joined(one: Rows, other: Rows) -> Rows:
-    """The live rows of both, by their numbers."""
+    """Return the live rows of both, sorted by number."""
     numbers = np.concatenate([one.numbers, other.numbers])
     bits = np.concatenate([one.bits, other.bits])
     offsets = np.concatenate([one.offsets, other.offsets[1:] + one.offsets[-1]])
-    places = np.flatnonzero(np.concatenate([one.alive, other.alive]))
-    places = places[np.argsort(numbers[places], kind="stable")]
-    if len(places) < len(numbers) or (np.diff(places) < 0).any():
-        sizes = np.diff(offsets)[places]
-        begins, ends = offsets[places], np.cumsum(sizes)
+    order = np.flatnonzero(np.concatenate([one.alive, other.alive]))
+    order = order[np.argsort(numbers[order], kind="stable")]
+    if len(order) < len(numbers) or (np.diff(order) < 0).any():
+        sizes = np.diff(offsets)[order]
+        begins, ends = offsets[order], np.cumsum(sizes)
         bits = bits[np.repeat(begins - (ends - sizes), sizes) + np.arange(int(sizes.sum()))]
-        numbers, offsets = numbers[places], np.concatenate([[0], ends]).astype(np.int64)
-    return Rows(numbers, bits, offsets, np.ones(len(places), dtype=np.bool_))
+        numbers, offsets = numbers[order], np.concatenate([[0], ends]).astype(np.int64)
+    return Rows(numbers, bits, offsets, np.ones(len(order), dtype=np.bool_))
 
 
 def based(rows: Rows) -> Base:
-    """The base of rows that are all live and stand by their numbers. Cost: one sort of their bits, by radix."""
+    """Build the base of rows that are all live and sorted by number.
+
+    Cost:
+        One radix sort of their bits.
+    """
     sizes = np.diff(rows.offsets)
     having = np.bincount(rows.bits, minlength=BITS)
     frequent = np.flatnonzero(having * _COMMON_SHARE > len(sizes))
@@ -70,10 +76,10 @@ def based(rows: Rows) -> Base:
 
 
 class Growing:
-    """Rows that gather, in columns that grow at their ends."""
+    """Rows in columns that grow at their ends."""
 
     def __init__(self) -> None:
-        self._places: dict[int, int] = {}  # of the live ones, by number
+        self._indexes: dict[int, int] = {}  # of the live rows, by number
         self._rows, self._bits = 0, 0
         self._numbers: Ints = np.zeros(8, dtype=np.int64)
         self._alive = np.zeros(8, dtype=np.bool_)
@@ -81,28 +87,32 @@ class Growing:
         self._column = np.zeros(512, dtype=np.uint16)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self._indexes)
 
     def __contains__(self, number: int) -> bool:
-        return number in self._places
+        return number in self._indexes
 
     @property
-    def held(self) -> int:
-        """How many rows there are, those that were removed too."""
+    def row_count(self) -> int:
+        """Number of rows, removed ones included."""
         return self._rows
 
     def rows(self) -> Rows:
-        """The rows so far. What comes or goes later may be seen in it."""
+        """Return the current rows. Later additions and removals may be visible in them."""
         end = self._rows
         return Rows(self._numbers[:end], self._column[: self._bits], self._offsets[: end + 1], self._alive[:end])
 
     def row(self, number: int) -> NDArray[np.uint16]:
-        """The bits of a live row. Raises: KeyError where there is none under this number."""
-        place = self._places[number]
-        return self._column[self._offsets[place] : self._offsets[place + 1]]
+        """Return the bits of a live row.
+
+        Raises:
+            KeyError: No live row has this number.
+        """
+        index = self._indexes[number]
+        return self._column[self._offsets[index] : self._offsets[index + 1]]
 
     def extend(self, rows: Rows) -> None:
-        """Add rows under numbers that are not there."""
+        """Add rows with new numbers."""
         end, bits = self._rows + len(rows.numbers), self._bits + len(rows.bits)
         self._numbers, self._alive = _room(self._numbers, end), _room(self._alive, end)
         self._offsets, self._column = _room(self._offsets, end + 1), _room(self._column, bits)
@@ -110,18 +120,22 @@ class Growing:
         self._alive[self._rows : end] = True
         self._offsets[self._rows + 1 : end + 1] = rows.offsets[1:] + self._bits
         self._column[self._bits : bits] = rows.bits
-        self._places.update(zip(rows.numbers.tolist(), range(self._rows, end), strict=True))
+        self._indexes.update(zip(rows.numbers.tolist(), range(self._rows, end), strict=True))
         self._rows, self._bits = end, bits
 
     def remove(self, number: int) -> None:
-        """Take a row away. Raises: KeyError where there is none under this number."""
-        self._alive[self._places.pop(number)] = False
+        """Remove a row.
+
+        Raises:
+            KeyError: No live row has this number.
+        """
+        self._alive[self._indexes.pop(number)] = False
 
 
-def _room(column: NDArray[T], wanted: int) -> NDArray[T]:
-    """The column, or one at least twice as long that begins with it."""
-    if wanted <= len(column):
+def _room(column: NDArray[T], size: int) -> NDArray[T]:
+    """Return the column, or a longer one that begins with it and has at least twice the length."""
+    if size <= len(column):
         return column
-    longer: NDArray[Any] = np.zeros(max(wanted, 2 * len(column)), dtype=column.dtype)
+    longer: NDArray[Any] = np.zeros(max(size, 2 * len(column)), dtype=column.dtype)
     longer[: len(column)] = column
     return longer

@@ -1,16 +1,16 @@
-"""What searching SDRs does with their bits: once in NumPy and once compiled, which give the same bits.
+"""The interface of the kernels that search SDRs, which exist in NumPy and compiled, with the same results.
 
-Most rows stand in a `Base`, which never changes: the postings of a bit name the rows that have it, so a question walks
-only those of its own bits; bits that many rows have are plain columns instead. What came since is a small tail beside
-it, whose rows are read bit by bit.
+Most rows are in a `Base`, which never changes. The postings of a bit list the rows that have it, so a search reads only
+those of the question's bits; bits that many rows have are stored as plain columns instead. Later rows are in a small
+tail, which is read bit by bit.
 
-Both ways of ranking are one sum of weights and one formula over it, in integers:
+Both rankings are one sum of weights and one integer formula over it:
 
-    sum    the weights of the bits that both have, less `penalty` for each bit of the row
-    value  (sum inverse >> shift) factors[size] >> 16, and `add`
+    sum    the weights of the common bits, less `penalty` for each bit of the row
+    value  (sum inverse >> shift) factors[size] >> 16, plus `add`
 
-`indexes.sdr` says which numbers make it an overlap and which a Hamming distance. Which kernels serve is chosen as for
-words (`indexes.kernels`).
+`sdr.index` defines the numbers that make it an overlap or a Hamming distance. Kernels are selected as for words
+(`indexes.kernels`).
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Flags, Ints
 
-#: The factor for length has so many bits of fraction.
+#: Bits of fraction of the factor for length.
 FACTOR_BITS = 16
 
 
 class Rows(NamedTuple):
-    """Some SDRs, by place.
+    """A list of SDRs.
 
-    numbers  under which they are known
-    bits     the active bits of all, those of row i at `bits[offsets[i]:offsets[i + 1]]`, rising
-    alive    whether each is still there
+    Attributes:
+        numbers: The number of each row.
+        bits: The active bits of all rows; those of row i are `bits[offsets[i]:offsets[i + 1]]`, ascending.
+        offsets: The begin of each row in `bits`, and the end of the last.
+        alive: Whether each row is live.
     """
 
     numbers: Ints
@@ -41,13 +43,16 @@ class Rows(NamedTuple):
 
 
 class Base(NamedTuple):
-    """Rows that do not change but for `alive`, and where their bits are found.
+    """Rows that do not change except for `alive`, and an index of their bits.
 
-    sizes     how many bits each has
-    postings  the places of the rows that have bit b, rising, at `postings[starts[b]:starts[b + 1]]`; unsigned, so that
-              nobody looks whether a place counts from the end
-    common    of each bit that too many rows have for that, its row in `flags`; NONE of the others
-    flags     a row for each common bit, a column for each row of the base: -1 where it has the bit, else 0
+    Attributes:
+        rows: The rows.
+        sizes: The number of bits of each row.
+        postings: The indexes of the rows that have bit b are `postings[starts[b]:starts[b + 1]]`, ascending; unsigned,
+            so that no check for negative indexes is compiled.
+        starts: The begin of each bit in `postings`, and the end of the last.
+        common: For each bit with too many rows for postings, its row in `flags`; NONE for the others.
+        flags: A row for each common bit, a column for each row of the base: -1 if it has the bit, else 0.
     """
 
     rows: Rows
@@ -59,11 +64,17 @@ class Base(NamedTuple):
 
 
 class Query(NamedTuple):
-    """A question's bits, and how what shares them is valued: see above.
+    """The bits of a question, and the numbers of the formula above.
 
-    weights  of each of the 4096 bits, above 0 for those of the question; they add up to less than 2^31
-    factors  by how many bits a row has, at most 2^16
-    least    rows of a lesser value are no hits
+    Attributes:
+        bits: The active bits.
+        weights: The weight of each of the 4096 bits, above 0 for those of the question; their sum is below 2^31.
+        penalty: Subtracted for each bit of the row.
+        inverse: The factor of the sum.
+        shift: The right shift after it.
+        factors: The factor by number of bits of a row, at most 2^16.
+        add: Added at the end.
+        least: The minimum value of a hit.
     """
 
     bits: Ints
@@ -77,7 +88,13 @@ class Query(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The best rows, in no particular order: numbers, values, and how many active bits differ from the question's."""
+    """The best rows, in no particular order.
+
+    Attributes:
+        numbers: The numbers of the rows.
+        values: Their values.
+        hamming: The number of bits in which each differs from the question.
+    """
 
     numbers: Ints
     values: Ints
@@ -90,5 +107,5 @@ class SdrKernels(Protocol):
     name: str
 
     def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
-        """The `wanted` live rows of the greatest value, of equal values those of the lowest numbers."""
+        """Return the `wanted` live rows with the greatest values; of equal values, those with the lowest numbers."""
         ...

@@ -1,10 +1,8 @@
-"""Searching SDRs, compiled by numba: see `sdr.types` for what is asked and given, and `with_numpy` for the
-same in NumPy.
+"""Search of SDRs, compiled by numba: see `sdr.types` for the interface, and `with_numpy` for the same in NumPy.
 
-The sums of the base's rows are gathered bit by bit in one column, which fits the processor's cache at a hundred
-thousand rows; then the column is looked through in blocks, and a block whose greatest sum cannot enter the best so far
-is passed by. Loops over whole columns are written so that the compiler makes them work on many rows at a time. numba
-is imported with this module.
+The sums of the base's rows are collected bit by bit in one column, which fits the processor's cache at a hundred
+thousand rows. Then the column is scanned in blocks, and a block is skipped if its greatest sum cannot be among the best
+so far. Loops over whole columns are written so that the compiler vectorises them. numba is imported with this module.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from recollect.indexes.sdr.encoding import BITS, Sdrs
 from recollect.indexes.sdr.rows import based, rows_of
 from recollect.indexes.sdr.types import FACTOR_BITS, Base, Found, Query, Rows
 
-#: Rows that are looked at together: enough for the processor to compare many at once, few enough to be passed by often.
+#: Number of rows in a block: enough to compare many at once, few enough that blocks are often skipped.
 _BLOCK = 64
 
 
@@ -32,7 +30,7 @@ def _gather(postings: Any, starts: Any, bits: Any, weights: Any, sums: Any) -> N
         weight = weights[bit]
         part = postings[starts[bit] : starts[bit + 1]]
         fours = len(part) - len(part) % 4
-        for at in range(0, fours, 4):  # four loads in one go: the compiler cannot know that they do not depend
+        for at in range(0, fours, 4):  # four loads at once: the compiler cannot know that they are independent
             one, two, three, four = part[at], part[at + 1], part[at + 2], part[at + 3]
             sums[one] += weight
             sums[two] += weight
@@ -44,7 +42,7 @@ def _gather(postings: Any, starts: Any, bits: Any, weights: Any, sums: Any) -> N
 
 @compiled
 def _gather_common(flags: Any, rows: Any, weights: Any, sums: Any) -> None:
-    """Add the weights of common bits to the sums of the rows that have them: plain columns, many rows at a time."""
+    """Add the weights of common bits, which are plain columns, to the sums of the rows that have them."""
     fours = len(rows) - len(rows) % 4
     for at in range(0, fours, 4):
         one, two, three, four = flags[rows[at]], flags[rows[at + 1]], flags[rows[at + 2]], flags[rows[at + 3]]
@@ -66,7 +64,7 @@ def _value(total: Any, size: Any, inverse: int, shift: int, factors: Any, add: i
 
 @compiled
 def _most(block: Any) -> Any:
-    """The greatest of a block. From 0 to its length, where nothing keeps the compiler from comparing many at a time."""
+    """Return the maximum of a block. The loop runs from 0 to its length, so that the compiler can vectorise it."""
     out = block[0]
     for place in range(len(block)):
         out = max(out, block[place])
@@ -75,13 +73,16 @@ def _most(block: Any) -> Any:
 
 @compiled
 def _below(one_value: Any, one_number: Any, value: Any, number: Any) -> Any:
-    """Whether the first ranks below the second."""
+    """Return whether the first ranks below the second."""
     return one_value < value or (one_value == value and one_number > number)
 
 
 @compiled
 def _offer(values: Any, numbers: Any, places: Any, size: int, value: Any, number: Any, place: Any) -> Any:
-    """Put a row into the heap of the best, the lowest of them on top, where it belongs there; the heap's new size."""
+    """Insert a row into the heap of the best rows if it ranks high enough, and return the heap's new size.
+
+    The lowest of the best rows is on top.
+    """
     if size < len(values):
         at = size
         size += 1
@@ -147,7 +148,7 @@ def _best(
     _gather(postings, starts, query[rows < 0], weights, sums)
     best_places = np.empty(wanted, np.int64)
     size = 0
-    bar = -((add - least << shift) // inverse)  # no lesser sum has the least value: no factor is above 1
+    bar = -((add - least << shift) // inverse)  # no smaller sum reaches `least`, since no factor is above 1
     for begin in range(0, count, _BLOCK):
         end = min(begin + _BLOCK, count)
         if _most(sums[begin:end]) < bar:
@@ -188,7 +189,7 @@ class NumbaSdr:
     name = "numba"
 
     def __init__(self) -> None:
-        # One column of sums is kept for the next question. Taking from and giving to a deque is thread-safe.
+        # One column of sums is kept for the next question. `pop` and `append` of a deque are thread-safe.
         self._free: deque[NDArray[np.int32]] = deque(maxlen=1)
 
     def best(self, base: Base, tail: Rows, query: Query, wanted: int) -> Found:
@@ -210,7 +211,7 @@ class NumbaSdr:
 
 
 def loaded() -> NumbaSdr:
-    """The kernels, compiled for the types that they are called with."""
+    """Return the kernels, compiled for the types that they are called with."""
     kernels = NumbaSdr()
     rows = rows_of([1], Sdrs(np.array([1], dtype=np.uint16), np.array([0, 1], dtype=np.int64)))
     weights = np.zeros(BITS, dtype=np.int32)
