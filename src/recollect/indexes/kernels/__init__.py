@@ -1,1 +1,1 @@
-"""Kernels: what walks postings and computes shares, in NumPy and compiled by numba, to the same bits."""
+"""Kernels: the functions that walk postings and compute shares, in NumPy and compiled by numba, with the same bits."""

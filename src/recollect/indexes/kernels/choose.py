@@ -1,8 +1,8 @@
-"""Which kernels serve: the only module of `indexes` that reads the environment and starts a thread.
+"""Selection of kernels: the only module of `indexes` that reads the environment and starts a thread.
 
-The NumPy form is always there. The compiled one costs seconds to load, or more where nothing of it is cached, and pays
-for that only once much has been scored: so it is loaded in the background when as much work was done as loading costs,
-and NumPy serves until it is ready. RECOLLECT_KERNELS=numpy or =numba settles it beforehand.
+NumPy is always available. The compiled kernels take seconds to load, longer if they are not cached, which pays off only
+if many questions are scored. They are therefore loaded in the background once NumPy has done as much work as loading
+costs, and NumPy is used until they are ready. RECOLLECT_KERNELS=numpy or =numba overrides the choice.
 """
 
 from __future__ import annotations
@@ -16,17 +16,19 @@ from typing import Generic, TypeVar
 from recollect.indexes.kernels.types import Kernels
 
 _log = logging.getLogger("recollect")
-#: Occurrences that NumPy walks in about the time that loading the compiled kernels takes.
+#: The number of occurrences that NumPy walks in about the time that loading the compiled kernels takes.
 _REPAID = 5_000_000
-#: What a question costs NumPy beside its occurrences, counted in such.
+#: The fixed cost of a question in NumPy, in occurrences.
 _QUESTION = 20_000
 K = TypeVar("K")
 
 
 class Choice(Generic[K]):
-    """Which kernels of a kind serve.
+    """The selection among the kernels of one kind.
 
-    by_numpy, by_numba  give the kernels; each is called only when these are wanted
+    Args:
+        by_numpy: Returns the NumPy kernels; called only when they are needed.
+        by_numba: Returns the compiled kernels; called only when they are needed.
     """
 
     def __init__(self, by_numpy: Callable[[], K], by_numba: Callable[[], K]) -> None:
@@ -38,7 +40,7 @@ class Choice(Generic[K]):
         self.failure = ""
 
     def serving(self, occurrences: int) -> K:
-        """The kernels for a question that walks so many occurrences."""
+        """Return the kernels for a question that walks this many occurrences."""
         if self._compiled is not None:
             return self._compiled
         wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
@@ -51,12 +53,12 @@ class Choice(Generic[K]):
             if self._done > _REPAID and self._loading is None:
                 with self._lock:
                     if self._loading is None:
-                        # No daemon: a compiler must not be cut off when the process ends.
+                        # Not a daemon thread: the compiler must not be interrupted when the process ends.
                         loading = threading.Thread(target=self._load, name="recollect-kernels")
                         try:
                             loading.start()
-                        except RuntimeError as error:  # no thread to be had; another time
-                            _log.warning("the compiled kernels cannot be loaded now (%s); NumPy serves", error)
+                        except RuntimeError as error:  # no thread can be started; try again later
+                            _log.warning("the compiled kernels cannot be loaded now (%s); using NumPy", error)
                             self._done = 0
                         else:
                             self._loading = loading
@@ -65,8 +67,8 @@ class Choice(Generic[K]):
     def _load(self) -> None:
         try:
             self._compiled = self._by_numba()
-        except Exception as error:  # noqa: BLE001 - whatever a compiler may say, NumPy gives the same
-            self.failure = f"the compiled kernels cannot be loaded ({type(error).__name__}: {error}); NumPy serves"
+        except Exception as error:  # noqa: BLE001 - for any error of the compiler, NumPy gives the same results
+            self.failure = f"the compiled kernels cannot be loaded ({type(error).__name__}: {error}); using NumPy"
             _log.warning("%s", self.failure)
 
 
@@ -83,7 +85,7 @@ def _by_numba() -> Kernels:
 
 
 def choice() -> Choice[Kernels]:
-    """A new choice among the kernels for words."""
+    """Return a new selection among the kernels for words."""
     return Choice(_by_numpy, _by_numba)
 
 

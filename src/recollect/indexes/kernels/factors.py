@@ -1,4 +1,4 @@
-"""The factor of a document: what multiplies its shares."""
+"""The factor by which a document's shares are multiplied."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from recollect.indexes.parameters import (
 
 
 def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
-    """What each document's manner, speaker and kinds of answers multiply its shares by, with 16 bits of fraction."""
+    """Return the factor of each document by its manner, speaker and kinds of answers, with 16 bits of fraction."""
     factor = table.weight[numbers].astype(np.int64)
     if about.speaker != NONE:
         theirs = table.speaker[numbers] == about.speaker

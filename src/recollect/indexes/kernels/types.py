@@ -1,4 +1,4 @@
-"""What kernels are given and give, and the protocol that the NumPy and the compiled ones implement alike."""
+"""The arguments and results of kernels, and the protocol that the NumPy and the compiled kernels implement."""
 
 from __future__ import annotations
 
@@ -10,20 +10,21 @@ from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.words.postings import Postings
 
-#: The signals: the rows of `Reached.shares`, and those that stand beside them.
+#: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair")
 SHARES = (*RAW, "date", "dense")
 
 
 class Weights(NamedTuple):
-    """What the terms of a question weigh, with 16 bits of fraction.
+    """The weights of a question's terms, with 16 bits of fraction.
 
-    terms     of each term, in documents
-    sessions  of each term, in sessions
-    like      whether the term stands in for an unknown word
-    whole     of the question: what the shares are parts of
-    pairs     a row for each pair of terms that may stand near each other: the terms, and the share
-    live      sessions that have tokens, and how many tokens those have
+    Attributes:
+        terms: The weight of each term in documents.
+        sessions: The weight of each term in sessions.
+        like: Whether each term replaces an unknown word.
+        whole: The mass of the question, by which shares are divided.
+        pairs: A row for each pair of terms that may be near each other: the two terms, and the share.
+        live: The number of sessions with tokens, and the number of these tokens.
     """
 
     terms: Ints
@@ -35,10 +36,12 @@ class Weights(NamedTuple):
 
 
 class Reached(NamedTuple):
-    """Documents that a question reaches, in no particular order, and their shares before any factor.
+    """The documents that a question reaches, in no particular order, and their shares before any factor.
 
-    shares  a row for each signal of `RAW`, a column for each document
-    passed  how many are reached of those that count, where only the best of them are here too
+    Attributes:
+        numbers: The documents.
+        shares: A row for each signal of `RAW`, a column for each document.
+        passed: The number of documents that are reached and may be hits, even if only the best of them are included.
     """
 
     numbers: Ints
@@ -46,27 +49,34 @@ class Reached(NamedTuple):
     passed: int
 
     def within(self, among: Flags) -> Reached:
-        """Those that are among some documents, where all that are reached are here."""
-        places = np.flatnonzero(among[self.numbers])
-        return Reached(self.numbers[places], self.shares.take(places, axis=1), len(places))
+        """Return the documents that are in `among`. This must contain all documents that the question reaches."""
+        indexes = np.flatnonzero(among[self.numbers])
+        return Reached(self.numbers[indexes], self.shares.take(indexes, axis=1), len(indexes))
 
 
 class About(NamedTuple):
-    """What a question is about beside its words: a speaker (NONE for nobody), and kinds of answers (a bit each)."""
+    """The subject of a question, besides its words.
+
+    Attributes:
+        speaker: The number of the speaker, or NONE.
+        kinds: The kinds of answers that it expects, one bit each.
+    """
 
     speaker: int
     kinds: tuple[int, ...]
 
 
 class Matched(NamedTuple):
-    """What each term of a question gives to some documents: a row for each document, a column for each term.
+    """The shares of each term in some documents: a row for each document, a column for each term.
 
-    reached  whether the term has a share in the document, before any factor
-    shares   the shares, times each document's factor
-    own      the parts of them that the documents' own texts have
-    lent     whether the rest is lent by the turns around
-    around   the turns around each document, a column for each step, nearest before first; NONE where there is none
-    lends    whether the turn around has the term itself: document, term, step
+    Attributes:
+        reached: Whether the term has a share in the document, before any factor.
+        shares: The shares, multiplied by each document's factor.
+        own: The parts of the shares from the documents' own texts.
+        lent: Whether surrounding turns lend the rest.
+        around: The turns around each document, a column for each step: the previous ones, nearest first, then the next
+            ones. NONE if there is none.
+        lends: Whether the surrounding turn contains the term itself: document, term, step.
     """
 
     reached: Flags
@@ -83,35 +93,45 @@ class Kernels(Protocol):
     name: str
 
     def tally(self, postings: Postings, table: Table) -> Ints:
-        """A row for each term: how many live documents have it, how often, and in how many sessions."""
+        """Return a row for each term: its number of live documents, its count in them, and its number of sessions."""
         ...
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        """The documents that have a share of a term, and those of `forced` (distinct), each once."""
+        """Return the documents in which a term has a share, and those of `forced` (distinct), each once."""
         ...
 
     def reach_best(
         self, postings: Postings, table: Table, weights: Weights, about: About, wanted: int, among: Flags | None = None
     ) -> Reached:
-        """Of what `reach` gives, where nothing is forced, at least the best `wanted` and all that tie with the last,
-        by what `weigh` gives them without dates; and all that stand (`Table.standing`).
+        """Return at least the best `wanted` documents of `reach` without forced ones, and all that tie with the last.
 
-        among  the documents that count, with the shares that they have among all; None for all
+        They are ranked by `weigh` without dates. All documents with standing tags (`Table.standing`) are included.
+
+        Args:
+            postings: The postings of the terms.
+            table: The documents.
+            weights: The weights of the terms.
+            about: The subject of the question.
+            wanted: Number of documents that are needed.
+            among: The documents that may be hits; their shares are computed among all documents. None for all.
         """
         ...
 
     def weigh(self, reached: Reached, dates: Ints, table: Table, about: About) -> Ints:
-        """The totals: all shares, those of `dates` too (where there are any), times each document's factor."""
+        """Return the totals: all shares, including those of `dates`, multiplied by each document's factor."""
         ...
 
     def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
-        """What the terms give to these documents, whose factors (16 bits of fraction) are given."""
+        """Return the shares of the terms in these documents, with `factors` (16 bits of fraction)."""
         ...
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
-        """The places of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
+        """Return the indexes of the best `wanted` by total above 0, then by time, and of all that tie with the last."""
         ...
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
-        """`best` of what `weigh` would give, and their totals: documents that cannot be among them are not weighed."""
+        """Return `best` of the totals of `weigh`, and these totals.
+
+        Documents that cannot be among the best are not weighed.
+        """
         ...

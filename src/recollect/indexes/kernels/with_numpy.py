@@ -1,4 +1,4 @@
-"""The kernels in NumPy: see `kernels.types` for what each gives. Nothing here costs by the size of the table."""
+"""The kernels in NumPy: see `kernels.types` for the interface. No cost here depends on the size of the table."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class NumpyKernels:
 
 
 def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:
-    """The share that a mass of a term gives."""
+    """Return the share of a mass of a term."""
     top, below = TOP
     saturated = weight * top * mass // (below * (mass + pivot))
     return (saturated << SHARE_BITS) // whole
@@ -131,7 +131,7 @@ def _lending(step: int) -> int:
 
 
 def _parts(postings: Postings) -> Iterator[Ints]:
-    """The occurrences of each term, those of dead documents too."""
+    """Yield the occurrences of each term, those in dead documents included."""
     for begin, end, tail_begin, tail_end in postings.spans.tolist():
         base, tail = postings.base[begin:end], postings.tail[tail_begin:tail_end]
         yield np.concatenate([base, tail]) if len(base) and len(tail) else base if len(base) else tail
@@ -147,18 +147,18 @@ def _counted(postings: Postings, table: Table) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _counts_of(occurrences: Ints, numbers: Ints) -> Ints:
-    """How often these documents, which are live, have a term; 0 for NONE."""
+    """Return the count of a term in each of these live documents; 0 for NONE."""
     begins = occurrences.searchsorted(numbers << POSITION_BITS)
     ends = occurrences.searchsorted(numbers + 1 << POSITION_BITS)
     return np.where(numbers == NONE, 0, np.minimum(ends - begins, MOST_COUNT))
 
 
 def _masses(table: Table, numbers: Ints, counts: Ints) -> tuple[Ints, Ints, Ints]:
-    """The documents that a term reaches (rising), their own mass of it, and that with what their neighbours lend."""
+    """Return the documents that a term reaches (ascending), their own mass, and their mass with what others lend."""
     lent = (counts * DONOR_CAP << BITS) // np.maximum(table.length[numbers], DONOR_CAP)
     asked = np.where(table.asks[numbers], AFTER_QUESTION, 0)
     targets, amounts = [numbers], [counts << BITS]
-    # A turn lends forward what it gives to those it stands before, and backward likewise.
+    # A turn lends forward to the turns that it precedes, and backward likewise.
     for links, tenths in ((table.after, FROM_BEFORE), (table.before, FROM_AFTER)):
         at, amount, extra = numbers, lent, asked
         for step, weight in enumerate(tenths):
@@ -172,16 +172,19 @@ def _masses(table: Table, numbers: Ints, counts: Ints) -> tuple[Ints, Ints, Ints
             amounts.append(amount * lending // 10)
     if len(targets) == 1:
         return numbers, amounts[0], amounts[0]
-    reached, place = np.unique(np.concatenate(targets), return_inverse=True)
+    reached, inverse = np.unique(np.concatenate(targets), return_inverse=True)
     mass, own = np.zeros(len(reached), dtype=np.int64), np.zeros(len(reached), dtype=np.int64)
-    np.add.at(mass, place, np.concatenate(amounts))
-    own[place[: len(numbers)]] = amounts[0]
-    given = mass > 0
-    return reached[given], own[given], mass[given]
+    np.add.at(mass, inverse, np.concatenate(amounts))
+    own[inverse[: len(numbers)]] = amounts[0]
+    positive = mass > 0
+    return reached[positive], own[positive], mass[positive]
 
 
 def _pivot(table: Table, numbers: Ints) -> Ints:
-    """K of each document: how much mass is half of enough, by its length and what is lent to it."""
+    """Return K of each document, the mass at which a term is half saturated.
+
+    It depends on the document's length and the lengths of the turns that lend to it.
+    """
     length = table.length[numbers].astype(np.int64) << BITS
     for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
         at = numbers
@@ -211,16 +214,16 @@ def _around(table: Table, numbers: Ints) -> Ints:
 
 
 def _add_sessions(sums: Ints, table: Table, weights: Weights, weight: int, numbers: Ints, counts: Ints) -> None:
-    """Add what a term gives to each session."""
+    """Add the shares of a term to those of the sessions."""
     sessions = table.session[numbers]
     turns = sessions != NONE
-    which, place = np.unique(sessions[turns], return_inverse=True)
-    mass = np.bincount(place, counts[turns], len(which)).astype(np.int64)
+    which, inverse = np.unique(sessions[turns], return_inverse=True)
+    mass = np.bincount(inverse, counts[turns], len(which)).astype(np.int64)
     sums[which] += session_share(weight, mass, table.session_lengths[which], weights)
 
 
 def session_share(weight: int, mass: Ints, lengths: Ints, weights: Weights) -> Ints:
-    """The share that a term gives to sessions: BM25 with k1 1.2 and b 3/4 over their mean length."""
+    """Return the share of a term in sessions: BM25 with k1 = 1.2 and b = 3/4 over their mean length."""
     count, tokens = weights.live
     pivot = SESSION_CONSTANT * ONE // 10 + lengths * (SESSION_SLOPE * count * ONE // 10) // tokens
     mass = np.minimum(mass, SESSION_MOST_MASS) << BITS
@@ -229,16 +232,16 @@ def session_share(weight: int, mass: Ints, lengths: Ints, weights: Weights) -> I
 
 
 def _near(one: Ints, other: Ints) -> Ints:
-    """The documents, each once, where a term stands one or two places before another."""
+    """Return the distinct documents in which a term is one or two positions before another."""
     if not len(one) or not len(other):
         return np.zeros(0, dtype=np.int64)
-    near = _among(one + 1, other) | _among(one + 2, other)
+    near = _is_in(one + 1, other) | _is_in(one + 2, other)
     return np.unique(one[near] >> POSITION_BITS)
 
 
-def _among(wanted: Ints, held: Ints) -> Flags:
-    """Which of the wanted are held; both rise, and something is held."""
-    found: Flags = held[np.minimum(np.searchsorted(held, wanted), len(held) - 1)] == wanted
+def _is_in(values: Ints, others: Ints) -> Flags:
+    """Return which values are in `others`. Both are ascending, and `others` is not empty."""
+    found: Flags = others[np.minimum(np.searchsorted(others, values), len(others) - 1)] == values
     return found
 
 

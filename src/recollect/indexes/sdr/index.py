@@ -10,8 +10,8 @@ rankings.
     score    = share 1024 / (1024 + max(0, |s| - |q|))                   rounded down, with SHARE_BITS of fraction
 
 The score is in (0, 1], and 1 only for identical bits; rows without a common bit are not hits. Length has little effect:
-a text that contains the whole question scores above a text of the question's length that contains half of it, unless it
-is more than 1024 bits longer.
+a text that contains the whole question scores above a text of the question's length that contains half of it, if it is
+less than 1024 bits longer.
 
 `nearest` ranks by Hamming distance: 1 - hamming / 4096 of every row, so even rows without a common bit score near 1. It
 favours short texts, and exists for callers that want the score of sdr-memory.

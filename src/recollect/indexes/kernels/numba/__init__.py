@@ -1,1 +1,1 @@
-"""The kernels compiled by numba, which is imported with this package and nowhere else."""
+"""The kernels compiled by numba, which is imported only in this package and the modules that use it."""

@@ -1,8 +1,7 @@
-"""Compiling: functions as numba compiles them.
+"""Compilation of functions by numba.
 
-Only this module imports numba, which takes most of a second, and only the modules `numba_*` import this one: nobody
-else pays for it. What is compiled is kept in numba's cache; where no place for that can be written, it is compiled in
-every process that comes so far.
+Only this module imports numba, which takes most of a second, and only modules with compiled kernels import this one.
+The compiled code is stored in numba's cache; if no cache folder is writable, each process compiles again.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import numba
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function as numba compiles it, from its cache where there is one."""
+    """Return a function compiled by numba, from its cache if possible."""
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         made = numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # there is nowhere to keep it
+    except RuntimeError:  # no cache folder is writable
         made = numba.njit(**options)(function)
     out: Callable[..., Any] = made
     return out

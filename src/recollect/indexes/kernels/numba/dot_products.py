@@ -1,4 +1,4 @@
-"""Multiplying vectors, compiled: see `indexes.scoring.dense`, where the same is done in NumPy."""
+"""Dot products of vectors, compiled: see `indexes.scoring.dense` for the same in NumPy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from recollect.indexes.kernels.numba.compiling import compiled
 
 @compiled
 def _products(matrix: Any, wanted: Any, out: Any) -> None:
-    # Unsigned indexes and sums of 32 bits, which the vectors' length keeps far from their end: so the processor
-    # multiplies many components at a time, as fast as it can read them.
+    # Unsigned indexes and 32-bit sums, which vectors of length 1 cannot overflow, let the processor multiply many
+    # components at a time, as fast as it can read them.
     for row in range(len(matrix)):
         total = np.int32(0)
         for at in range(matrix.shape[1]):
@@ -23,8 +23,8 @@ def _products(matrix: Any, wanted: Any, out: Any) -> None:
 
 
 def products(matrix: Any, wanted: Any) -> Ints:
-    """`dense.products`."""
-    if matrix.shape[1] != len(wanted):  # a kernel does not look where it steps
+    """Return the dot product of each row with a vector, as `dense.products`."""
+    if matrix.shape[1] != len(wanted):  # kernels do not check bounds
         raise ValueError(f"vectors of {matrix.shape[1]} components and one of {len(wanted)}")
     out: Ints = np.empty(len(matrix), dtype=np.int64)
     _products(matrix, wanted, out)
@@ -32,6 +32,6 @@ def products(matrix: Any, wanted: Any) -> Ints:
 
 
 def loaded() -> Any:
-    """The kernel, compiled for the types that it is called with."""
+    """Return the kernel, compiled for the types that it is called with."""
     products(np.zeros((1, 1), dtype=np.int16), np.zeros(1, dtype=np.int16))
     return products

@@ -1,7 +1,7 @@
-"""Walking postings where no document is a turn, compiled: each is settled by itself, a block of them at a time.
+"""Postings of documents that are not turns, compiled: each document is scored by itself, a block of them at a time.
 
-What is gathered of a block stays in the processor's fastest cache, and each column is read once, in order. A document's
-row is one number: the sum of what its words give, and above it a mark for each of the terms that it has.
+The sums of a block fit the processor's fastest cache, and each column is read once, in order. A document's row is one
+integer: the sum of the shares of its words, and above it a flag bit for each term that it contains.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
 from recollect.indexes.words.postings import LONGEST, MOST_COUNT, POSITION_BITS
 
 _RAW = len(RAW)
-#: So many documents are settled at a time.
+#: Number of documents in a block.
 BLOCK = 4096
-#: The sum of shares of a row; it is at most 1, with SHARE_BITS of fraction.
+#: Bits of the sum of shares in a row; the sum is at most 1, with SHARE_BITS of fraction.
 _SUM_BITS = SHARE_BITS + 4
 _SUM = (1 << _SUM_BITS) - 1
-#: So many marks stand above it; of so many terms and more some share one. Above them: whether it is forced.
+#: Number of flag bits above the sum; with more terms, some terms share one. The bit above them: whether the document is
+#: forced.
 _MARKS = 28
 _FORCED = 1 << _SUM_BITS + _MARKS
-#: What pairs may give is computed beforehand for the marks of the first eight terms.
+#: The mask of the first eight terms: the maximum share of pairs is precomputed by these flags.
 _FEW = 255
-#: What a term gives to a document that has it once is computed beforehand for lengths below this, if the term occurs
-#: more often than that.
+#: For a term with more occurrences than this, the share of a single occurrence is precomputed for lengths below this.
 LENGTHS = 64
 _TOP, _BELOW = TOP
 
 
 def block(terms: int) -> tuple[Any, ...]:
-    """What a question of up to so many terms works on: all zeros whenever nobody has it, or overwritten.
+    """Return the working memory of a question with at most `terms` terms, the last arguments of the kernels.
 
-    The last arguments of the kernels: rows, what like words gave to each, which are touched, the rows of those that are
-    chosen; where each term's occurrences of the block begin and end; and what each term gives by a document's length.
+    The parts are: rows, shares of similar words, touched documents, rows of the chosen documents, the begin and end of
+    each term's occurrences in the block, and the precomputed share of each term by document length. Between questions
+    they are all zeros, or their contents are overwritten before use.
     """
     return (
         np.zeros(BLOCK, dtype=np.int64),
@@ -52,13 +53,13 @@ def block(terms: int) -> tuple[Any, ...]:
 
 
 def terms_of(block: tuple[Any, ...]) -> int:
-    """How many terms a block is for."""
+    """Return how many terms a block has room for."""
     return len(block[-1])
 
 
 @compiled
 def _share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
-    """What a term gives to a document of a length that has it so many times."""
+    """Return the share of a term that occurs `times` times in a document of this length."""
     weighs = np.int64(times) << BITS
     pivot = PIVOT_CONSTANT + (np.int64(size) << BITS) * PIVOT_SLOPE // 10_000
     below = _BELOW * (weighs + pivot)
@@ -73,7 +74,7 @@ def _mark_of(term: Any) -> Any:
 
 @compiled
 def _begin(spans: Any, by_term: Any, whole: Any, cursors: Any, known: Any) -> None:
-    """Put the cursors where the terms begin, and compute what often is asked for."""
+    """Set the cursors to the begin of each term, and precompute frequent shares."""
     by_whole = 1.0 / whole
     for term in range(len(spans)):
         for part in range(2):
@@ -85,7 +86,7 @@ def _begin(spans: Any, by_term: Any, whole: Any, cursors: Any, known: Any) -> No
 
 @compiled
 def _next(spans: Any, base: Any, tail: Any, cursors: Any, first: Any) -> Any:
-    """The first document, before `first`, that a term has. The cursors then stand where its block begins."""
+    """Return the first document before `first` that contains a term, and set the cursors to the begin of its block."""
     for term in range(len(spans)):
         for part in range(2):
             at = cursors[1, term, part]
@@ -117,18 +118,21 @@ def _gather(
     touched: Any,
     used: Any,
 ) -> Any:
-    """What a term gives to the documents of a block, from a place of a column on.
+    """Add the share of a term to the documents of a block, from a position of a column on.
 
-    Indexes are unsigned here, as what is signed may count from the end, which would be looked at every time.
+    Indexes are unsigned here, since signed indexes are checked for negative values at each access.
 
-    known  what it gives to a document that has it once, by the document's length where that is less than `below`
-    Returns: where it stopped, and how many documents are touched now.
+    Args:
+        known: The precomputed share of a single occurrence, by document lengths less than `below`.
+
+    Returns:
+        The position at which it stopped, and the number of touched documents.
     """
     limit = begin + BLOCK << POSITION_BITS
     while at < end and column[np.uintp(at)] < limit:
         number = column[np.uintp(at)] >> POSITION_BITS
         size = np.int64(lengths[np.uintp(at)])
-        if size < below:  # it is there just once
+        if size < below:  # a single occurrence
             at += 1
             if some_dead and not alive[number]:
                 continue
@@ -172,7 +176,7 @@ def _of_block(
     cursors: Any,
     known: Any,
 ) -> Any:
-    """Gather what all terms give to the documents of a block; how many are touched."""
+    """Add the shares of all terms to the documents of a block, and return how many are touched."""
     by_whole = 1.0 / whole
     used = 0
     for term in range(len(spans)):
@@ -206,7 +210,7 @@ def _of_block(
 
 @compiled
 def _of_pairs(base: Any, tail: Any, cursors: Any, pairs: Any, both: Any, number: Any, row: Any) -> Any:
-    """What the pairs of terms that stand near each other give to a document of a block."""
+    """Return the share of the pairs of terms that are near each other in a document of a block."""
     out = np.int64(0)
     for pair in range(len(pairs)):
         if row & both[pair] != both[pair]:
@@ -223,7 +227,7 @@ def _of_pairs(base: Any, tail: Any, cursors: Any, pairs: Any, both: Any, number:
 
 @compiled
 def _marks_of(pairs: Any) -> Any:
-    """The marks of each pair's terms."""
+    """Return the flag bits of each pair's terms."""
     both = np.empty(len(pairs), np.int64)
     for pair in range(len(pairs)):
         both[pair] = _mark_of(pairs[pair, 0]) | _mark_of(pairs[pair, 1])
@@ -232,12 +236,12 @@ def _marks_of(pairs: Any) -> Any:
 
 @compiled
 def _by_marks(pairs: Any, terms: Any) -> Any:
-    """What the pairs of terms give at most to a document, by which of the first terms it has."""
+    """Return the maximum share of pairs of a document, by the flags of its first terms."""
     out = np.zeros(_FEW + 1, np.int64)
     for pair in range(len(pairs)):
         first, second = pairs[pair, 0], pairs[pair, 1]
         both = (1 << first | 1 << second) & _FEW if max(first, second) < _MARKS else 0
-        for marks in range(1 << min(terms, 8)):  # of the number itself: 1 << 64 is no number of 64 bits
+        for marks in range(1 << min(terms, 8)):  # `min` of the count, not of `1 << terms`: 1 << 64 exceeds 64 bits
             if marks & both == both:
                 out[marks] += pairs[pair, 2]
     return out
@@ -266,7 +270,7 @@ def reach_plain(
     cursors: Any,
     known: Any,
 ) -> tuple[Any, Any]:
-    """`neighbours.reach` where no document is a turn."""
+    """Return what `neighbours.reach` returns, for documents that are not turns."""
     most = len(forced)
     for term in range(len(spans)):
         most += spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2]
@@ -344,12 +348,13 @@ def reach_best(
     cursors: Any,
     known: Any,
 ) -> tuple[Any, Any, int]:
-    """Of what `reach_plain` gives, those that may be among the best `wanted`, and all that stand; how many there are.
+    """Return the candidates for the best `wanted`, all documents with standing tags, and the number of all reached.
 
-    The terms of a block are gathered for all; only for those that can be among the best so far it is looked up which
-    pairs of terms stand near each other in them, and what they weigh.
+    They are documents of `reach_plain`. The terms of a block are added for all documents; near pairs and factors are
+    determined only for documents that can be among the best so far.
 
-    standing  the documents that stand, rising
+    Args:
+        standing: The documents with standing tags, ascending.
     """
     most = most_of(heaviest, speaker, kinds)
     both = _marks_of(pairs)
@@ -379,7 +384,7 @@ def reach_best(
             next_standing += 1
             if rows[place]:
                 rows[place] |= _FORCED
-        # Without a branch, as no processor could guess it.
+        # Without a branch, which the processor could not predict.
         least = ((heap[0] << BITS) + most - 1) // most if most else np.int64(0)
         chosen = 0
         for at in range(used):

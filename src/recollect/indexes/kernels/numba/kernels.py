@@ -1,4 +1,4 @@
-"""The kernels compiled by numba: see `kernels.types` for what each gives, and `with_numpy` for the same in NumPy.
+"""The kernels compiled by numba: see `kernels.types` for the interface, and `with_numpy` for the same in NumPy.
 
 numba is imported with this module, which takes most of a second (`kernels.numba.compiling`).
 """
@@ -21,7 +21,7 @@ from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
 
 _STEPS = len(FROM_BEFORE)
-#: What a question works on is made for so many terms at least, as the next one may have more.
+#: Minimum number of terms that a block has room for, since the next question may have more.
 _TERMS = 16
 
 
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 
 class _Scratch:
-    """What one question works on: all zeros whenever nobody has it."""
+    """The working memory of one question: all zeros while it is not in use."""
 
     def __init__(self, documents: int, turns: int, sessions: int) -> None:
         self.sizes = documents, turns, sessions
@@ -37,7 +37,7 @@ class _Scratch:
         own, mass = (np.zeros(turns, dtype=np.int64) for _ in range(2))
         masses, sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
         met = np.zeros(2 * sessions, dtype=np.int64)
-        #: In the order of `walking.reach`; `walking.reach_best` does without the last.
+        #: In the order of `walking.reach`; `walking.reach_best` takes all but the last.
         self.columns = words, trigram, context, own, mass, reach, touched, masses, sums, met, near
 
 
@@ -52,7 +52,7 @@ class NumbaKernels:
     name = "numba"
 
     def __init__(self) -> None:
-        # Of each, one is kept for the next question. Taking from and giving to a deque is thread-safe.
+        # One of each is kept for the next question. `pop` and `append` of a deque are thread-safe.
         self._free: deque[_Scratch] = deque(maxlen=1)
         self._blocks: deque[tuple[Any, ...]] = deque(maxlen=1)
 
@@ -81,7 +81,7 @@ class NumbaKernels:
         return Reached(found[0], found[1], len(found[0]))
 
     def _take_block(self, terms: int) -> tuple[Any, ...]:
-        """What the kernels for documents that are no turns work on (`independent.block`), for so many terms."""
+        """Return the working memory of the kernels for documents that are not turns (`independent.block`)."""
         block = _popped(self._blocks)
         return plain.block(max(terms, _TERMS)) if block is None or plain.terms_of(block) < terms else block
 
@@ -145,7 +145,7 @@ class NumbaKernels:
 
 
 def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...]:
-    """What the kernels for turns read."""
+    """Return the arguments of the kernels for turns."""
     return (
         *postings[:3],
         table.count,
@@ -169,9 +169,14 @@ def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...
 
 
 def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | None = None) -> tuple[Any, ...]:
-    """What the kernels for documents that are no turns read.
+    """Return the arguments of the kernels for documents that are not turns.
 
-    among  the documents that count: as nobody lends anything to others here, the rest may as well be dead
+    Args:
+        postings: The postings of the terms.
+        table: The documents.
+        weights: The weights of the terms.
+        among: The documents that may be hits. Since these documents lend nothing to others, the rest can be treated as
+            dead.
     """
     some_dead = among is not None or table.live_count != table.count
     alive = table.alive if among is None else among & table.alive[: table.count]
@@ -180,12 +185,12 @@ def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | No
 
 
 def _factors(table: Table, about: About) -> tuple[Any, ...]:
-    """What a document's factor is made of."""
+    """Return the arguments from which a document's factor is computed."""
     return table.weight, table.speaker, about.speaker, table.offers, sum(about.kinds)
 
 
 def loaded() -> NumbaKernels:
-    """The kernels, compiled for the types that they are called with."""
+    """Return the kernels, compiled for the types that they are called with."""
     kernels = NumbaKernels()
     table = Documents().view()
     nothing = np.zeros(0, dtype=np.int64)
@@ -200,7 +205,7 @@ def loaded() -> NumbaKernels:
     for each in (table, replace(table, has_turns=True)):
         about = About(NONE, ())
         reached = kernels.reach(postings, each, weights, nobody)
-        # Shares are mostly the filled part of a larger array, which numba takes for another type than a whole one.
+        # Shares are mostly the filled part of a larger array, which to numba has another type than a contiguous one.
         part = np.zeros((len(RAW), 2), dtype=reached.shares.dtype)[:, :1]
         for some in (reached, reached._replace(shares=part)):
             kernels.weigh(some, nothing, table, about)

@@ -1,8 +1,8 @@
-"""Walking postings, compiled: from occurrences to the shares of each document.
+"""Postings of documents that may be turns, compiled: from occurrences to the shares of each document.
 
-Terms are taken one at a time. What a document has gathered stands in scratch columns, which are all zeros between
-questions; only documents that were touched are visited again. The columns are narrow (a sum of shares of the words is
-at most 1, that is 30 bits), so that those of a hundred thousand documents stay in the processor's cache.
+Terms are processed one at a time. The sums of documents are collected in scratch columns, which are all zeros between
+questions; only documents that were touched are visited again. The columns are narrow (the shares of the words add up to
+at most 1, that is 30 bits), so that those of a hundred thousand documents fit the processor's cache.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS
 _RAW = len(RAW)
 _TOP, _BELOW = TOP
 _STEPS = len(FROM_BEFORE)
-#: So many documents are made room for at first, where only the best are kept.
+#: Initial capacity for documents if only the best are kept.
 ROOM = 256
 
 
 @compiled
 def quotient(above: Any, below: Any, inverse: Any) -> Any:
-    """above // below for numbers of which neither is negative and the quotient is below 2^52, without dividing."""
+    """Return above // below without a division, for non-negative numbers with a quotient below 2^52."""
     out = np.int64(above * inverse)
     rest = above - out * below
     while rest < 0:
@@ -55,7 +55,7 @@ def quotient(above: Any, below: Any, inverse: Any) -> Any:
 
 @compiled
 def past(column: Any, at: Any, end: Any) -> Any:
-    """Where the occurrences of the document that stands at a place of a column end."""
+    """Return the end of the occurrences of the document at position `at` of a column."""
     number = column[np.uintp(at)] >> POSITION_BITS
     at += 1
     while at < end and column[np.uintp(at)] >> POSITION_BITS == number:
@@ -137,16 +137,16 @@ def _gathered(
     sums: Any,
     met: Any,
 ) -> tuple[Any, Any]:
-    """What the terms give to documents and sessions, each in its column; how many documents and sessions have some."""
+    """Add the shares of all terms to the columns, and return how many documents and how many sessions have any."""
     used = 0
-    seen = 0  # sessions of `met` that have a sum
+    seen = 0  # number of sessions in `met` with a sum
     by_whole = 1.0 / whole
     rise = SESSION_SLOPE * sessions * ONE // 10
     for term in range(len(spans)):
         weight = by_term[term] * _TOP
         column_of = trigram if like[term] else words
         reached = 0
-        now = seen  # those of this term stand behind those that were met before
+        now = seen  # sessions of this term follow those that were met before
         for part in range(2):
             column = base if part == 0 else tail
             at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
@@ -159,7 +159,7 @@ def _gathered(
                 times = min(at - begin, MOST_COUNT)
                 which = session[number] if turns else NONE
                 if which == NONE:
-                    # No turn: nobody lends it anything, so its mass is its own and its share is settled.
+                    # Not a turn: no other document lends to it, so its mass is its own and its share is final.
                     weighs = times << BITS
                     below = _BELOW * (
                         weighs + PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
@@ -223,7 +223,7 @@ def _gathered(
                 if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
                     touched[used] = number
                     used += 1
-                if its_own:  # as few have, that are only reached by what others lend them
+                if its_own:  # rare: most are reached only by what others lend
                     own[number] = 0
                     kept = share * its_own // weighs
                     column_of[number] += kept
@@ -312,7 +312,7 @@ def reach(
             touched[used] = number
             used += 1
     numbers = np.empty(used, np.int64)
-    # Wider than what the words give: a session's share has no bound, as sessions have rarities of their own.
+    # Wider than the shares of words: a session's share has no limit, as sessions have different rarities.
     shares = np.empty((_RAW, used), np.int64)
     for place in range(used):
         number = np.int64(touched[place])
@@ -334,7 +334,7 @@ def reach(
 
 @compiled
 def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
-    """The first place of a rising column, from `low` to `high`, that is not below `least`."""
+    """Return the first index from `low` to `high` at which an ascending column is not below `least`."""
     while low < high:
         middle = (low + high) >> 1
         if column[middle] < least:
@@ -346,7 +346,7 @@ def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
 
 @compiled
 def near(column: Any, one: Any, one_end: Any, other: Any, other_end: Any, number: Any) -> Any:
-    """Whether a document has, in these parts of a column, the one term one or two places before the other."""
+    """Return whether a document has, in these parts of a column, one term one or two positions before the other."""
     one = first_from(column, one, one_end, number << POSITION_BITS)
     while one < one_end and column[one] >> POSITION_BITS == number:
         other = first_from(column, other, other_end, column[one] + 1)
@@ -401,12 +401,13 @@ def reach_best(
     sums: Any,
     met: Any,
 ) -> tuple[Any, Any, int]:
-    """Of what `reach` gives, those that may be among the best `wanted`, and all that stand; how many there are.
+    """Return the candidates for the best `wanted` of `reach`, all with standing tags, and the number of all reached.
 
-    Only for them it is looked up which pairs of terms stand near each other in them.
+    Only for these is it determined which pairs of terms are near each other.
 
-    standing  the documents that stand
-    counting  which documents count
+    Args:
+        standing: The documents with standing tags.
+        counting: Which documents may be hits.
     """
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
@@ -421,7 +422,7 @@ def reach_best(
     numbers = np.empty(ROOM, np.int64)
     shares = np.empty((_RAW, ROOM), np.int64)
     kept = passed = 0
-    for step in range(-len(standing), used):  # first those that stand, which then have nothing left
+    for step in range(-len(standing), used):  # first those with standing tags, whose columns are then cleared
         number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
         which = session[number] if turns else NONE
         by_words, by_trigram, by_context = np.int64(words[number]), np.int64(trigram[number]), np.int64(context[number])
@@ -469,7 +470,7 @@ def reach_best(
 
 @compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
-    """How often a document stands in a part of a column."""
+    """Return how many occurrences of a document a part of a column has."""
     low = first_from(column, begin, end, number << POSITION_BITS)
     at = low
     while at < end and column[at] >> POSITION_BITS == number:

@@ -1,4 +1,4 @@
-"""From shares to the best, compiled: what each document's factor makes of its shares, and which totals are greatest."""
+"""The best documents, compiled: from shares and factors to totals, and from totals to the greatest."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _ANSWER, _BY_ANSWER = ANSWER
 
 @compiled
 def factor_of(weight: Any, says: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
-    """What a document's shares are multiplied by; of numbers alone, as handing an array on costs more than all else."""
+    """Return the factor of a document's shares.
+
+    The arguments are numbers, since passing an array costs more than the computation.
+    """
     factor = np.int64(weight)
     if speaker != NONE and says == speaker:
         factor = factor * _SPEAKER // _BY_SPEAKER
@@ -42,7 +45,7 @@ def _total(shares: Any, dates: Any, place: Any, factor: Any) -> Any:
 
 @compiled
 def replace_least(heap: Any, total: Any) -> None:
-    """Put a total in place of the least of a heap, which stands on top."""
+    """Replace the least value of a heap, which is on top, by a total."""
     at = 0
     while True:
         down = 2 * at + 1
@@ -59,7 +62,7 @@ def replace_least(heap: Any, total: Any) -> None:
 
 @compiled
 def most_of(heaviest: Any, speaker: Any, kinds: Any) -> Any:
-    """No factor of a document that does not stand is greater."""
+    """Return the maximum factor of the documents without standing tags."""
     return factor_of(heaviest, speaker, speaker, kinds, kinds)
 
 
@@ -78,7 +81,7 @@ def weigh(
 
 @compiled
 def best(totals: Any, numbers: Any, micros: Any, wanted: int) -> Any:
-    """A heap of the best so far, the least of them on top; then all that are not below it."""
+    """Collect the best in a heap with the least on top; then return the indexes of all that are not below it."""
     heap_totals = np.empty(wanted, np.int64)
     heap_micros = np.empty(wanted, np.int64)
     size = 0
@@ -141,7 +144,7 @@ def best_of(
     micros: Any,
     wanted: int,
 ) -> tuple[Any, Any]:
-    """Those whose shares could reach the best so far are weighed; then the best of them are found as ever."""
+    """Weigh the documents whose shares could reach the best so far, then return the best of them as `best` does."""
     most = most_of(heaviest, speaker, kinds)
     places = np.empty(len(numbers), np.int64)
     totals = np.empty(len(numbers), np.int64)
