@@ -90,7 +90,7 @@ class _Request:
                 self._shut()
 
     def traced(self, event: str, facts: Mapping[str, Any]) -> None:
-        """Register a connection as soon as it is made. httpx calls this in the thread of the request."""
+        """Register a connection as soon as it is open. httpx calls this in the thread of the request."""
         if event.endswith("connect_tcp.complete"):
             self.use(facts["return_value"].get_extra_info("socket"))
 

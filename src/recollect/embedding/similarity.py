@@ -5,7 +5,7 @@ These are plain functions of sequences of floats, for callers with their own vec
 before they are squared, so neither very large nor very small ones overflow or underflow.
 
 A vector without a direction (empty, all zeros, or with a component that is not finite) has the cosine 0 with any other.
-Recall uses `scoring.dense`, which is made for many thousands of vectors and agrees with this module within its
+Recall uses `scoring.dense`, which handles many thousands of vectors and agrees with this module within its
 rounding.
 """
 

@@ -101,7 +101,7 @@ def stop_words(language: str) -> frozenset[str]:
 def stemmer(language: str) -> Stemmer.Stemmer:
     """Return the Snowball stemmer of a language."""
     snowball = Stemmer.Stemmer(_languages()[language].stemmer)
-    snowball.maxCacheSize = 0  # `words.stem` has a cache of its own, which is thread-safe
+    snowball.maxCacheSize = 0  # `words.stem` has its own thread-safe cache
     return snowball
 
 

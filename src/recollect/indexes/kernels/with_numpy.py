@@ -43,20 +43,20 @@ class NumpyKernels:
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
         terms = []
         session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
-        for place, (numbers, counts) in enumerate(_counted(postings, table)):
+        for term, (numbers, counts) in enumerate(_counted(postings, table)):
             if not len(numbers):
                 continue
-            terms.append((place, *_masses(table, numbers, counts)))
+            terms.append((term, *_masses(table, numbers, counts)))
             if weights.live[1]:
-                _add_sessions(session_sums, table, weights, int(weights.sessions[place]), numbers, counts)
+                _add_sessions(session_sums, table, weights, int(weights.sessions[term]), numbers, counts)
         reached = np.unique(np.concatenate([numbers for _, numbers, _, _ in terms] or [np.zeros(0, dtype=np.int64)]))
         pivot = _pivot(table, reached)
         shares = np.zeros((len(RAW), len(reached)), dtype=np.int64)
-        for place, numbers, own, mass in terms:
+        for term, numbers, own, mass in terms:
             at = reached.searchsorted(numbers)
-            share = share_of(int(weights.terms[place]), mass, pivot[at], weights.whole)
+            share = share_of(int(weights.terms[term]), mass, pivot[at], weights.whole)
             part = share * own // mass
-            shares[1 if weights.like[place] else 0, at] += part
+            shares[1 if weights.like[term] else 0, at] += part
             shares[2, at] += share - part
         relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():
@@ -84,10 +84,10 @@ class NumpyKernels:
 
     def matched(self, postings: Postings, table: Table, weights: Weights, numbers: Ints, factors: Ints) -> Matched:
         around = _around(table, numbers)
-        everyone = np.concatenate([numbers[:, None], around], axis=1)
-        counts = np.zeros((len(postings.spans), *everyone.shape), dtype=np.int64)
+        all_numbers = np.concatenate([numbers[:, None], around], axis=1)
+        counts = np.zeros((len(postings.spans), *all_numbers.shape), dtype=np.int64)
         for term, occurrences in enumerate(_parts(postings)):
-            counts[term] = _counts_of(occurrences, everyone)
+            counts[term] = _counts_of(occurrences, all_numbers)
         counts = counts.swapaxes(0, 1)
         own = counts[:, :, 0] << BITS
         mass = own.copy()
@@ -102,21 +102,21 @@ class NumpyKernels:
 
     def best_of(self, reached: Reached, dates: Ints, table: Table, about: About, wanted: int) -> tuple[Ints, Ints]:
         totals = self.weigh(reached, dates, table, about)
-        places = self.best(totals, reached.numbers, table, wanted)
-        return places, totals[places]
+        indexes = self.best(totals, reached.numbers, table, wanted)
+        return indexes, totals[indexes]
 
     def best(self, totals: Ints, numbers: Ints, table: Table, wanted: int) -> Ints:
-        places = np.flatnonzero(totals > 0)
-        if len(places) > wanted:
-            values = totals[places]
+        indexes = np.flatnonzero(totals > 0)
+        if len(indexes) > wanted:
+            values = totals[indexes]
             least = -np.partition(-values, wanted - 1)[wanted - 1]
-            above, ties = places[values > least], places[values == least]
+            above, ties = indexes[values > least], indexes[values == least]
             left = wanted - len(above)
             if len(ties) > left:
                 times = table.micros[numbers[ties]]
                 ties = ties[times >= np.partition(times, len(times) - left)[len(times) - left]]
-            places = np.concatenate([above, ties])
-        return places
+            indexes = np.concatenate([above, ties])
+        return indexes
 
 
 def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:
@@ -188,17 +188,17 @@ def _pivot(table: Table, numbers: Ints) -> Ints:
     length = table.length[numbers].astype(np.int64) << BITS
     for links, tenths in ((table.before, FROM_BEFORE), (table.after, FROM_AFTER)):
         at = numbers
-        places = np.arange(len(numbers))
+        indexes = np.arange(len(numbers))
         for step, weight in enumerate(tenths):
             at = links[at].astype(np.int64)
             there = (at != NONE) & (at < table.count)
-            at, places = at[there], places[there]
+            at, indexes = at[there], indexes[there]
             if not len(at):
                 break
             lending: Ints = np.full(len(at), weight, dtype=np.int64)
             if step == 0 and links is table.before:
                 lending += np.where(table.asks[at], AFTER_QUESTION, 0)
-            length[places] += (np.minimum(table.length[at], DONOR_CAP) * lending << BITS) // 10
+            length[indexes] += (np.minimum(table.length[at], DONOR_CAP) * lending << BITS) // 10
     return PIVOT_CONSTANT + length * PIVOT_SLOPE // 10_000
 
 

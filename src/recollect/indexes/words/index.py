@@ -223,7 +223,7 @@ class WordView:
         """Return the mean of two inverse frequencies, with 16 bits of fraction.
 
         They are ln(1 + (N - df + 1/2) / (df + 1/2)) over documents and ln(1 + T / (cf + 1)) over tokens. The second
-        still distinguishes words if messages are so long that each contains most words.
+        still distinguishes words if each message is long enough to contain most words.
         """
         count, tokens = self.table.live_count, self.table.tokens
         by_document = log_ratio(2 * count + 2, 2 * documents + 1)

@@ -199,12 +199,12 @@ def loaded() -> NumbaKernels:
     pairs = np.zeros((0, 3), dtype=np.int64)
     weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
     kernels.tally(postings, table)
-    nobody = np.zeros(0, dtype=np.int32)
+    no_documents = np.zeros(0, dtype=np.int32)
     kernels.matched(postings, table, weights, nothing, nothing)
     kernels.best(nothing, nothing, table, 1)
     for each in (table, replace(table, has_turns=True)):
         about = About(NONE, ())
-        reached = kernels.reach(postings, each, weights, nobody)
+        reached = kernels.reach(postings, each, weights, no_documents)
         # Shares are mostly the filled part of a larger array, which to numba has another type than a contiguous one.
         part = np.zeros((len(RAW), 2), dtype=reached.shares.dtype)[:, :1]
         for some in (reached, reached._replace(shares=part)):
