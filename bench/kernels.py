@@ -24,7 +24,7 @@ from bench.peers import K
 from bench.reading import bandwidth
 from recollect.indexes.documents.columns import NEVER, Document
 from recollect.indexes.kernels.numba import kernels as numba_kernels
-from recollect.indexes.scoring.scores import NOBODY, WeightedQuery, weighed
+from recollect.indexes.scoring.scores import NO_SUBJECT, WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.segment import Builder
@@ -48,7 +48,7 @@ def kernels(records: int, count: int = 200) -> dict[str, Any]:
     times = [float("inf")] * len(asked)
     for _ in range(ROUNDS):
         for at, each in enumerate(asked):
-            times[at] = min(times[at], milliseconds(each.reach_best, NOBODY, K))
+            times[at] = min(times[at], milliseconds(each.reach_best, NO_SUBJECT, K))
     touched = [bytes_of(each) for each in asked]
     rate = bandwidth()
     ideal_us = [each / rate * 1e6 for each in touched]
@@ -88,5 +88,5 @@ def bytes_of(asked: WeightedQuery) -> int:
     spans = asked.postings.spans
     walked = int((spans[:, 1::2] - spans[:, 0::2]).sum())
     of_terms = int(asked.kernels.tally(asked.postings, asked.view.table)[:, 0].sum())
-    reached = asked.reach_best(NOBODY, K).passed
+    reached = asked.reach_best(NO_SUBJECT, K).passed
     return walked * OCCURRENCE + of_terms * OF_TERM + reached * REACHED

@@ -757,8 +757,8 @@ class TestFile:
                 store.put(model, namespace, {text_digest("a"): vector, text_digest("b"): vector})
         assert store.erase("one", [text_digest("a"), text_digest("unknown")]) == 2
         for model in models:
-            assert store.held(model, "one") == {text_digest("b")}
-            assert len(store.held(model, "two")) == 2
+            assert store.embedded_digests(model, "one") == {text_digest("b")}
+            assert len(store.embedded_digests(model, "two")) == 2
         store.close()
 
 

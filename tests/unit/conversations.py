@@ -54,7 +54,7 @@ def document(
         id=record_id,
         terms=list(terms(text)),
         session=None if session is None else ("conversation", session),
-        place=(position, micros, record_id),
+        sort_key=(position, micros, record_id),
         asks=asks,
         micros=micros,
         expires=expires,
@@ -111,7 +111,7 @@ def made_of(held: Iterable[Document]) -> WordIndex:
 
 def of_words(view: WordView, terms: Sequence[QueryTerm]) -> Scores:
     """The scores of the words alone, with each document's factor."""
-    asked = weighed(view, terms, beside=False)
+    asked = weighed(view, terms, other_signals=False)
     return Scores(asked, asked.reach(np.zeros(0, dtype=np.int32)))
 
 
@@ -185,7 +185,7 @@ def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tu
     """BM_i / U of each document, and U."""
     bags = {each.id: [term for term, _ in each.terms] for each in held}
     sessions: dict[Any, list[Document]] = {}
-    for each in sorted(held, key=lambda each: each.place):
+    for each in sorted(held, key=lambda each: each.sort_key):
         sessions.setdefault(each.session or ("alone", each.id), []).append(each)
     around: dict[str, list[tuple[float, Document]]] = {each.id: [] for each in held}
     for turns in sessions.values():

@@ -92,7 +92,7 @@ class TestSegments:
             return [
                 each._replace(
                     session=None,
-                    place=(0, 0, each.id),
+                    sort_key=(0, 0, each.id),
                     micros=0,
                     speaker="",
                     text=bytes([len(each.terms) + 1]) * 32 if digests else b"",

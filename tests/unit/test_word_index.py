@@ -174,7 +174,7 @@ class TestShares:
         by_word = {(query.word, query.like): query.term for query in wanted}
         reached = own.places(scores)
         for each in held:
-            turns = sorted((other for other in held if other.session == each.session), key=lambda other: other.place)
+            turns = sorted((other for other in held if other.session == each.session), key=lambda other: other.sort_key)
             at = turns.index(each)
             near = [*reversed(turns[max(0, at - 4) : at]), *turns[at + 1 : at + 5]] if each.session else []
             place = reached.get(view.table.number(each.id))
@@ -204,7 +204,9 @@ class TestDerived:
         index, held = WordIndex(), dict[str, Document]()
         for step in history:
             advance(index, held, step)
-            assert answers(index.view()) == answers(made_of(sorted(held.values(), key=lambda each: each.place)).view())
+            assert answers(index.view()) == answers(
+                made_of(sorted(held.values(), key=lambda each: each.sort_key)).view()
+            )
 
     @given(own.collections(), st.randoms())
     def test_the_order_of_arrival_does_not_matter(self, held: list[Document], order: object) -> None:

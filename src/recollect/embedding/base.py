@@ -19,7 +19,7 @@ from recollect.errors import EmbedderError, InvalidArgumentError, RecollectError
 
 Floats = NDArray[np.float32]
 #: A vector as an embedder returns it; None if it has no vector for that text.
-Given = Sequence[float] | NDArray[np.floating[Any]] | None
+VectorLike = Sequence[float] | NDArray[np.floating[Any]] | None
 
 
 class Floors(NamedTuple):
@@ -56,7 +56,7 @@ class Embedder(Protocol):
         """Number of components of its vectors; None if it is not known before the first call."""
         ...
 
-    def embed(self, texts: Sequence[str], *, asking: bool = False) -> Sequence[Given] | NDArray[np.floating[Any]]:
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> Sequence[VectorLike] | NDArray[np.floating[Any]]:
         """Return a vector for each text, in order.
 
         Args:
@@ -122,7 +122,7 @@ def embedded(
     return Embedded(vectors, refused)
 
 
-def _validated(result: Given, dimension: int | None) -> tuple[Floats | None, str]:
+def _validated(result: VectorLike, dimension: int | None) -> tuple[Floats | None, str]:
     """Return a vector in its stored form, or the reason why it is invalid."""
     if result is None:
         return None, "there is no vector for it"
@@ -174,14 +174,14 @@ class Supplied:
         self,
         name: str,
         dimension: int,
-        vectors: Mapping[str, Given] | None = None,
+        vectors: Mapping[str, VectorLike] | None = None,
         *,
         floors: Floors = Floors(),  # noqa: B008 - a constant
     ) -> None:
         self._name = name
         self._dimension = dimension
         self.floors = check_floors(floors)
-        self._vectors: dict[str, Given] = {}
+        self._vectors: dict[str, VectorLike] = {}
         for text, vector in (vectors or {}).items():
             self.put(text, vector)
 
@@ -193,7 +193,7 @@ class Supplied:
     def dimension(self) -> int:
         return self._dimension
 
-    def put(self, text: str, vector: Given) -> None:
+    def put(self, text: str, vector: VectorLike) -> None:
         """Set the vector of a text.
 
         Raises:
@@ -204,7 +204,7 @@ class Supplied:
             raise InvalidArgumentError("vector", text, reason)
         self._vectors[text] = vector
 
-    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[Given]:
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[VectorLike]:
         return [self._vectors.get(text) for text in texts]
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
-from recollect.embedding.base import Floors, Given, check_floors
+from recollect.embedding.base import Floors, VectorLike, check_floors
 from recollect.errors import (
     EmbedderError,
     EmbedderRefusedError,
@@ -213,7 +213,7 @@ class Endpoint:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name!r} at {self._url}>"
 
-    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[Given]:
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> list[VectorLike]:
         try:
             return self._embed(texts, asking)
         except RecollectError:
@@ -221,10 +221,10 @@ class Endpoint:
         except Exception as error:  # noqa: BLE001 - from httpx, or no thread could be started
             raise EmbedderError(self.name, f"{type(error).__name__}: {self._scrubbed(str(error))}") from None
 
-    def _embed(self, texts: Sequence[str], asking: bool) -> list[Given]:
+    def _embed(self, texts: Sequence[str], asking: bool) -> list[VectorLike]:
         if self._key is None and self._key_variable:
             raise EmbedderUnavailableError(self.name, f"it needs a key: set {self._key_variable}")
-        out: list[Given] = []
+        out: list[VectorLike] = []
         for start in range(0, len(texts), self._batch_size):
             batch = list(texts[start : start + self._batch_size])
             answer = self._request(
@@ -394,14 +394,14 @@ class Endpoint:
         except (ValueError, RecursionError):
             raise EmbedderError(self.name, "its response is not JSON") from None
 
-    def _vectors(self, answer: Any, count: int) -> list[Given]:
+    def _vectors(self, answer: Any, count: int) -> list[VectorLike]:
         """Return the vectors of a response in the order of the texts. `embedded` validates each of them."""
         items = answer.get("data") if isinstance(answer, dict) else None
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
             raise EmbedderError(self.name, 'its response has no list "data" of objects')
         if len(items) != count:
             raise EmbedderError(self.name, f"it returned {len(items)} vectors for {count} texts")
-        out: list[Given] = [None] * count
+        out: list[VectorLike] = [None] * count
         indexes = [item.get("index", number) for number, item in enumerate(items)]
         if not all(type(index) is int for index in indexes) or sorted(indexes) != list(range(count)):
             raise EmbedderError(self.name, "the indexes in its response are not those of the texts")

@@ -392,7 +392,7 @@ def apply_written(index: WordIndex, written: Written, *, digests: bool = True) -
     """Apply changes to an index: remove the document of each id, and insert that of its new record."""
     with _gc_paused_if_bulk(len(written)):
         documents = [document_of(record, digests=digests) for record in written.values() if record is not None]
-        index.apply(written, sorted(documents, key=lambda document: (document.place, document.id)))
+        index.apply(written, sorted(documents, key=lambda document: (document.sort_key, document.id)))
 
 
 def _gc_paused_if_bulk(changes: int) -> AbstractContextManager[None]:

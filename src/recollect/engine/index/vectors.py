@@ -241,7 +241,7 @@ class VectorKeeper:
             named = [model for model, _ in self.store.models(branch.namespace) if model.name == self.embedder.name]
             dimension = named[-1].dimension if named else None
         model = None if dimension is None else Model(self.embedder.name, dimension)
-        with_vector = self.store.held(model, branch.namespace) if model else set()
+        with_vector = self.store.embedded_digests(model, branch.namespace) if model else set()
         total = done = 0
         failed = []
         with self._lock:

@@ -61,7 +61,7 @@ class Document(NamedTuple):
     id: str
     terms: list[Term]
     session: Session | None
-    place: SortKey
+    sort_key: SortKey
     asks: bool
     micros: int
     expires: int
@@ -136,7 +136,7 @@ def values_of(document: Document, session: int, speaker: int, fields: Iterable[i
         len(document.terms),
         document.micros,
         document.expires,
-        document.place[0],
+        document.sort_key[0],
         session,
         speaker,
         document.weight,

@@ -361,7 +361,7 @@ class Documents:
             self._spoken.add(speaker, 1)
         if session != NONE:
             self._session_lengths.add(session, length)
-            self._link(number, session, document.place)
+            self._link(number, session, document.sort_key)
         return number
 
     def _session_number(self, session: Session) -> int:

@@ -31,7 +31,7 @@ from recollect.indexes.words.index import QueryTerm, WordView
 from recollect.indexes.words.postings import Postings
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
-NOBODY = About(NONE, ())
+NO_SUBJECT = About(NONE, ())
 M = TypeVar("M")
 #: Number of hits that are explained at a time.
 _BATCH = 64
@@ -96,7 +96,7 @@ class WeightedQuery:
 
 
 def weighed(
-    view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, beside: bool = True
+    view: WordView, terms: Sequence[QueryTerm], sequence: Sequence[str] = (), *, other_signals: bool = True
 ) -> WeightedQuery:
     """Weight the terms of a question for a view.
 
@@ -104,11 +104,11 @@ def weighed(
         view: The view to search.
         terms: The terms.
         sequence: The terms in the order of the question.
-        beside: Whether to include the signals other than words: sessions and pairs.
+        other_signals: Whether to include the signals other than words: sessions and pairs.
     """
     postings, counts = view.gathered([each.term for each in terms])
     kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
-    sessions, session_tokens = view.table.session_totals if beside else (0, 0)
+    sessions, session_tokens = view.table.session_totals if other_signals else (0, 0)
     if counts is None or sessions:
         rows = kernels.tally(postings, view.table).tolist()
     else:
@@ -163,7 +163,7 @@ class Scores:
     reached: Reached
     dates: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
-    about: About = NOBODY
+    about: About = NO_SUBJECT
 
     @property
     def numbers(self) -> Ints:

@@ -150,7 +150,7 @@ class VectorStore:
                 return
             yield seen, vectors
 
-    def held(self, model: Model, namespace: str) -> set[bytes]:
+    def embedded_digests(self, model: Model, namespace: str) -> set[bytes]:
         """Return the digests of all texts that have a vector."""
 
         def read(connection: apsw.Connection) -> set[bytes]:
