@@ -33,7 +33,7 @@ VARIABLES: dict[str, Any] = {
     "recollect": recollect,
 }
 #: Folders that CONTRIBUTING names for what is to come, and what the format of a file calls so.
-NO_PATHS = {"server/", "integrations/", "FILE.index/", "setting/"}
+NO_PATHS = {"src/recollect/server/", "src/recollect/integrations/", "FILE.index/", "setting/"}
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _DOTTED = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\(.*\))?")
 _PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/|(?:[\w.-]+/)*[\w-]+\.py")

@@ -1,4 +1,4 @@
-"""Checks of arguments that public calls share: unknown keyword arguments, and paths of files.
+"""Checks that public calls share: unknown keyword arguments, and arguments that must be the path of a file.
 
 An unknown keyword raises UnknownArgumentError, which suggests the most similar known name. Python's own TypeError
 would be enough, but every other wrong argument raises a RecollectError with a code.

@@ -120,7 +120,10 @@ def shown(value: object, limit: int = 80) -> str:
 
 def _violated(name: str, value: object, rule: str) -> str:
     """A rule that a value violates, as a sentence."""
-    return f"{name} {rule}, got {value}" if rule.startswith(("must ", "may ")) else f"{name} = {value}: {rule}"
+    if rule.startswith(("must ", "may ")):
+        return f"{name} {rule}, got {value}"
+    verb = rule.partition(" ")[0] in ("is", "has", "contains", "does", "cannot", "names", "requires", "begins")
+    return f"{name} {value} {rule}" if verb else f"{name} = {value}: {rule}"
 
 
 class InvalidArgumentError(RecollectError, ValueError):
@@ -244,7 +247,7 @@ class CodecError(RecollectError, ValueError):
 
 
 class UnknownRecordError(RecollectError, LookupError):
-    """There has never been a record with this id."""
+    """There is no record with this id. (Forgetting a record that was forgotten before is not an error.)"""
 
     code = "unknown_record"
 
@@ -266,7 +269,7 @@ class RecordExistsError(RecollectError):
     def __str__(self) -> str:
         return (
             f"record {shown(self.args[0])} already exists with hash {self.args[1]}; nothing was changed: "
-            "use another id, or if_exists='keep' or 'update'"
+            "use another id, or read that record and decide"
         )
 
 
@@ -338,7 +341,7 @@ class ScopeError(RecollectError):
         super().__init__(what, scope)
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is outside the scope {self.args[1]}; nothing was changed"
+        return f"{self.args[0]} is outside the scope {self.args[1]}; nothing was changed: use the memory without scope"
 
 
 class ClosedError(RecollectError):
@@ -499,7 +502,7 @@ class ReadOnlyStoreError(StoreError):
     code = "read_only"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is read-only{self._detail}; nothing was changed"
+        return f"{self.args[0]} is read-only{self._detail}; nothing was changed: open a copy that may be written"
 
 
 class StoreBusyError(StoreError):
@@ -550,7 +553,7 @@ class StoreIOError(StoreError):
     code = "store_io"
 
     def __str__(self) -> str:
-        return f"cannot read or write {self.args[0]}{self._detail}; nothing was changed"
+        return f"cannot read or write {self.args[0]}{self._detail}; nothing was changed: check the disk and try again"
 
 
 class CommitInDoubtError(StoreIOError):

@@ -139,7 +139,7 @@ def meta(key: str, equals: Any = _ABSENT, *, contains: Any = _ABSENT) -> Filter:
     Args:
         key: The key, taken literally: dots, quotes and colons are part of it.
         equals: The value must be equal to this (Python's `==`). Without `equals` and `contains`, any value matches.
-        contains: A text must contain this, ignoring case; a list must have it as an item; an object as a key.
+        contains: A text must contain this, ignoring case; a list must have it as an item, an object as one of its keys.
     """
     if contains is not _ABSENT and equals is not _ABSENT:
         raise InvalidFilterError("meta", "takes a value or contains=, not both: combine two filters with &")
@@ -169,12 +169,15 @@ def between(start: datetime, end: datetime) -> Filter:
 
 
 def contains(text: str, *, case_sensitive: bool = False) -> Filter:
-    """Match records whose content contains `text`, also within a word. Case is ignored unless `case_sensitive`."""
+    """Match records whose content contains `text`, also within a word.
+
+    Unless `case_sensitive`, case and compatibility variants of characters are ignored.
+    """
     return Contains(text, case_sensitive)
 
 
 def matches(words: str) -> Filter:
-    """Match records whose content has all of these words, as whole words, in any order and case."""
+    """Match records whose content has all of these words, as whole words, in any order, ignoring case."""
     return Matches(words)
 
 

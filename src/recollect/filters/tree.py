@@ -390,7 +390,7 @@ class AnyOf(_Several):
 
 @dataclass(frozen=True)
 class Not(Filter):
-    """The part does not match. Records that lack the field of the part do match."""
+    """The part does not match. Records that lack the field that the part tests do match."""
 
     part: Filter
     depth: int = field(init=False, repr=False, compare=False, default=1)

@@ -66,7 +66,7 @@ class Calls:
 
         Without an `id`, the id is derived from the kind, the text, and fields such as user, conversation and speaker,
         so that remembering the same fact again changes nothing. If a different text already has the requested id, the
-        new record gets a counter ("note-2"), unless `if_exists` is "update" or "error".
+        new record is stored under the id with a counter ("note-2"), unless `if_exists` is "update" or "error".
 
         A turn (kind "conversation", with a conversation) that has neither id nor position is appended to its
         conversation, even if it repeats an earlier turn.
@@ -178,7 +178,7 @@ class Calls:
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation.
 
-        A hit shares a word with the question, is near a turn that does, or is dated on the day that the question
+        A hit shares a word with the question, is near a turn that does, or has the date that the question
         names. With an embedder, a record that is similar enough in meaning is a hit too. Unknown or misspelt words are
         matched by the known words that they resemble. Equal scores are ordered by time, newest first, then by id.
 
@@ -199,7 +199,7 @@ class Calls:
             StoreError: The store failed.
 
         Cost:
-            In proportion to the postings of the question's words. The first call loads or builds the index.
+            Grows with the number of occurrences of the question's words. The first call loads or builds the index.
         """
         where = Everything() if where is None else where
         hits: Hits = self.execute(

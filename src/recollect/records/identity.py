@@ -1,8 +1,8 @@
 """Identity of facts: which records state the same fact, and the id of a record that was stored without one.
 
-The derived id is a UUIDv5 over the kind, the scope, the text and an ordinal, each with a length prefix, so that no two
-lists of parts have the same encoding. The ordinal distinguishes facts that are otherwise equal: the second "ok" of a
-conversation, or a fact whose first id now belongs to another text.
+The derived id is a UUIDv5 over the kind, the fields in `SCOPE`, the text and an ordinal, each with a length prefix, so
+that different lists of parts never have the same bytes. The ordinal distinguishes facts that are otherwise equal: the
+second "ok" of a conversation, or a fact whose id was given to another text by an update.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The in-memory store: the same ledger as on disk, in dicts; its contents are lost when it is closed.
 
 It is meant for tests and scratch work, and is the simplest implementation of the protocol. A transaction stages its
-writes and applies them when it ends, while no view is open. Until then no other thread sees them, and a rollback only
-discards them.
+writes and applies them when it ends, after waiting until no view is open. Until then no other thread sees them, and a
+rollback only discards them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The write queue: one writer at a time, first come first served, with group commit.
 
-Making a commit durable takes about as long as ten writes, so threads that write at the same time share a transaction. A
-thread that has finished its writes while another one waits hands the open transaction over and waits for its outcome;
-the last thread commits for all of them. A thread that finds no other thread waiting commits at once. This module
-controls the write lock and passes on the outcome; `stores.sqlite` writes and commits.
+Making a commit durable costs about as much as ten writes, so threads that write at the same time share a transaction. A
+thread that has finished its writes while others wait passes the open transaction to the next one, and waits until it is
+committed; the last thread commits for all of them. A thread that finds no other thread waiting commits at once. This
+module controls the write lock and passes on the outcome; `stores.sqlite` writes and commits.
 
 An interruption (Ctrl-C) can strike between any two steps of a thread, including its cleanup. A waiting thread therefore
 polls whether the thread it waits for is still inside its block, and cleans up in its place if it is not.

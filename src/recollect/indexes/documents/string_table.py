@@ -1,4 +1,4 @@
-"""Tables of strings in a few arrays, without an object for each string: lookup by number, and of numbers by string.
+"""Tables of strings in a few arrays, without an object for each string. They map numbers to strings and back.
 
 Arrays that were read from a file can be used at once, without building a dict first.
 """

@@ -1,20 +1,21 @@
-"""The SDR index: an exact search for the rows that share most with a question's bits, without reading the others.
+"""The index of sparse distributed representations (SDRs): an exact search for the rows closest to a question.
 
 SDRs (`sdr.encoding`) are stored under numbers that the caller chooses, such as the number of a record. There are two
 rankings.
 
-`overlapping` ranks by the rarity of the shared bits. With N rows, df(b) of which have bit b, and |s| bits in a row s:
+`overlapping` ranks by the rarity of the shared bits. With N rows, df(b) of which have bit b, |s| bits in a row s, and
+|q| bits in the question:
 
     w(b)     = max(1, floor(ln((2N + 2) / (2 df(b) + 1)) 2^14))          rare bits count more
     share    = sum of w over the common bits / sum of w over the bits of the question
     score    = share 1024 / (1024 + max(0, |s| - |q|))                   rounded down, with SHARE_BITS of fraction
 
 The score is in (0, 1], and 1 only for identical bits; rows without a common bit are not hits. Length has little effect:
-a text that contains the whole question scores above a text of the question's length that contains half of it, if it is
-less than 1024 bits longer.
+a long text that contains the whole question scores above a short one that contains half of it, unless it is 1024 bits
+longer.
 
 `nearest` ranks by Hamming distance: 1 - hamming / 4096 of every row, so even rows without a common bit score near 1. It
-favours short texts, and exists for callers that want the score of sdr-memory.
+favours short texts, and is there for callers that want that distance.
 
 Equal scores are ranked by the lowest number. All arithmetic is in integers, so NumPy and compiled kernels give the same
 bits, in whatever order the index was built. Not thread-safe: callers that share an index must synchronise.

@@ -3,7 +3,7 @@
 SQLite's checksum VFS, which is part of apsw, stores eight bytes at the end of each page and verifies them whenever the
 page is read, so that a corrupt page raises an error. It acts on files that reserve those bytes and ignores all others.
 If it is not available (apsw was built without it, or another library has changed SQLite's default VFS), files are
-created without checksums, and files that have them are only read.
+created without checksums, and files with checksums are opened read-only.
 """
 
 from __future__ import annotations

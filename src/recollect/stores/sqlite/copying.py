@@ -25,7 +25,7 @@ from recollect.stores.sqlite.header import header_of, part_path, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 
 WAL_SUFFIXES = ("-wal", "-shm")
-OR_FORCE = "give another path, or replace it with --force (force=True)"
+OR_FORCE = "give another path, or overwrite this file with --force (force=True)"
 #: The journal mode in the header of a file that has not been opened for writing since it was copied.
 _ROLLBACK_JOURNAL = 1
 

@@ -1,6 +1,7 @@
 """Salvage: everything that can be read from a corrupt store, and a list of what is lost.
 
-Every page is read by itself (`pages`). A version is accepted by the hash that is computed from its payload. Which
+Every page is read separately (`pages`). A version is accepted if the hash of its payload is the address it is stored
+under. Which
 version of an id was live is determined from the leaves of the Merkle trie under the newest root, the heads and the log,
 as far as they are readable. Nothing is written.
 """
