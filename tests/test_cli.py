@@ -217,8 +217,8 @@ def test_a_command_that_only_reads_or_changes_never_makes_a_file(run: Run, tmp_p
 
 
 REFUSED = {
-    "got 0": ("recall", "x", "-k", "0"),
-    "got -1": ("recall", "x", "-k", "-1"),
+    "k must be an integer of at least 1, got 0": ("recall", "x", "-k", "0"),
+    "k must be an integer of at least 1, got -1": ("recall", "x", "-k", "-1"),
     "content": ("remember", "  "),
     "importance": ("remember", "x", "--importance", "nan"),
     "time": ("remember", "x", "--time", "yesterday"),

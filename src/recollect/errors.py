@@ -127,7 +127,7 @@ def _violated(name: str, value: object, rule: str) -> str:
 
 
 class InvalidArgumentError(RecollectError, ValueError):
-    """An argument has a value that the call does not accept. Raised before anything is read or written.
+    """An argument has a value that the call does not accept. Raised before anything is changed.
 
     Args:
         name: The argument.
@@ -145,7 +145,7 @@ class InvalidArgumentError(RecollectError, ValueError):
 
 
 class UnknownArgumentError(RecollectError, TypeError):
-    """The call has no such keyword argument. Raised before anything is read or written.
+    """The call has no such keyword argument. Raised before anything is changed.
 
     Args:
         call: The call.
@@ -187,7 +187,7 @@ class InvalidRecordError(RecollectError, ValueError):
 
 
 class InvalidFilterError(RecollectError, ValueError):
-    """A filter is invalid: a value, its JSON form or its text form. Raised before anything is read or written."""
+    """A filter is invalid: a value, its JSON form or its text form. Raised before anything is changed."""
 
     code = "invalid_filter"
 
@@ -211,7 +211,7 @@ class InvalidOperationError(RecollectError, ValueError):
 
 
 class InvalidQueryError(RecollectError, ValueError):
-    """A full-text query (grep) is invalid or over a limit. Raised before anything is read or written."""
+    """A full-text query (grep) is invalid or over a limit. Raised before anything is changed."""
 
     code = "invalid_query"
 
@@ -557,12 +557,12 @@ class StoreIOError(StoreError):
 
 
 class CommitInDoubtError(StoreIOError):
-    """The outcome of a commit is unknown: the sync failed and the result could not be verified."""
+    """The outcome of a commit is unknown: it failed or was interrupted, and the result could not be verified."""
 
     code = "commit_in_doubt"
 
     def __str__(self) -> str:
         return (
-            f"a commit to {self.args[0]} failed at its sync{self._detail}; it may or may not be stored: "
+            f"a commit to {self.args[0]} could not be completed{self._detail}; it may or may not be stored: "
             "close the memory, open it again, and read before you repeat the write"
         )

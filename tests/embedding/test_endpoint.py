@@ -375,7 +375,7 @@ def requests_are_over() -> None:
     gc.collect()  # a socket that was left open warns, which fails the test
 
 
-class BranchSummary:
+class Held:
     """Answers well, once it is let go."""
 
     def __init__(self) -> None:
@@ -389,7 +389,7 @@ class BranchSummary:
 
 @pytest.mark.promise("embedder.bounds")
 def test_a_request_past_its_deadline_ends_no_other(make: Make, server: StubServer) -> None:
-    held = BranchSummary()
+    held = Held()
 
     def by_text(texts: list[str]) -> Answer | Endless:
         return Endless(HEAD + b"\r\n", b" ", 0.01, 200) if texts == ["late"] else held(texts)
@@ -422,7 +422,7 @@ def test_requests_one_after_another_share_a_connection(make: Make, server: StubS
 def test_an_embedder_that_is_closed_while_it_asks_is_answered_and_keeps_no_connection(
     make: Make, server: StubServer
 ) -> None:
-    held = BranchSummary()
+    held = Held()
     server.script = [well, held]
     embedder = make()
     embedded(embedder, ["a"])

@@ -322,3 +322,10 @@ def test_a_printed_filter_is_read_as_the_filter_that_it_was(tree: Filter, bare: 
     again = parse(printed(tree, bare))
     assert again == tree
     assert json.dumps(again.to_json()) == json.dumps(tree.to_json())
+
+
+def test_the_message_of_a_long_field_is_short() -> None:
+    for text in ("x" * 100_000 + "=1", "meta." + "x" * 100_000 + ">=1"):
+        with pytest.raises(InvalidFilterError) as caught:
+            parse(text)
+        assert len(str(caught.value)) < 1000

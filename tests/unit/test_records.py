@@ -377,6 +377,14 @@ class TestUnknownFields:
         assert Record.from_bytes(record.to_bytes()).unknown == record.unknown
 
 
+def test_a_changed_record_of_a_subclass_is_one_of_the_subclass() -> None:
+    class Note(Record):
+        pass
+
+    changed = Note(id="a", content="tea", tags=("x",)).changed(content="coffee")
+    assert (type(changed), changed.content, changed.tags) == (Note, "coffee", ("x",))
+
+
 class TestFrozen:
     RECORD = make(tags=["a"], metadata={"list": [1, [2]], "object": {"k": "v"}})
 

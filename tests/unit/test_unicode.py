@@ -224,14 +224,14 @@ class TestNfc:
 
 
 #: Marks of many classes, those that are two or become none, and what stands among them.
-STANDING_TAGS = (
+MARKS = (
     "\u0301\u0316\u0323\u0327\u0345\u0334\u05b0\u0591\u064b\u093c\u0f71\u0f72\u3099\uff9e\U0001d165\U0001e8d0"
     "\u0344\u0f73\u0f75\u0f81\u034f\u20d0\ufe20"
 )
 marked_texts = st.lists(
     st.tuples(
-        st.text(st.sampled_from("aeιώǰΐ¨かᄀ\u1161각\U000323b0 " + STANDING_TAGS), max_size=3),
-        st.text(st.sampled_from(STANDING_TAGS), max_size=4),
+        st.text(st.sampled_from("aeιώǰΐ¨かᄀ\u1161각\U000323b0 " + MARKS), max_size=3),
+        st.text(st.sampled_from(MARKS), max_size=4),
         st.integers(0, 40),
     ),
     max_size=4,
@@ -300,7 +300,7 @@ class TestRunsOfMarks:
 class TestLongTexts:
     """Long texts are worked on in pieces, which nobody can tell by what comes out."""
 
-    @given(st.text(st.sampled_from(HARD + STANDING_TAGS + " '-1a"), max_size=60), st.integers(1, 7))
+    @given(st.text(st.sampled_from(HARD + MARKS + " '-1a"), max_size=60), st.integers(1, 7))
     @settings(max_examples=some(300))
     def test_pieces_change_nothing(self, text: str, piece: int) -> None:
         whole = nfc(text), fold(text), folded(text), runs(text), words_in(text)

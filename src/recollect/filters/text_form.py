@@ -17,7 +17,7 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import Any, NamedTuple
 
-from recollect.errors import InvalidFilterError, printable, shown
+from recollect.errors import InvalidFilterError, shown
 from recollect.filters.tree import (
     MAX_DEPTH,
     TEXT_FIELDS,
@@ -185,10 +185,10 @@ class _Reader:
         operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "= or !=")
         taken = operators.get("meta.KEY" if name.startswith("meta.") else name)
         if taken:
-            raise InvalidFilterError(name, f"{name!r} does not take {operator!r}, only {taken}")
+            raise InvalidFilterError(name, f"{shown(name)} does not take {operator!r}, only {taken}")
         close = difflib.get_close_matches(name, operators, 1)
         hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(operators)}"
-        raise InvalidFilterError(name, f"unknown field {printable(name)!r}: {hint}")
+        raise InvalidFilterError(name, f"unknown field {shown(name)}: {hint}")
 
     def timed(self, operator: str, text: str) -> Filter:
         try:

@@ -392,6 +392,8 @@ class Record:
             if name != "unknown":
                 check_field(name, "update()")
         values = dict(zip(FIELD_NAMES, _values(self), strict=True))
+        if type(self) is not Record:  # a subclass may have more fields or other rules
+            return type(self)(**{**values, "unknown": self.unknown, **changes})
         record: Record = _unchecked(**{**values, "unknown": self.unknown, "_bytes": None, **changes})
         record._check(_in_order(changes))  # the other fields are valid already
         return record
