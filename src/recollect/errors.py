@@ -47,6 +47,9 @@ import logging
 from functools import wraps
 from typing import Any, ClassVar
 
+#: Code -> class of error.
+_BY_CODE: dict[str, type[RecollectError]] = {}
+
 
 class RecollectError(Exception):
     """The base class of all errors of this package.
@@ -61,6 +64,8 @@ class RecollectError(Exception):
     def __init_subclass__(cls) -> None:
         """Escape control characters in every message: messages quote paths, names and replies of servers."""
         super().__init_subclass__()
+        if "code" in cls.__dict__:
+            _BY_CODE[cls.code] = cls
         message = cls.__dict__.get("__str__")
         if message is not None:
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
@@ -68,6 +73,29 @@ class RecollectError(Exception):
     def to_json(self) -> dict[str, Any]:
         """Return the error as `{"error": code, "message": ..., "args": [...]}`."""
         return {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
+
+    @staticmethod
+    def from_json(data: object) -> RecollectError:
+        """Rebuild an error from its JSON form: the same class with the same fields.
+
+        An error with a code that this release does not know, as a newer server may send it, becomes a RecollectError
+        with the same message.
+
+        Raises:
+            InvalidOperationError: It is not the JSON form of an error.
+        """
+        match data:
+            case {"error": str(code), "message": str(message), "args": list(args)}:
+                kind = _BY_CODE.get(code)
+                if kind is None:
+                    return RecollectError(message)
+                try:
+                    # Values that the constructor quotes are quoted already.
+                    quoted = [isinstance(arg, Shown) for arg in kind(*args).args]
+                    return kind(*(Shown(arg) if each else arg for arg, each in zip(args, quoted, strict=True)))
+                except (TypeError, ValueError):
+                    pass
+        raise InvalidOperationError(data, "is not the JSON form of an error")
 
 
 def printable(text: object) -> str:

@@ -63,7 +63,7 @@ class Operation:
             if item.default_factory is not MISSING:
                 default = item.default_factory()
             if value != default:
-                out[item.name] = _plain(value)
+                out[item.name] = plain(value)
         return out
 
 
@@ -105,7 +105,12 @@ def from_json(data: object, depth: int = 0) -> Operation:
         raise InvalidOperationError(name, str(error).rpartition("() ")[2]) from None
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return the JSON form of a value of an operation.
+
+    Raises:
+        UnsupportedError: It has none.
+    """
     if isinstance(value, (Filter, Operation)):
         return value.to_json()
     if isinstance(value, datetime):
@@ -115,11 +120,11 @@ def _plain(value: Any) -> Any:
     if isinstance(value, RawField):
         return [value.number, value.type, base64.b64encode(value.value).decode("ascii")]
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
-        return sorted(map(_plain, value))  # tags, which have no order
+        return sorted(map(plain, value))  # tags, which have no order
     if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if callable(value):
         raise UnsupportedError("a function", "it has no JSON form: pass the changed fields")
     return value

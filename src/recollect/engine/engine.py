@@ -91,6 +91,9 @@ INDEX_BYTES = 2**31
 BULK = 1000
 WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Sweep, Clear, Batch)
 
+#: Commits that `changes` reads at a time.
+_COMMITS_PAGE = 256
+
 
 class Engine:
     """A store with its indexes, clock and listeners. Shared by all namespaces and scopes opened from one memory."""
@@ -351,10 +354,10 @@ class Engine:
         """Yield the commits after a cursor as a scope sees them; with an id, those that changed that record."""
         since = self._cursors.seq(operation.since, branch, scope)
         if operation.id is None:
-            commits = view.commits(branch, since)
+            commits = _in_pages(view, branch, since, operation.limit)
         else:
             stored = scope.stored_ids(operation.id, partial(view.known, branch))
-            each = [view.commits(branch, since, None, stored_id) for stored_id in stored]
+            each = [_in_pages(view, branch, since, operation.limit, stored_id) for stored_id in stored]
             merged = heapq.merge(*each, key=lambda commit: commit.seq)
             commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
         for commit in commits:
@@ -365,7 +368,7 @@ class Engine:
     def _visible_part(self, scope: Scope, view: View, commit: Commit) -> Commit | None:
         """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
         if not scope.fixed:
-            return commit
+            return replace(commit, root=Root(commit.root.hash))  # the page is a detail of the store
         branch = Branch(commit.namespace, commit.branch)
 
         def seen(version: bytes | None) -> bytes | None:
@@ -640,3 +643,16 @@ def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str
     for record_id in ids:
         stored = view.get(branch, record_id)
         yield record_id, Record.load(stored.payload).text if stored else None
+
+
+def _in_pages(
+    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None = None
+) -> Iterator[Commit]:
+    """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
+    size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)
+    while True:
+        page = list(view.commits(branch, since, size, record_id))
+        yield from page
+        if len(page) < size:
+            return
+        since = page[-1].seq

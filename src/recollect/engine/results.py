@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, overload
 
-from recollect.errors import RecollectError
+from recollect.errors import InvalidRecordError, RecollectError, shown
 from recollect.indexes.words.index import QueryTerm
+from recollect.operations import Operation, plain
+from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
 
 
@@ -36,6 +39,17 @@ class Outcome:
             out["asked_id"] = self.asked_id
         return out
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Outcome:
+        """Rebuild an outcome from its JSON form."""
+        record = data["record"]
+        return cls(
+            None if record is None else record_from_json(record),
+            data["status"],
+            tuple(data.get("differing", ())),
+            data.get("asked_id"),
+        )
+
 
 class Failed(NamedTuple):
     """An item that was not stored.
@@ -49,6 +63,15 @@ class Failed(NamedTuple):
     item: Any
     place: int
     reason: RecollectError
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form. An item that has none is described by its `repr`."""
+        return {"place": self.place, **self.reason.to_json(), "item": _item_json(self.item)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Failed:
+        """Rebuild a failure from its JSON form."""
+        return cls(_item_from_json(data["item"]), data["place"], RecollectError.from_json(data))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +94,14 @@ class Report:
         """Return the JSON form."""
         return {
             **{status: self.count(status) for status in ("created", "updated", "unchanged")},
-            "failed": [{"place": failed.place, **failed.reason.to_json()} for failed in self.failed],
+            "results": [outcome.to_json() for outcome in self.results],
+            "failed": [failed.to_json() for failed in self.failed],
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Report:
+        """Rebuild a report from its JSON form."""
+        return cls(tuple(map(Outcome.from_json, data["results"])), tuple(map(Failed.from_json, data["failed"])))
 
 
 class Word(NamedTuple):
@@ -114,6 +143,12 @@ class Why:
         """Return the JSON form."""
         return {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Why:
+        """Rebuild an explanation from its JSON form."""
+        words = (Word(**{**word, "lent_by": tuple(word["lent_by"])}) for word in data["words"])
+        return cls(data["shares"], tuple(words))
+
 
 def _described(word: Word) -> str:
     out = f"{word.word} as {word.like}" if word.like else word.word
@@ -147,6 +182,11 @@ class Hit:
             "why": self.why.to_json(),
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Hit:
+        """Rebuild a hit from its JSON form."""
+        return cls(record_from_json(data["record"]), data["score"], data["confidence"], Why.from_json(data["why"]))
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -174,6 +214,17 @@ class Plan:
     notes: tuple[str, ...] = ()
     vectors: int | None = None
     kernels: str = "numpy"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        out = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {**out, "terms": [term._asdict() for term in self.terms], "notes": list(self.notes)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """Rebuild a plan from its JSON form."""
+        terms = tuple(QueryTerm(**term) for term in data["terms"])
+        return cls(**{**data, "terms": terms, "notes": tuple(data["notes"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,9 +277,65 @@ class Hits(Sequence[Hit]):
             "cursor": self.cursor,
             **({"notes": list(self.plan.notes)} if self.plan.notes else {}),
             **({} if self.plan.vectors is None else {"vectors": self.plan.vectors}),
+            "plan": self.plan.to_json(),
         }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Hits:
+        """Rebuild hits from their JSON form."""
+        watermark = data["watermark"]
+        return cls(
+            tuple(map(Hit.from_json, data["hits"])),
+            Plan.from_json(data["plan"]),
+            watermark,
+            data["root"],
+            tuple(map(Hit.from_json, data["standing"])),
+            "" if data["cursor"] == str(watermark) else data["cursor"],
+        )
 
 
 def record_json(record: Record) -> dict[str, Any]:
     """Return the JSON form of a record, with its hash."""
     return {**record.to_json(), "hash": record.hash}
+
+
+def record_from_json(data: Mapping[str, Any]) -> Record:
+    """Rebuild a record from its JSON form with a hash, and verify the hash.
+
+    Raises:
+        InvalidRecordError: It is not the JSON form of a record, or the hash differs.
+    """
+    values = dict(data)
+    expected = values.pop("hash", None)
+    record = Record.from_json(values)
+    if expected is not None and record.hash != expected:
+        raise InvalidRecordError("hash", expected, f"must be that of the record, {record.hash}")
+    return record
+
+
+def _item_json(item: Any) -> dict[str, Any]:
+    """The JSON form of an item of `remember_all`, with its type; the `repr` of an item that has none."""
+    try:
+        match item:
+            case str():
+                return {"text": item}
+            case Record():
+                return {"record": item.to_json()}
+            case Operation():
+                return {"operation": item.to_json()}
+            case Mapping():
+                fields_json = plain(item)
+                json.dumps(fields_json)  # raises if there is a value without a JSON form
+                return {"fields": fields_json}
+    except (RecollectError, TypeError, ValueError):
+        pass
+    return {"shown": shown(item)}
+
+
+def _item_from_json(data: Mapping[str, Any]) -> Any:
+    match data:
+        case {"record": record}:
+            return Record.from_json(record)
+        case {"operation": operation}:
+            return operation_from_json(operation)
+    return next(iter(data.values()))

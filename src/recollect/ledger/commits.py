@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.ledger.merkle import Root
-from recollect.records.codec import datetime_of
+from recollect.records.codec import datetime_of, microseconds
 
 #: The possible causes of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
@@ -69,6 +70,12 @@ class Change(NamedTuple):
             "cause": self.cause,
         }
 
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Change:
+        """Rebuild a change from its JSON form."""
+        before, after = (None if data[name] is None else bytes.fromhex(data[name]) for name in ("before", "after"))
+        return cls(data["id"], before, after, data["cause"])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
@@ -117,6 +124,29 @@ class Commit:
             "root": self.root.hash.hex(),
             "changes": [change.to_json() for change in self.changes],
         }
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Commit:
+        """Rebuild a commit, or a commit as seen within a scope, from its JSON form.
+
+        The number of the page of its root is not part of it: the root has page 0.
+        """
+        common: dict[str, Any] = {
+            "namespace": data["namespace"],
+            "branch": data["branch"],
+            "micros": microseconds(datetime.fromisoformat(data["time"])),
+            "changes": tuple(map(Change.from_json, data["changes"])),
+        }
+        if "seq" not in data:
+            return ScopedCommit(seq=0, parents=(), actor=None, reason=None, root=Root(), token=data["cursor"], **common)
+        return Commit(
+            seq=data["seq"],
+            parents=tuple((branch, seq) for branch, seq in data["parents"]),
+            actor=data["actor"],
+            reason=data["reason"],
+            root=Root(bytes.fromhex(data["root"])),
+            **common,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
