@@ -35,6 +35,7 @@ from recollect.errors import (
 from recollect.records.factories import user_fact
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import TickingClock, memory_on
 from recollect.testing.strategies import records
 
@@ -880,6 +881,43 @@ class TestNamespaces:
     def test_a_bad_name_is_refused(self, memory: recollect.Memory, name: Any) -> None:
         with pytest.raises(InvalidArgumentError, match="namespace"):
             memory.namespace(name)
+
+
+class TestChanges:
+    def test_the_newest_first_are_the_same_the_other_way_round(self, memory: recollect.Memory) -> None:
+        for number in range(600):  # more than are read at a time
+            memory.remember(
+                f"text {number}", id=f"r{number % 7}", user="ana" if number % 3 else "bob", if_exists="update"
+            )
+        for each in (memory, memory.scoped(user="ana")):
+            assert each.changes(newest_first=True) == each.changes()[::-1]
+            assert each.changes(0, 5, newest_first=True) == each.changes()[:-6:-1]
+            some_id = each.find(order="id")[0].id
+            assert each.changes(id=some_id, newest_first=True) == each.changes(id=some_id)[::-1]
+            since = each.changes()[100].cursor
+            assert each.changes(since, 3, newest_first=True) == each.changes()[:-4:-1]
+            assert each.changes(since, newest_first=True) == each.changes(since)[::-1]
+
+    def test_what_is_read_grows_with_the_limit_and_not_with_the_log(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        statements: list[str] = []
+        real = SqliteView._sql
+        with recollect.open(tmp_path / "a.db", durability="normal") as memory:
+            for number in range(50):
+                memory.remember(f"text {number}", id=f"r{number % 7}", if_exists="update")
+            monkeypatch.setattr(
+                SqliteView, "_sql", lambda view, sql, *rest: [statements.append(sql), real(view, sql, *rest)][1]
+            )
+            for call in (
+                lambda: memory.changes(0, 2),
+                lambda: memory.changes(0, 2, newest_first=True),
+                lambda: memory.changes(0, 2, "r3"),
+                lambda: memory.changes(0, 2, "r3", newest_first=True),
+            ):
+                statements.clear()
+                assert len(call()) == 2
+                assert len([sql for sql in statements if "FROM changes WHERE" in sql and "SELECT id" in sql]) == 2
 
 
 class TestListening:

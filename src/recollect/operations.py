@@ -442,17 +442,19 @@ class Grep(Operation, name="grep"):
 
 @dataclass(frozen=True, kw_only=True)
 class Changes(Operation, name="changes"):
-    """List the commits after a cursor or a seq, oldest first. The result is a list.
+    """List the commits after a cursor or a seq. The result is a list.
 
     Attributes:
         since: A seq, or the cursor of a commit.
         limit: Maximum number of commits.
         id: Only commits that changed this record.
+        newest_first: List the newest commits first, instead of the oldest.
     """
 
     since: int | str = 0
     limit: int | None = None
     id: str | None = None
+    newest_first: bool = False
 
     def __post_init__(self) -> None:
         if self.id is not None:
@@ -460,6 +462,8 @@ class Changes(Operation, name="changes"):
         if not isinstance(self.since, str):
             _check_count("since", self.since, least=0)
         _check_count("limit", self.limit, optional=True)
+        if not isinstance(self.newest_first, bool):
+            raise InvalidArgumentError("newest_first", self.newest_first, "must be true or false")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -181,6 +181,7 @@ class TestJson:
             (ops.Recall(question="who?", k=3), {"op": "recall", "question": "who?", "k": 3}),
             (ops.Grep(query="who", limit=7), {"op": "grep", "query": "who", "limit": 7}),
             (ops.Changes(since=5), {"op": "changes", "since": 5}),
+            (ops.Changes(limit=1, newest_first=True), {"op": "changes", "limit": 1, "newest_first": True}),
             (ops.Stats(), {"op": "stats"}),
             (ops.Namespaces(), {"op": "namespaces"}),
         ],

@@ -22,7 +22,7 @@ from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
-from recollect.operations import ORDERS, Changes
+from recollect.operations import ORDERS
 from recollect.records.record import Record
 
 
@@ -138,8 +138,7 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
     """Show the commit log, newest last. With ID, only commits that touched it, even if it is forgotten."""
     with settings.open() as memory:
-        Changes(limit=k)  # validates k
-        commits = memory.changes(since=since, id=id)[-k:]
+        commits = memory.changes(since, k, id, newest_first=True)[::-1]
         if id is not None and not commits and not since:
             raise UnknownRecordError(id, memory.name)
     if settings.as_json:

@@ -353,12 +353,12 @@ class Engine:
     def _changes(self, operation: Changes, view: View, branch: Branch, scope: Scope) -> Iterator[Commit]:
         """Yield the commits after a cursor as a scope sees them; with an id, those that changed that record."""
         since = self._cursors.seq(operation.since, branch, scope)
+        read = partial(_in_pages, view, branch, since, operation.limit, newest_first=operation.newest_first)
         if operation.id is None:
-            commits = _in_pages(view, branch, since, operation.limit)
+            commits = read(None)
         else:
-            stored = scope.stored_ids(operation.id, partial(view.known, branch))
-            each = [_in_pages(view, branch, since, operation.limit, stored_id) for stored_id in stored]
-            merged = heapq.merge(*each, key=lambda commit: commit.seq)
+            each = map(read, scope.stored_ids(operation.id, partial(view.known, branch)))
+            merged = heapq.merge(*each, key=lambda commit: commit.seq, reverse=operation.newest_first)
             commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
         for commit in commits:
             seen = self._visible_part(scope, view, commit)
@@ -646,13 +646,17 @@ def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str
 
 
 def _in_pages(
-    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None = None
+    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
 ) -> Iterator[Commit]:
     """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
     size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)
+    before: int | None = None
     while True:
-        page = list(view.commits(branch, since, size, record_id))
+        page = list(view.commits(branch, since, size, record_id, before=before, newest_first=newest_first))
         yield from page
         if len(page) < size:
             return
-        since = page[-1].seq
+        if newest_first:
+            before = page[-1].seq
+        else:
+            since = page[-1].seq

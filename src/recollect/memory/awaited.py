@@ -153,9 +153,11 @@ class AsyncMemory:
         since: int | str = 0,
         limit: int | None = None,
         id: str | None = None,  # noqa: A002 - the field's name
+        *,
+        newest_first: bool = False,
     ) -> list[Commit]:
-        """Return the commits after a cursor, oldest first. See `Memory.changes`."""
-        return await self._run(self._memory.changes, since, limit, id)
+        """Return the commits after a cursor. See `Memory.changes`."""
+        return await self._run(self._memory.changes, since, limit, id, newest_first=newest_first)
 
     async def namespaces(self) -> list[str]:
         """Return the sorted names of the namespaces. See `Memory.namespaces`."""

@@ -133,23 +133,29 @@ class Memory(Calls):
         since: int | str = 0,
         limit: int | None = None,
         id: str | None = None,  # noqa: A002 - the field's name
+        *,
+        newest_first: bool = False,
     ) -> list[Commit]:
-        """Return the commits after a cursor, oldest first.
+        """Return the commits after a cursor.
 
         Args:
             since: The cursor of a commit or of hits (`commit.cursor`, `hits.cursor`), or, outside of scopes, a seq;
                 0: from the beginning.
             limit: Maximum number of commits, 1 or more; None: no limit.
             id: Only commits that changed the record with this id.
+            newest_first: Return the newest commits first, instead of the oldest.
 
         Returns:
             The commits. Within a scope they contain only the changes to records that lie in it.
+
+        Cost:
+            Reads the commits that it returns; within a scope, also those that changed no record in it.
 
         Raises:
             InvalidArgumentError: `since` is not a cursor of this memory.
             ScopeError: `since` is a seq and this memory is scoped.
         """
-        commits: list[Commit] = self.execute(Changes(since=since, limit=limit, id=id))
+        commits: list[Commit] = self.execute(Changes(since=since, limit=limit, id=id, newest_first=newest_first))
         return commits
 
     def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:

@@ -185,9 +185,24 @@ class View(Protocol):
         ...
 
     def commits(
-        self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
+        self,
+        branch: Branch,
+        since: int = 0,
+        limit: int | None = None,
+        record_id: str | None = None,
+        *,
+        before: int | None = None,
+        newest_first: bool = False,
     ) -> Iterator[Commit]:
-        """Yield the commits after `since`, oldest first; with `record_id`, only those that changed that record.
+        """Yield commits, oldest first.
+
+        Args:
+            branch: The branch.
+            since: Only commits with a greater seq.
+            limit: Maximum number of commits.
+            record_id: Only commits that changed this record.
+            before: Only commits with a smaller seq.
+            newest_first: Yield the newest first.
 
         Cost:
             Proportional to the commits that are yielded.

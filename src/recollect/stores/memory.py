@@ -238,9 +238,21 @@ class _MemoryView:
         return {change.id: each.micros for each in self._log(branch, max(since, 0)) for change in each.changes}
 
     def commits(
-        self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
+        self,
+        branch: Branch,
+        since: int = 0,
+        limit: int | None = None,
+        record_id: str | None = None,
+        *,
+        before: int | None = None,
+        newest_first: bool = False,
     ) -> Iterator[Commit]:
-        return islice((each for each in self._log(branch, max(since, 0)) if each.touches(record_id)), limit)
+        log = self._log(branch, max(since, 0))
+        if before is not None:
+            log = takewhile(lambda commit: commit.seq < before, log)
+        if newest_first:
+            log = reversed(list(log))
+        return islice((each for each in log if each.touches(record_id)), limit)
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
         found = next(iter(self._log(branch, seq - 1)), None) if seq > 0 else None

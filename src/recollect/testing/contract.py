@@ -195,6 +195,9 @@ class StoreContract:
             roots = [view.root_at(BRANCH, seq) for seq in range(len(commits) + 2)]
             assert roots == [None, *(commit.root.hash for commit in commits), None]
             assert list(view.commits(BRANCH, since=1, limit=1)) == commits[1:2]
+            assert list(view.commits(BRANCH, before=3)) == commits[:2]
+            assert list(view.commits(BRANCH, since=1, newest_first=True)) == commits[:0:-1]
+            assert list(view.commits(BRANCH, before=3, newest_first=True, limit=1)) == commits[1:2]
             assert list(view.commits(BRANCH, since=3)) == []
             assert view.head(BRANCH) == Head(3, commits[-1].root, commits[-1].micros)
 

@@ -308,16 +308,25 @@ class SqliteView:
         return {row[0]: row[1] for row in rows}
 
     def commits(
-        self, branch: Branch, since: int = 0, limit: int | None = None, record_id: str | None = None
+        self,
+        branch: Branch,
+        since: int = 0,
+        limit: int | None = None,
+        record_id: str | None = None,
+        *,
+        before: int | None = None,
+        newest_first: bool = False,
     ) -> Iterator[Commit]:
         branch_number = self._branch(branch)
-        touching = "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?) "
+        touching = "" if record_id is None else "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?)"
         rows = self._sql(
-            "SELECT seq, parents, time, actor, reason, root, page FROM commits WHERE branch = ? AND seq > ? "
-            f"{'' if record_id is None else touching}ORDER BY seq LIMIT ?",
+            "SELECT seq, parents, time, actor, reason, root, page FROM commits "
+            f"WHERE branch = ? AND seq > ? AND seq < ? {touching} "
+            f"ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?",
             (
                 branch_number,
                 since,
+                2**62 if before is None else before,
                 *(() if record_id is None else (branch_number, record_id)),
                 -1 if limit is None else limit,
             ),
