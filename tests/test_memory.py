@@ -906,17 +906,15 @@ class TestChanges:
         with recollect.open(tmp_path / "a.db", durability="normal") as memory:
             for number in range(50):
                 memory.remember(f"text {number}", id=f"r{number % 7}", if_exists="update")
-            monkeypatch.setattr(
-                SqliteView, "_sql", lambda view, sql, *rest: [statements.append(sql), real(view, sql, *rest)][1]
-            )
-            for call in (
-                lambda: memory.changes(0, 2),
-                lambda: memory.changes(0, 2, newest_first=True),
-                lambda: memory.changes(0, 2, "r3"),
-                lambda: memory.changes(0, 2, "r3", newest_first=True),
-            ):
+
+            def counted(view: SqliteView, sql: str, *rest: Any) -> Any:
+                statements.append(sql)
+                return real(view, sql, *rest)
+
+            monkeypatch.setattr(SqliteView, "_sql", counted)
+            for record_id, newest_first in ((None, False), (None, True), ("r3", False), ("r3", True)):
                 statements.clear()
-                assert len(call()) == 2
+                assert len(memory.changes(0, 2, record_id, newest_first=newest_first)) == 2
                 assert len([sql for sql in statements if "FROM changes WHERE" in sql and "SELECT id" in sql]) == 2
 
 

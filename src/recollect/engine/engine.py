@@ -510,8 +510,8 @@ class Engine:
             head = view.head(branch)
             quota = quota_of(view, branch)
             if quota is not None:
-                nbytes = sum(len(stored.payload) for _, stored in view.versions(branch))
-                out["quota"] = {**asdict(quota), "records_held": out["records"], "bytes_held": nbytes}
+                held = {"records_held": out["records"], "bytes_held": view.nbytes(branch)}
+                out["quota"] = {**asdict(quota), **held}
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
 

@@ -148,6 +148,14 @@ class View(Protocol):
         """Yield every live id with its version, in no particular order."""
         ...
 
+    def nbytes(self, branch: Branch) -> int:
+        """Return the total size of the live payloads, including expired ones, in bytes.
+
+        Cost:
+            O(records), without reading the payloads.
+        """
+        ...
+
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         """Return the greatest position among the live records of a conversation that match a filter."""
         ...

@@ -205,6 +205,9 @@ class _MemoryView:
         for stored, record in self._live(branch):
             yield record.id, stored
 
+    def nbytes(self, branch: Branch) -> int:
+        return sum(len(stored.payload) for stored, _ in self._live(branch))
+
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         ledger = self._ledger(branch)
         turns = ledger.turns.get(conversation, {})

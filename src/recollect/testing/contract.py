@@ -220,6 +220,23 @@ class StoreContract:
             assert (view.last_position(BRANCH, "c"), view.last_position(BRANCH, "other")) == (3, 9)
             assert view.last_position(OTHER, "c") is None
 
+    def test_nbytes_is_the_size_of_the_live_payloads(self, store: Store) -> None:
+        texts = {"a": note("a", "x" * 5000), "b": note("b", "tea"), "c": note("c", expires=START)}
+        write(store, texts.values())
+        write(store, [note("d", "of another branch")], branch=OTHER)
+
+        def size(*ids: str) -> int:
+            return sum(len(texts[each].to_bytes()) for each in ids)
+
+        with store.write() as transaction:
+            assert transaction.nbytes(BRANCH) == size("a", "b", "c")
+            texts["e"] = note("e", "new")
+            write_into(transaction, store.key, [texts["e"]], ["a"])
+            assert transaction.nbytes(BRANCH) == size("b", "c", "e")
+        with store.read() as view:
+            assert view.nbytes(BRANCH) == size("b", "c", "e")
+            assert view.nbytes(Branch("none")) == 0
+
     def test_any_id_reports_whether_an_id_begins_with_a_character(self, store: Store) -> None:
         write(store, [note("@a"), note("b"), note("é")])
         with store.write() as transaction:

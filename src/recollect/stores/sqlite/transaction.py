@@ -135,6 +135,10 @@ class SqliteTransaction(SqliteView):
         self.flush()
         return super().count(branch, where, now=now)
 
+    def nbytes(self, branch: Branch) -> int:
+        self.flush()
+        return super().nbytes(branch)
+
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
         self.flush()
         return super().payload(branch, version)

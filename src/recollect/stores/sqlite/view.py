@@ -262,6 +262,15 @@ class SqliteView:
         for record_id, digest, payload in rows:
             yield record_id, self._stored(digest, payload)
 
+    def nbytes(self, branch: Branch) -> int:
+        # SQLite takes the length of a blob from the row's header, and does not read its overflow pages.
+        total: int = self._value(
+            "SELECT coalesce(sum(length(v.payload)), 0) FROM heads h JOIN versions v ON v.number = h.version "
+            "WHERE h.branch = ?",
+            (self._branch(branch),),
+        )
+        return total
+
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
         if not isinstance(within, Everything):
             upper = bounds(within).upper
