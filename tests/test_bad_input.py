@@ -93,7 +93,7 @@ def test_bad_input_is_refused_by_name_and_changes_nothing(memory: recollect.Memo
 
 
 @pytest.mark.parametrize("named", ["actor", "reason"])
-@pytest.mark.parametrize("value", [b"x", object(), "\ud800", 5])
+@pytest.mark.parametrize("value", [b"x", object(), "\ud800", "a\0b", 5])
 def test_an_actor_or_reason_that_is_no_text_is_refused(memory: recollect.Memory, named: str, value: Any) -> None:
     with pytest.raises(RecollectError, match=named), memory.batch(**{named: value}):
         pytest.fail("the batch must not begin")

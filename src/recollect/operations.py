@@ -340,7 +340,7 @@ class Batch(Operation, name="batch"):
         _check_count("expect_head", self.expect_head, least=0, optional=True)
         for name in ("actor", "reason"):
             if getattr(self, name) is not None:
-                check_text(name, getattr(self, name), blank=True)
+                check_label(name, getattr(self, name))
         for item in self.operations:
             if not isinstance(item, Operation) or isinstance(item, (Batch, Changes)):
                 raise InvalidOperationError(item, "cannot be part of a batch")
@@ -512,6 +512,13 @@ def check_tag(language: object) -> None:
     """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
     if not isinstance(language, str) or not _TAG.fullmatch(language):
         raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
+
+
+def check_label(name: str, value: object) -> None:
+    """Raise InvalidArgumentError unless it is Unicode text without NUL, which not every database can store."""
+    check_text(name, value, blank=True)
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidArgumentError(name, value, "contains a NUL character")
 
 
 def check_text(name: str, value: object, *, blank: bool = False) -> None:

@@ -73,7 +73,7 @@ from recollect.operations import (
     Stats,
     Sweep,
     Update,
-    check_text,
+    check_label,
 )
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record, aware
@@ -152,7 +152,7 @@ class Engine:
         """Execute an operation and return its result."""
         for name, value in (("actor", actor), ("reason", reason)):
             if value is not None:
-                check_text(name, value, blank=True)
+                check_label(name, value)
         if isinstance(operation, RememberAll):
             with gc_paused():  # for the whole call: each resume triggers a collection of all objects created so far
                 return self._remember_all(operation, branch, scope, actor, reason)
