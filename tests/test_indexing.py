@@ -18,6 +18,7 @@ from recollect.engine.index import keeper as indexing
 from recollect.engine.index.document_of import document_of
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.record_cache import cache_of
+from recollect.errors import InvalidArgumentError
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
 from recollect.ledger.commits import Branch, Head
@@ -413,6 +414,33 @@ class TestBudget:
             assert told(spaces[2]) == before[2]
             assert [branch.namespace for branch in keeper._indexes] == ["c"]
             assert told(spaces[0]) == before[0]
+
+    def test_the_limit_is_an_argument_or_a_variable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def loaded(**options: Any) -> list[str]:
+            with recollect.open(path, **options) as memory:
+                for name in "abc":
+                    memory.namespace(name).recall("boat")
+                return [branch.namespace for branch in memory._engine.keeper._indexes]
+
+        with recollect.open(path) as memory:
+            for name in "abc":
+                memory.namespace(name).remember_all(texts(30))
+        assert loaded() == ["a", "b", "c"]
+        assert loaded(index_bytes=1) == ["c"]
+        monkeypatch.setenv("RECOLLECT_INDEX_BYTES", "1")
+        assert loaded() == ["c"]
+        assert loaded(index_bytes=2**40) == ["a", "b", "c"]
+
+    @pytest.mark.parametrize("wrong", [0, -1, True, 1.5, "9", 2**62])
+    def test_a_limit_that_is_no_positive_integer_is_refused(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, wrong: Any
+    ) -> None:
+        with pytest.raises(InvalidArgumentError, match="index_bytes must be an integer of at least 1"):
+            recollect.open(path, index_bytes=wrong)
+        monkeypatch.setenv("RECOLLECT_INDEX_BYTES", "2 GiB" if wrong == "9" else str(wrong))
+        with pytest.raises(InvalidArgumentError, match="RECOLLECT_INDEX_BYTES must be an integer of at least 1"):
+            recollect.open(path)
+        assert not path.exists()
 
     def test_what_is_counted_is_what_is_held(self, path: Path) -> None:
         with recollect.open(path) as memory:

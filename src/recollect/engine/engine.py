@@ -99,7 +99,13 @@ class Engine:
     """A store with its indexes, clock and listeners. Shared by all namespaces and scopes opened from one memory."""
 
     def __init__(
-        self, store: Store, clock: Callable[[], datetime], intake: Intake, embedder: Embedder | None = None
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        intake: Intake,
+        embedder: Embedder | None = None,
+        *,
+        index_bytes: int = INDEX_BYTES,
     ) -> None:
         self.store = store
         self._pid = os.getpid()
@@ -114,7 +120,7 @@ class Engine:
         folder = None if store.path == ":memory:" else store.path + ".index"
         files = None if folder is None else SegmentFiles(folder, uuid, read_only=read_only)
         self._cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + uuid.encode()).digest())
-        self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=INDEX_BYTES)
+        self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=index_bytes)
         self._uses = Uses(None if read_only else folder, uuid)
         self._usage_totals = UsageTotalsCache(self._uses)
         self._fulltext = FullText(None if read_only else folder, uuid)

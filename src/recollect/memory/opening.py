@@ -10,7 +10,7 @@ from pathlib import Path
 from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
-from recollect.engine.engine import Engine
+from recollect.engine.engine import INDEX_BYTES, Engine
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
@@ -26,6 +26,8 @@ from recollect.text.unicode import has_surrogate
 
 #: The environment variable with the path of the default store.
 PATH_VARIABLE = "RECOLLECT_DB"
+#: The environment variable with the default of `index_bytes`.
+INDEX_BYTES_VARIABLE = "RECOLLECT_INDEX_BYTES"
 
 
 def default_path() -> str:
@@ -52,6 +54,7 @@ def open(  # noqa: A001 - recollect.open is the name
     limits: Limits | None = None,
     language: str | None = None,
     embedder: Embedder | str | None = None,
+    index_bytes: int | None = None,
 ) -> Memory:
     """Open a memory: one namespace of a store. The store is created if there is none.
 
@@ -74,6 +77,9 @@ def open(  # noqa: A001 - recollect.open is the name
             stored with each new record. Default: the language is detected, or else English.
         embedder: The embedding model: an `Embedder`, or "provider/model" (see `recollect.embedding.environment`).
             Default: the model that LLM_EMBEDDING_MODEL names, or else none. "none" disables embedding.
+        index_bytes: Memory limit of the word indexes of the store's namespaces together, in bytes. Beyond it, the least
+            recently used index is evicted, and loaded again when it is needed; one index always stays. Default: the
+            number in RECOLLECT_INDEX_BYTES, or else 2 GiB.
 
     Returns:
         The memory. Close it with `close()`, or use it as a context manager.
@@ -102,9 +108,11 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("limits", limits, "must be a recollect.Limits")
     if language is not None:
         check_tag(language)
+    budget = _index_bytes(index_bytes)
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    return Memory(Engine(store, clock or utc_now, Intake(limits or Limits(), language), model), Branch(name))
+    engine = Engine(store, clock or utc_now, Intake(limits or Limits(), language), model, index_bytes=budget)
+    return Memory(engine, Branch(name))
 
 
 def store_file(path: str | None = None) -> str:
@@ -117,6 +125,20 @@ def store_file(path: str | None = None) -> str:
     if location == ":memory:" or "://" in location:
         raise UnsupportedError(f"the address {location!r}", "it is not a file")
     return location
+
+
+def _index_bytes(value: int | None) -> int:
+    name: str = "index_bytes"
+    if value is None:
+        name, text = INDEX_BYTES_VARIABLE, os.environ.get(INDEX_BYTES_VARIABLE, "")
+        if not text:
+            return INDEX_BYTES
+        if not (text.isascii() and text.isdigit()):
+            raise InvalidArgumentError(name, text, "must be an integer of at least 1")
+        value = int(text)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**62:
+        raise InvalidArgumentError(name, value, "must be an integer of at least 1")
+    return value
 
 
 def _embedder(value: Embedder | str | None) -> Embedder | None:
