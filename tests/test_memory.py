@@ -1032,6 +1032,21 @@ class TestAsync:
 
         asyncio.run(run())
 
+    def test_an_export_is_read_page_by_page_and_ends_with_its_block(self, memory: recollect.Memory) -> None:
+        async def run() -> None:
+            awaited = recollect.AsyncMemory(memory)
+            memory.remember_all([f"text {number}" for number in range(450)])
+            async with awaited.open_export() as export:
+                got = [record async for record in export.records]
+            assert (export.root, export.count, got) == (memory.root, 450, memory.find(order="id"))
+            with pytest.raises(KeyError):
+                async with awaited.open_export() as export:
+                    async for _ in export.records:
+                        raise KeyError
+            assert await awaited.clear() == 450  # no view is left open that would keep a writer out
+
+        asyncio.run(run())
+
     def test_every_call_of_a_memory_is_there(self) -> None:
         sync_only = {"name", "root", "seq", "now", "probe", "execute"}
         names = {name for name in dir(recollect.Memory) if not name.startswith("_")} - sync_only

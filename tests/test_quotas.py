@@ -16,6 +16,7 @@ import recollect
 from recollect.engine.write.quotas import Quota, Room, UsageTotals
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory
 from recollect.operations import Remember
 from recollect.records.codec import encode_json
@@ -445,6 +446,20 @@ def test_a_ttl_counts_from_the_moment_of_telling_and_every_read_honours_it(memor
     assert [record.id for record in memory.grep("short OR bulk OR stays")] == ["stays"]
     assert memory.recent() == memory.find()
     assert memory.stats()["records"] == 1
+
+
+def test_an_export_has_the_root_of_just_what_has_not_expired(memory: Memory) -> None:
+    memory.remember_all([{"content": f"text {number}", "ttl": 60 + 60 * (number % 3)} for number in range(40)])
+    memory.remember("stays")
+    clock: Any = memory._engine.clock
+    for live in (41, 27, 14, 1):
+        with memory.open_export() as export:
+            records = list(export.records)
+            assert (export.count, len(records)) == (live, live)
+            versions = {each.id: version_hash(each.id, each.to_bytes(), memory._engine.store.key) for each in records}
+            assert export.root == root_of(versions).hex()
+            assert (export.root == memory.root) == (live == 41)
+        clock.time += timedelta(minutes=1)
 
 
 @pytest.mark.promise("expiry.swept")

@@ -179,6 +179,13 @@ def does(name: str, run: Callable[..., Any], **arguments: st.SearchStrategy[Any]
 
 hows = st.sampled_from(("keep", "keep", "update", "error"))
 ids = st.none() | names
+
+
+def _export(memory: Memory) -> tuple[str, int, list[Record]]:
+    with memory.open_export() as export:
+        return export.root, export.count, list(export.records)
+
+
 does("remember", _remember, text=texts, id=ids, given=fields, how=hows, expect=st.none())
 does(
     "remember on condition",
@@ -233,6 +240,7 @@ does("grep", lambda m, where: m.grep("tea or harbour", where=where), where=where
 does("stats", lambda m: m.stats())
 does("vector_stats", lambda m: m.vector_stats())
 does("export_records", lambda m: m.export_records())
+does("open_export", _export)
 does("namespaces", lambda m: (m.namespaces(), m.name))
 does("changes", lambda m, cursor: m.changes(cursor), cursor=st.integers(0, 50))
 does("changes of an id", lambda m, cursor, id: m.changes(cursor, 3, id), cursor=st.integers(0, 50), id=names)  # noqa: A006

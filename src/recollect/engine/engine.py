@@ -33,7 +33,7 @@ from recollect.engine.read.filter_bounds import (
     uses_filter_terms,
 )
 from recollect.engine.read.recall import recall
-from recollect.engine.results import Failed, Outcome, Report
+from recollect.engine.results import Export, Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Services, Writing, check_head, drafts_of
 from recollect.engine.write.drafts import Intake, draft
@@ -50,10 +50,10 @@ from recollect.errors import (
     StoreError,
     UnsupportedError,
 )
-from recollect.filters.tree import AllOf
+from recollect.filters.tree import EVERYTHING, AllOf
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
-from recollect.ledger.merkle import Root, root_of, version_hash
+from recollect.ledger.merkle import Root, update
 from recollect.operations import (
     Batch,
     Changes,
@@ -521,18 +521,21 @@ class Engine:
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
         return out
 
-    def export_records(self, branch: Branch, scope: Scope) -> tuple[str, list[Record]]:
-        """Return the root hash of the live records ("" within a scope), and the records by ascending id."""
+    @contextmanager
+    def open_export(self, branch: Branch, scope: Scope) -> Iterator[Export]:
+        """Open a view of the live records, to be read one by one."""
         self.now()
         with self.store.read() as view:
             now = self.reads_at(view, branch)
-            records = list(view.select(branch, scope.filter, order="id", now=now))
-            if scope.fixed:
-                return "", in_order(map(scope.shown, records), "id")
-            if not view.due(branch, now, 1):
-                return view.head(branch).root.hash.hex(), records
-            versions = {each.id: version_hash(each.id, each.to_bytes(), self.store.key) for each in records}
-            return root_of(versions).hex(), records
+            if scope.fixed:  # the ids that a scope shows have another order, so these records are sorted in memory
+                records = in_order(map(scope.shown, view.select(branch, scope.filter, order="id", now=now)), "id")
+                yield Export("", len(records), iter(records))
+                return
+            root, expired = view.head(branch).root, view.due(branch, now, 2**62)
+            if expired:
+                root = update(root, dict.fromkeys(expired), _Overlay(view))
+            records_of = view.select(branch, EVERYTHING, order="id", now=now)
+            yield Export(root.hash.hex(), view.count(branch, EVERYTHING, now=now), records_of)
 
     # Vectors
 
@@ -666,3 +669,19 @@ def _in_pages(
             before = page[-1].seq
         else:
             since = page[-1].seq
+
+
+class _Overlay:
+    """Pages of the Merkle trie that are not stored: for the root of a state that was never committed."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._pages: dict[int, bytes] = {}
+
+    def node(self, page: int) -> bytes:
+        return self._pages[page] if page in self._pages else self._view.node(page)
+
+    def add_node(self, body: bytes) -> int:
+        page = 2**62 + len(self._pages)
+        self._pages[page] = body
+        return page

@@ -294,6 +294,21 @@ class Hits(Sequence[Hit]):
         )
 
 
+@dataclass(frozen=True)
+class Export:
+    """The records of a memory, read one by one. Valid while the block that opened it runs.
+
+    Attributes:
+        root: The root hash of these records, in hex; "" within a scope.
+        count: The number of records.
+        records: The records, by ascending id. They can be read once.
+    """
+
+    root: str
+    count: int
+    records: Iterator[Record]
+
+
 def record_json(record: Record) -> dict[str, Any]:
     """Return the JSON form of a record, with its hash."""
     return {**record.to_json(), "hash": record.hash}

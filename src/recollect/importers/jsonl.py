@@ -14,6 +14,7 @@ import json
 import os
 from collections.abc import Iterator
 from datetime import tzinfo
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
@@ -205,8 +206,9 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
     Returns:
         The number of records.
     """
-    root, records = memory.export_records()
-    about = {"format": FORMAT, "namespace": memory.name, "root": root or None, "records": len(records)}
-    for value in ({_HEADER: about}, *({**record.to_json(), "hash": record.hash} for record in records)):
-        file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
-    return len(records)
+    with memory.open_export() as export:
+        about = {"format": FORMAT, "namespace": memory.name, "root": export.root or None, "records": export.count}
+        records = ({**record.to_json(), "hash": record.hash} for record in export.records)
+        for value in chain([{_HEADER: about}], records):
+            file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
+        return export.count

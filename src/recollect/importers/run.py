@@ -181,7 +181,8 @@ class _Run:
         with suppress(ScopeError, InvalidArgumentError):  # a damaged part and a scope have no root to compare
             memory = self._memory if promise.namespace is None else self._memory.namespace(promise.namespace)
             memory.root  # noqa: B018 - a scope has none
-            same = memory.export_records()[0] == promise.root
+            with memory.open_export() as export:
+                same = export.root == promise.root
             self._roots[memory.name] = self._roots.get(memory.name, True) and same
 
     def report(self) -> ImportReport:

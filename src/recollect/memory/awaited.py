@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar, Unpack
 
 from recollect.arguments import all_named
@@ -245,27 +247,19 @@ class AsyncMemory:
 
         The calls of the batch run one after the other, in a thread of its own.
         """
-        pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-batch")  # one, so that the calls keep their order
-        loop = asyncio.get_running_loop()
         manager = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
-        try:
-            entering = loop.run_in_executor(pool, manager.__enter__)
-            try:
-                batch = await asyncio.shield(entering)
-            except asyncio.CancelledError as error:
-                # The thread still waits for the write lock: once it has the lock, the batch must be exited.
-                entering.add_done_callback(partial(_exit_abandoned, manager, error))
-                raise
-            try:
-                yield AsyncBatch(batch, pool)
-            except BaseException as error:
-                leaving = loop.run_in_executor(pool, manager.__exit__, type(error), error, error.__traceback__)
-                if not await asyncio.shield(leaving):
-                    raise
-            else:
-                await asyncio.shield(loop.run_in_executor(pool, manager.__exit__, None, None, None))
-        finally:
-            pool.shutdown(wait=False)
+        async with _in_own_thread(manager) as (batch, pool):
+            yield AsyncBatch(batch, pool)
+
+    @asynccontextmanager
+    async def open_export(self) -> AsyncIterator[AsyncExport]:
+        """Open a snapshot of all live records, to be read one by one by ascending id. See `Memory.open_export`.
+
+        async with memory.open_export() as export:
+            async for record in export.records: ...
+        """
+        async with _in_own_thread(self._memory.open_export()) as (export, pool):
+            yield AsyncExport(export.root, export.count, _in_pages(export.records, pool))
 
     def scoped(
         self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
@@ -293,9 +287,53 @@ class AsyncMemory:
             await self.close()
 
 
-def _exit_abandoned(
-    manager: AbstractContextManager[Batch], error: BaseException, entered: asyncio.Future[Batch]
-) -> None:
+@dataclass(frozen=True)
+class AsyncExport:
+    """The records of a memory, read one by one. See `recollect.engine.results.Export`."""
+
+    root: str
+    count: int
+    records: AsyncIterator[Record]
+
+
+#: Records that are read at a time.
+_PAGE = 200
+
+
+async def _in_pages(records: Iterator[Record], pool: ThreadPoolExecutor) -> AsyncIterator[Record]:
+    """Yield the records, reading a page of them at a time in the thread of the pool."""
+    loop = asyncio.get_running_loop()
+    while page := await loop.run_in_executor(pool, lambda: list(islice(records, _PAGE))):
+        for record in page:
+            yield record
+
+
+@asynccontextmanager
+async def _in_own_thread(manager: AbstractContextManager[T]) -> AsyncIterator[tuple[T, ThreadPoolExecutor]]:
+    """Enter and exit a context manager in a thread of its own, which can also run the calls of the block."""
+    pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-block")  # one, so that the calls keep their order
+    loop = asyncio.get_running_loop()
+    try:
+        entering = loop.run_in_executor(pool, manager.__enter__)
+        try:
+            entered = await asyncio.shield(entering)
+        except asyncio.CancelledError as error:
+            # The thread may still wait for a lock: once it has the lock, the block must be exited.
+            entering.add_done_callback(partial(_exit_abandoned, manager, error))
+            raise
+        try:
+            yield entered, pool
+        except BaseException as error:
+            leaving = loop.run_in_executor(pool, manager.__exit__, type(error), error, error.__traceback__)
+            if not await asyncio.shield(leaving):
+                raise
+        else:
+            await asyncio.shield(loop.run_in_executor(pool, manager.__exit__, None, None, None))
+    finally:
+        pool.shutdown(wait=False)
+
+
+def _exit_abandoned(manager: AbstractContextManager[T], error: BaseException, entered: asyncio.Future[T]) -> None:
     """Exit a batch whose entering was cancelled before it got the lock."""
     if entered.cancelled() or entered.exception() is not None:
         return

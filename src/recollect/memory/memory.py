@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -17,6 +17,7 @@ from recollect.arguments import all_named, file_path
 from recollect.embedding.base import Embedder
 from recollect.engine.engine import Engine
 from recollect.engine.listeners import Subscription
+from recollect.engine.results import Export
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
@@ -276,18 +277,24 @@ class Memory(Calls):
         swept: int = self.execute(Sweep(limit=limit))
         return swept
 
-    def export_records(self) -> tuple[str, list[Record]]:
-        """Return the root hash of all live records, and these records by ascending id, from one snapshot.
+    def open_export(self) -> AbstractContextManager[Export]:
+        """Open a snapshot of all live records, to be read one by one by ascending id.
+
+            with memory.open_export() as export:
+                print(export.root, export.count)
+                for record in export.records: ...
 
         The root hash equals `root`, unless there are expired records that no commit has removed yet.
 
-        Returns:
-            The root hash in hex ("" within a scope), and the records.
-
         Cost:
-            Reads all records.
+            Reads each record when the loop reaches it. Within a scope, all records are in memory.
         """
-        return self._engine.export_records(self._branch, self._scope)
+        return self._engine.open_export(self._branch, self._scope)
+
+    def export_records(self) -> tuple[str, list[Record]]:
+        """Return the root hash and the records of `open_export`, all in memory."""
+        with self.open_export() as export:
+            return export.root, list(export.records)
 
     def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
         """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked.
