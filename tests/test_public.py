@@ -15,7 +15,7 @@ from recollect import errors
 from recollect.errors import RecollectError, StoreError
 
 PUBLIC = {
-    "ABSENT AsyncMemory Backup Batch Change Commit EntityId Failed Hit Hits Limits Memory Migrated Outcome Record "
+    "ABSENT AsyncMemory Backup Batch Call Change Commit EntityId Failed Hit Hits Limits Memory Migrated Outcome Record "
     "RecordId RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters migrate "
     "open operations rescue restore"
 }

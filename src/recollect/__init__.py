@@ -21,6 +21,7 @@ from recollect._version import __version__
 
 if TYPE_CHECKING:
     from recollect import errors, filters, operations
+    from recollect.engine.call_log import Call
     from recollect.engine.listeners import Subscription
     from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
     from recollect.engine.write.limits import Limits
@@ -41,6 +42,7 @@ __all__ = [
     "AsyncMemory",
     "Backup",
     "Batch",
+    "Call",
     "Change",
     "Commit",
     "EntityId",
@@ -73,6 +75,7 @@ __all__ = [
 _HOMES = {
     "": ("errors", "filters", "operations"),
     "memory.awaited": ("AsyncMemory",),
+    "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
     "engine.write.limits": ("Limits",),
     "engine.results": ("Failed", "Hit", "Hits", "Outcome", "Report", "Why"),

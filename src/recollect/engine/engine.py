@@ -18,6 +18,7 @@ from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
+from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.cursors import Cursors
 from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.keeper import IndexKeeper
@@ -106,6 +107,7 @@ class Engine:
         embedder: Embedder | None = None,
         *,
         index_bytes: int = INDEX_BYTES,
+        on_call: OnCall | None = None,
     ) -> None:
         self.store = store
         self._pid = os.getpid()
@@ -113,6 +115,7 @@ class Engine:
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self.intake = intake
         self.feed = Feed()
+        self._calls = CallLog(on_call)
         self._tries = TrieKeeper()
         self._write_shared = store.write_shared if isinstance(store, SharingStore) else store.write
         facts = store.facts()
@@ -156,6 +159,28 @@ class Engine:
         self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
     ) -> Any:
         """Execute an operation and return its result."""
+        if not self._calls.active:
+            return self._execute(operation, branch, scope, actor, reason)
+        run = partial(self._execute, operation, branch, scope, actor, reason)
+        return self._calls.observed(operation.name, branch.namespace, bool(scope.fixed), run)
+
+    @contextmanager
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> Iterator[Writing]:
+        """Open a transaction for a batch of the caller, as `writing` does, and report it as one call."""
+        if not self._calls.active:
+            with self.writing(branch, scope, actor, reason, expect_head) as writing:
+                yield writing
+            return
+        with self._calls.block("batch", branch.namespace, bool(scope.fixed)) as count:
+            with self.writing(branch, scope, actor, reason, expect_head) as writing:
+                yield writing
+            count[0] = writing.executed
+
+    def _execute(
+        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None, reason: str | None
+    ) -> Any:
         for name, value in (("actor", actor), ("reason", reason)):
             if value is not None:
                 check_label(name, value)

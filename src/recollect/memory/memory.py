@@ -126,7 +126,7 @@ class Memory(Calls):
         """
         # Creating the operation checks the arguments.
         checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
-        with self._engine.writing(self._branch, self._scope, actor, reason, checked.expect_head) as writing:
+        with self._engine.batch(self._branch, self._scope, actor, reason, checked.expect_head) as writing:
             yield Batch(writing)
 
     def changes(

@@ -10,6 +10,7 @@ from pathlib import Path
 from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
+from recollect.engine.call_log import OnCall
 from recollect.engine.engine import INDEX_BYTES, Engine
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.limits import Limits
@@ -55,6 +56,7 @@ def open(  # noqa: A001 - recollect.open is the name
     language: str | None = None,
     embedder: Embedder | str | None = None,
     index_bytes: int | None = None,
+    on_call: OnCall | None = None,
 ) -> Memory:
     """Open a memory: one namespace of a store. The store is created if there is none.
 
@@ -80,6 +82,9 @@ def open(  # noqa: A001 - recollect.open is the name
         index_bytes: Memory limit of the word indexes of the store's namespaces together, in bytes. Beyond it, the least
             recently used index is evicted, and loaded again when it is needed; one index always stays. Default: the
             number in RECOLLECT_INDEX_BYTES, or else 2 GiB.
+        on_call: Called with a `recollect.Call` when an operation has ended, in the thread of the caller: the name, the
+            time, the number of results and the error, never content. For metrics and traces. An exception that it
+            raises is logged and has no other effect.
 
     Returns:
         The memory. Close it with `close()`, or use it as a context manager.
@@ -108,10 +113,14 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("limits", limits, "must be a recollect.Limits")
     if language is not None:
         check_tag(language)
+    if on_call is not None and not callable(on_call):
+        raise InvalidArgumentError("on_call", on_call, "must be a function of a call")
     budget = _index_bytes(index_bytes)
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
-    engine = Engine(store, clock or utc_now, Intake(limits or Limits(), language), model, index_bytes=budget)
+    engine = Engine(
+        store, clock or utc_now, Intake(limits or Limits(), language), model, index_bytes=budget, on_call=on_call
+    )
     return Memory(engine, Branch(name))
 
 

@@ -69,6 +69,7 @@ class Writing:
     Attributes:
         writer: The writes of the transaction.
         open: False once the transaction has ended.
+        executed: How many operations have succeeded.
         seq: The seq of the newest commit, set when the transaction is committed or ends without effect.
         failure: The error because of which the transaction must not be committed, if any.
     """
@@ -93,6 +94,7 @@ class Writing:
         self._index: WordIndex | None = None
         self._count = 0  # of single `remember` operations
         self.open = True
+        self.executed = 0
         self.seq = 0
         self.failure: RecollectError | None = None
 
@@ -105,7 +107,9 @@ class Writing:
         if not self.open:
             raise ClosedError("the batch")
         try:
-            return self._execute(operation)
+            result = self._execute(operation)
+            self.executed += 1
+            return result
         except StoreError as error:
             self.failure = self.failure or error
             raise
