@@ -13,7 +13,8 @@ import apsw
 import pytest
 
 import recollect
-from recollect.engine.write.quotas import Quota, Room, UsageTotals
+from recollect.engine.quota import Quota
+from recollect.engine.write.quotas import Room, UsageTotals
 from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash

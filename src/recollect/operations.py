@@ -478,7 +478,7 @@ class Sweep(Operation, name="sweep"):
 
 @dataclass(frozen=True, kw_only=True)
 class SetQuota(Operation, name="set_quota"):
-    """Set the quota of the namespace (`engine.write.quotas.Quota`); without `records` and `bytes`, remove it."""
+    """Set the quota of the namespace (`engine.quota.Quota`); without `records` and `bytes`, remove it."""
 
     records: int | None = None
     bytes: int | None = None

@@ -7,14 +7,11 @@ to it and work on that view. Writes open a transaction, and listeners are notifi
 from __future__ import annotations
 
 import hashlib
-import heapq
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, replace
 from datetime import datetime
 from functools import partial
-from itertools import groupby, islice
 from typing import Any, TypeVar
 
 from recollect.embedding.base import Embedder
@@ -24,22 +21,18 @@ from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
 from recollect.engine.listeners import Feed, Subscription
+from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import (
-    MAX_IDS,
-    as_ids,
-    bounds,
-    exact_count,
-    most_important,
     selective,
     uses_filter_terms,
 )
-from recollect.engine.read.recall import recall
+from recollect.engine.read.queries import QUERIES, Reading, importance_limit, stored_record, visible_part
 from recollect.engine.results import Export, Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Services, Writing, check_head, drafts_of
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.head_cache import TrieKeeper
-from recollect.engine.write.quotas import REFUSE, Quota, UsageTotalsCache, quota_of, set_quota
+from recollect.engine.write.quotas import UsageTotalsCache
 from recollect.engine.write.writer import Replay, Writer
 from recollect.errors import (
     ClosedError,
@@ -53,11 +46,10 @@ from recollect.errors import (
 )
 from recollect.filters.tree import EVERYTHING, AllOf
 from recollect.indexes.words.index import WordView
-from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
-from recollect.ledger.merkle import Root, update
+from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.merkle import update
 from recollect.operations import (
     Batch,
-    Changes,
     Clear,
     Count,
     Find,
@@ -65,13 +57,11 @@ from recollect.operations import (
     ForgetWhere,
     Get,
     Grep,
-    Namespaces,
     Operation,
     Recall,
     Remember,
     RememberAll,
     SetQuota,
-    Stats,
     Sweep,
     Update,
     check_label,
@@ -91,9 +81,6 @@ INDEX_BYTES = 2**31
 #: Number of items per commit in bulk writes.
 BULK = 1000
 WRITES = (Remember, RememberAll, Update, Forget, ForgetWhere, Sweep, Clear, Batch)
-
-#: Commits that `changes` reads at a time.
-_COMMITS_PAGE = 256
 
 
 class Engine:
@@ -221,7 +208,7 @@ class Engine:
         index_helps = in_file = False
         if isinstance(operation, (Find, Count)):
             in_file = not selective(AllOf.of(scope.filter, operation.where))
-            index_helps = uses_filter_terms(operation.where) or (in_file and _importance_limit(operation) is not None)
+            index_helps = uses_filter_terms(operation.where) or (in_file and importance_limit(operation) is not None)
 
         def read(view: View, words: WordView | None) -> Any:
             if index_helps:
@@ -242,7 +229,7 @@ class Engine:
             if quota is not None and quota.when_full != REFUSE:
                 used = [found.id] if isinstance(found, Record) else [hit.record.id for hit in found]
                 if scope.fixed:
-                    stored = (_stored(each, view, branch, scope, now) for each in used)
+                    stored = (stored_record(each, view, branch, scope, now) for each in used)
                     used = [record.id for record in stored if record is not None]
                 self._uses.note(branch, used, now)
 
@@ -328,106 +315,22 @@ class Engine:
         words: WordView | None,
         question_vector: QuestionVector | None = None,
     ) -> Any:
-        """Execute a reading operation on a view.
-
-        Args:
-            operation: The operation.
-            view: The view.
-            branch: The branch to read.
-            scope: The scope of the caller.
-            now: The time that decides which records have expired (see `reads_at`).
-            words: The index at that view. Recall needs it; find and count are faster with it.
-            question_vector: The vector of a recall's question; None without an embedder.
-        """
-        known = partial(view.known, branch)
-        if isinstance(operation, Find | Count | Recall) and scope.fixed:
-            operation = replace(operation, where=scope.stored_form(operation.where, known))
-        match operation:
-            case Get():
-                record = _stored(operation.id, view, branch, scope, now)
-                return None if record is None else scope.shown(record)
-            case Find():
-                where = AllOf.of(scope.filter, operation.where)
-                if words is not None:
-                    index_view = words.at(now)
-                    limits = bounds(where, index_view)
-                    if count := _importance_limit(operation):
-                        limits = most_important(limits, index_view, count)
-                    where = as_ids(where, limits, index_view)
-                if scope.fixed and operation.order == "id":  # order by the ids that the scope shows
-                    all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
-                    return in_order(all_found, "id")[: operation.limit]
-                found = view.select(branch, where, order=operation.order, limit=operation.limit, now=now)
-                return list(map(scope.shown, found))
-            case Count():
-                where = AllOf.of(scope.filter, operation.where)
-                if words is not None:
-                    index_view = words.at(now)
-                    limits = bounds(where, index_view)
-                    if (counts := exact_count(limits, index_view)) is not None:
-                        return counts
-                    where = as_ids(where, limits, index_view)
-                return view.count(branch, where, now=now)
-            case Recall():
-                assert words is not None
-                cursor = partial(self._cursors.at, branch=branch, scope=scope)
-                return recall(operation, view, branch, words, scope, now, self.intake.language, cursor, question_vector)
-            case Changes():
-                return list(islice(self._changes(operation, view, branch, scope), operation.limit))
-            case Stats():
-                return self._stats(view, branch, scope, now)
-            case Namespaces():
-                # A scope does not reveal other namespaces.
-                return [branch.namespace] if scope.fixed else sorted({each.namespace for each in view.branches()})
-        raise InvalidOperationError(operation, "is not an operation of this memory")
-
-    def _changes(self, operation: Changes, view: View, branch: Branch, scope: Scope) -> Iterator[Commit]:
-        """Yield the commits after a cursor as a scope sees them; with an id, those that changed that record."""
-        since = self._cursors.seq(operation.since, branch, scope)
-        read = partial(_in_pages, view, branch, since, operation.limit, newest_first=operation.newest_first)
-        if operation.id is None:
-            commits = read(None)
-        else:
-            each = map(read, scope.stored_ids(operation.id, partial(view.known, branch)))
-            merged = heapq.merge(*each, key=lambda commit: commit.seq, reverse=operation.newest_first)
-            commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
-        for commit in commits:
-            seen = self._visible_part(scope, view, commit)
-            if seen is not None and seen.touches(operation.id):
-                yield seen
-
-    def _visible_part(self, scope: Scope, view: View, commit: Commit) -> Commit | None:
-        """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
-        if not scope.fixed:
-            return replace(commit, root=Root(commit.root.hash))  # the page is a detail of the store
-        branch = Branch(commit.namespace, commit.branch)
-
-        def seen(version: bytes | None) -> bytes | None:
-            payload = None if version is None else view.payload(branch, version)
-            return version if payload is not None and scope.admits(Record.load(payload)) else None
-
-        changes = tuple(
-            Change(scope.shown_id(change.id), before, after, change.cause)
-            for change in commit.changes
-            for before, after in [(seen(change.before), seen(change.after))]
-            if before or after
+        """Execute a reading operation on a view. See `Reading` for the arguments."""
+        reading = Reading(
+            view=view,
+            branch=branch,
+            scope=scope,
+            now=now,
+            words=words,
+            question_vector=question_vector,
+            cursors=self._cursors,
+            language=self.intake.language,
+            facts=self.store.facts,
         )
-        return (
-            ScopedCommit(
-                namespace=commit.namespace,
-                branch=commit.branch,
-                seq=0,
-                parents=(),
-                micros=commit.micros,
-                actor=None,
-                reason=None,
-                root=Root(),
-                changes=changes,
-                token=self._cursors.at(commit.seq, branch, scope),
-            )
-            if changes
-            else None
-        )
+        query = QUERIES.get(type(operation))
+        if query is None:
+            raise InvalidOperationError(operation, "is not an operation of this memory")
+        return query(reading, operation)
 
     # Bulk writes
 
@@ -525,27 +428,6 @@ class Engine:
         )
         return in_order(found, "newest")[: operation.limit]
 
-    def _stats(self, view: View, branch: Branch, scope: Scope, now: int) -> dict[str, Any]:
-        tally = view.tally(branch, scope.filter, now=now)
-        out: dict[str, Any] = {
-            "namespace": branch.namespace,
-            "records": sum(tally.kinds.values()),
-            "kinds": tally.kinds,
-            "users": tally.users,
-            "conversations": tally.conversations,
-            "entities": tally.entities,
-            "oldest": None if tally.oldest is None else datetime_of(tally.oldest).isoformat(),
-            "newest": None if tally.newest is None else datetime_of(tally.newest).isoformat(),
-        }
-        if not scope.fixed:  # the log and the root would reveal records outside the scope
-            head = view.head(branch)
-            quota = quota_of(view, branch)
-            if quota is not None:
-                held = {"records_held": out["records"], "bytes_held": view.nbytes(branch)}
-                out["quota"] = {**asdict(quota), **held}
-            out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.store.facts()}
-        return out
-
     @contextmanager
     def open_export(self, branch: Branch, scope: Scope) -> Iterator[Export]:
         """Open a view of the live records, to be read one by one."""
@@ -599,7 +481,7 @@ class Engine:
         def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
             with self.store.read() as view:
                 commits = view.commits(branch, seen, limit)
-                return [(commit.seq, self._visible_part(scope, view, commit)) for commit in commits]
+                return [(commit.seq, visible_part(commit, view, scope, self._cursors)) for commit in commits]
 
         return self.feed.add(callback, read, after)
 
@@ -634,16 +516,6 @@ class Engine:
                 self.vectors.close()
 
 
-def _stored(record_id: str, view: View, branch: Branch, scope: Scope, now: int) -> Record | None:
-    """Return the live record that a scope shows under an id, in its stored form; None if there is none."""
-    for stored_id in scope.stored_ids(record_id, partial(view.known, branch)):
-        stored = view.get(branch, stored_id)
-        record = None if stored is None else Record.load(stored.payload)
-        if record is not None and scope.admits(record) and not expired(record, now):
-            return record
-    return None
-
-
 def _now(micros: int, now: datetime) -> datetime:
     """Return a time as a datetime, or `now` if it is out of range, as in the head of a corrupt store."""
     try:
@@ -665,35 +537,11 @@ def _is_short(operation: Operation) -> bool:
     )
 
 
-def _importance_limit(operation: Find | Count) -> int | None:
-    """Return the limit of a find by importance, if it is small enough to use the index; stores do not index it."""
-    if not isinstance(operation, Find) or operation.order != "importance":
-        return None
-    return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
-
-
 def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:
     """Yield the id and text of each record; the text is None if the record is not stored."""
     for record_id in ids:
         stored = view.get(branch, record_id)
         yield record_id, Record.load(stored.payload).text if stored else None
-
-
-def _in_pages(
-    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
-) -> Iterator[Commit]:
-    """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
-    size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)
-    before: int | None = None
-    while True:
-        page = list(view.commits(branch, since, size, record_id, before=before, newest_first=newest_first))
-        yield from page
-        if len(page) < size:
-            return
-        if newest_first:
-            before = page[-1].seq
-        else:
-            since = page[-1].seq
 
 
 class _Overlay:

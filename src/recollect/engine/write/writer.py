@@ -13,12 +13,13 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
+from recollect.engine.quota import quota_of
 from recollect.engine.results import Outcome
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, retagged
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.naming import Naming
-from recollect.engine.write.quotas import Room, UsageTotalsCache, quota_of
+from recollect.engine.write.quotas import Room, UsageTotalsCache
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,

@@ -1,0 +1,72 @@
+"""The quota of a namespace: what it is, and how it is stored. `write.quotas` enforces it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from recollect.errors import DamagedStoreError, InvalidArgumentError
+from recollect.ledger.commits import Branch
+from recollect.operations import SCOPED, WHEN_FULL
+from recollect.stores.base import Transaction, View
+
+REFUSE, LEAST_RECENT, LEAST_IMPORTANT = WHEN_FULL
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """The quota of a namespace.
+
+    Attributes:
+        records: Maximum number of live records; None: no limit.
+        bytes: Maximum size of the live records, in bytes of their canonical encoding; None: no limit.
+        when_full: What happens to a write that exceeds the quota. "refuse": it raises QuotaError. "least recent": the
+            least recently used (written, got or recalled) records are evicted. "least important": the least important
+            ones are evicted, and among these the least recently used. Expired records are removed first; pinned
+            records are never evicted.
+        per: "user", "agent" or "conversation": the quota applies to each of them separately, and to all records
+            without one together; None: to the namespace as a whole.
+
+    Raises:
+        InvalidArgumentError: A value is invalid.
+    """
+
+    records: int | None = None
+    bytes: int | None = None
+    when_full: str = REFUSE
+    per: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("records", "bytes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 2**62):
+                raise InvalidArgumentError(name, value, "must be an integer of at least 1, or None for no limit")
+        if self.when_full not in WHEN_FULL:
+            raise InvalidArgumentError("when_full", self.when_full, f"must be one of {', '.join(WHEN_FULL)}")
+        if self.per is not None and self.per not in SCOPED:
+            raise InvalidArgumentError("per", self.per, f"must be one of {', '.join(SCOPED)}, or None")
+
+
+def _setting(branch: Branch) -> str:
+    return f"quota/{branch.namespace}"
+
+
+def quota_of(view: View, branch: Branch) -> Quota | None:
+    """Return the quota of a branch's namespace; None if it has none.
+
+    Raises:
+        DamagedStoreError: The stored quota is invalid.
+    """
+    text = view.setting(_setting(branch))
+    if text is None:
+        return None
+    try:
+        return Quota(**json.loads(text))
+    except (ValueError, TypeError) as error:
+        raise DamagedStoreError("the store", f"the quota of {branch.namespace!r} cannot be read: {error}") from None
+
+
+def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:
+    """Store a quota; None, or a quota without limits, removes it."""
+    text = None if quota is None or (quota.records is quota.bytes is None) else json.dumps(asdict(quota))
+    transaction.set_setting(_setting(branch), text)

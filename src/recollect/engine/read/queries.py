@@ -1,0 +1,238 @@
+"""The reading operations, on one view of the store. `QUERIES` maps each operation to the method that executes it."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from itertools import groupby, islice
+from typing import Any
+
+from recollect.engine.cursors import Cursors
+from recollect.engine.index.vectors import QuestionVector
+from recollect.engine.quota import quota_of
+from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
+from recollect.engine.read.recall import recall
+from recollect.engine.results import Hits
+from recollect.engine.scope import Scope
+from recollect.filters.tree import AllOf, Filter
+from recollect.indexes.words.index import WordView
+from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
+from recollect.ledger.merkle import Root
+from recollect.operations import Changes, Count, Find, Get, Namespaces, Operation, Recall, Stats
+from recollect.records.codec import datetime_of
+from recollect.records.record import Record
+from recollect.stores.base import View, expired, in_order
+
+#: Commits that `changes` reads at a time.
+_COMMITS_PAGE = 256
+
+
+@dataclass(slots=True, kw_only=True)
+class Reading:
+    """A view of the store with everything that a reading operation needs.
+
+    Attributes:
+        view: The view.
+        branch: The branch to read.
+        scope: The scope of the caller.
+        now: The time that decides which records have expired (see `Engine.reads_at`).
+        words: The index at that view. Recall needs it; find and count are faster with it.
+        question_vector: The vector of a recall's question; None without an embedder.
+        cursors: The cursors of the store.
+        language: The language of the memory; None: detected.
+        facts: Returns facts about the store.
+    """
+
+    view: View
+    branch: Branch
+    scope: Scope
+    now: int
+    words: WordView | None
+    question_vector: QuestionVector | None
+    cursors: Cursors
+    language: str | None
+    facts: Callable[[], dict[str, Any]]
+
+    def get(self, operation: Get) -> Record | None:
+        """Return the record that the scope shows under an id."""
+        record = stored_record(operation.id, self.view, self.branch, self.scope, self.now)
+        return None if record is None else self.scope.shown(record)
+
+    def find(self, operation: Find) -> list[Record]:
+        """Return the records that match, in order."""
+        view, branch, scope, now = self.view, self.branch, self.scope, self.now
+        where = self._where(operation.where)
+        if self.words is not None:
+            index_view = self.words.at(now)
+            limits = bounds(where, index_view)
+            if count := importance_limit(operation):
+                limits = most_important(limits, index_view, count)
+            where = as_ids(where, limits, index_view)
+        if scope.fixed and operation.order == "id":  # order by the ids that the scope shows
+            all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
+            return in_order(all_found, "id")[: operation.limit]
+        found = view.select(branch, where, order=operation.order, limit=operation.limit, now=now)
+        return list(map(scope.shown, found))
+
+    def count(self, operation: Count) -> int:
+        """Return the number of records that match."""
+        where = self._where(operation.where)
+        if self.words is not None:
+            index_view = self.words.at(self.now)
+            limits = bounds(where, index_view)
+            if (counts := exact_count(limits, index_view)) is not None:
+                return counts
+            where = as_ids(where, limits, index_view)
+        return self.view.count(self.branch, where, now=self.now)
+
+    def recall(self, operation: Recall) -> Hits:
+        """Return the hits of a question."""
+        assert self.words is not None
+        if self.scope.fixed:
+            operation = replace(operation, where=self._stored_form(operation.where))
+        cursor = partial(self.cursors.at, branch=self.branch, scope=self.scope)
+        return recall(
+            operation,
+            self.view,
+            self.branch,
+            self.words,
+            self.scope,
+            self.now,
+            self.language,
+            cursor,
+            self.question_vector,
+        )
+
+    def changes(self, operation: Changes) -> list[Commit]:
+        """Return the commits after a cursor as the scope sees them; with an id, those that changed that record."""
+        return list(islice(self._changes(operation), operation.limit))
+
+    def _changes(self, operation: Changes) -> Iterator[Commit]:
+        since = self.cursors.seq(operation.since, self.branch, self.scope)
+        read = partial(_in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
+        if operation.id is None:
+            commits = read(None)
+        else:
+            each = map(read, self.scope.stored_ids(operation.id, partial(self.view.known, self.branch)))
+            merged = heapq.merge(*each, key=lambda commit: commit.seq, reverse=operation.newest_first)
+            commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
+        for commit in commits:
+            seen = visible_part(commit, self.view, self.scope, self.cursors)
+            if seen is not None and seen.touches(operation.id):
+                yield seen
+
+    def stats(self, operation: Stats) -> dict[str, Any]:
+        """Return counts of the records and facts about the store."""
+        view, branch, scope = self.view, self.branch, self.scope
+        tally = view.tally(branch, scope.filter, now=self.now)
+        out: dict[str, Any] = {
+            "namespace": branch.namespace,
+            "records": sum(tally.kinds.values()),
+            "kinds": tally.kinds,
+            "users": tally.users,
+            "conversations": tally.conversations,
+            "entities": tally.entities,
+            "oldest": None if tally.oldest is None else datetime_of(tally.oldest).isoformat(),
+            "newest": None if tally.newest is None else datetime_of(tally.newest).isoformat(),
+        }
+        if not scope.fixed:  # the log and the root would reveal records outside the scope
+            head = view.head(branch)
+            quota = quota_of(view, branch)
+            if quota is not None:
+                used = {"records_held": out["records"], "bytes_held": view.nbytes(branch)}
+                out["quota"] = {**asdict(quota), **used}
+            out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.facts()}
+        return out
+
+    def namespaces(self, operation: Namespaces) -> list[str]:
+        """Return the namespaces of the store; within a scope only its own."""
+        if self.scope.fixed:
+            return [self.branch.namespace]
+        return sorted({each.namespace for each in self.view.branches()})
+
+    def _stored_form(self, where: Filter) -> Filter:
+        return self.scope.stored_form(where, partial(self.view.known, self.branch))
+
+    def _where(self, where: Filter) -> Filter:
+        """Return the filter of the scope and of the operation, for records as they are stored."""
+        return AllOf.of(self.scope.filter, self._stored_form(where) if self.scope.fixed else where)
+
+
+#: Operation -> the method that executes it.
+QUERIES: dict[type[Operation], Callable[[Reading, Any], Any]] = {
+    Get: Reading.get,
+    Find: Reading.find,
+    Count: Reading.count,
+    Recall: Reading.recall,
+    Changes: Reading.changes,
+    Stats: Reading.stats,
+    Namespaces: Reading.namespaces,
+}
+
+
+def stored_record(record_id: str, view: View, branch: Branch, scope: Scope, now: int) -> Record | None:
+    """Return the live record that a scope shows under an id, in its stored form; None if there is none."""
+    for stored_id in scope.stored_ids(record_id, partial(view.known, branch)):
+        stored = view.get(branch, stored_id)
+        record = None if stored is None else Record.load(stored.payload)
+        if record is not None and scope.admits(record) and not expired(record, now):
+            return record
+    return None
+
+
+def importance_limit(operation: Find | Count) -> int | None:
+    """Return the limit of a find by importance, if it is small enough to use the index; stores do not index it."""
+    if not isinstance(operation, Find) or operation.order != "importance":
+        return None
+    return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
+
+
+def visible_part(commit: Commit, view: View, scope: Scope, cursors: Cursors) -> Commit | None:
+    """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
+    if not scope.fixed:
+        return replace(commit, root=Root(commit.root.hash))  # the page is a detail of the store
+    branch = Branch(commit.namespace, commit.branch)
+
+    def seen(version: bytes | None) -> bytes | None:
+        payload = None if version is None else view.payload(branch, version)
+        return version if payload is not None and scope.admits(Record.load(payload)) else None
+
+    changes = tuple(
+        Change(scope.shown_id(change.id), before, after, change.cause)
+        for change in commit.changes
+        for before, after in [(seen(change.before), seen(change.after))]
+        if before or after
+    )
+    if not changes:
+        return None
+    return ScopedCommit(
+        namespace=commit.namespace,
+        branch=commit.branch,
+        seq=0,
+        parents=(),
+        micros=commit.micros,
+        actor=None,
+        reason=None,
+        root=Root(),
+        changes=changes,
+        token=cursors.at(commit.seq, branch, scope),
+    )
+
+
+def _in_pages(
+    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
+) -> Iterator[Commit]:
+    """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
+    size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)
+    before: int | None = None
+    while True:
+        page = list(view.commits(branch, since, size, record_id, before=before, newest_first=newest_first))
+        yield from page
+        if len(page) < size:
+            return
+        if newest_first:
+            before = page[-1].seq
+        else:
+            since = page[-1].seq
