@@ -58,7 +58,7 @@ class CallLog:
 
     @property
     def active(self) -> bool:
-        """Whether anything would be reported. Cost: about 0.1 µs."""
+        """Whether there is a callback, or the logger accepts debug lines."""
         return self._on_call is not None or _log.isEnabledFor(logging.DEBUG)
 
     @contextmanager

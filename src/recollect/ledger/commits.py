@@ -63,6 +63,7 @@ class Change(NamedTuple):
     cause: str
 
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
         return {
             "id": self.id,
             "before": self.before.hex() if self.before else None,
@@ -113,6 +114,7 @@ class Commit:
         return record_id is None or any(change.id == record_id for change in self.changes)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
         return {
             "namespace": self.namespace,
             "branch": self.branch,
@@ -161,9 +163,11 @@ class ScopedCommit(Commit):
 
     @property
     def cursor(self) -> str:
+        """The position in the log after this commit, for `changes(since=)` in the same scope."""
         return self.token
 
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
         return {
             "namespace": self.namespace,
             "branch": self.branch,

@@ -64,6 +64,7 @@ class Backup:
     kept: str | None = None
 
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
         namespaces = {branch.namespace: each._asdict() for branch, each in self.branches.items()}
         out = {"path": self.path, "bytes": self.bytes, "verified": self.verified, "namespaces": namespaces}
         return out if self.kept is None else {**out, "kept": self.kept}
