@@ -15,6 +15,7 @@ import recollect
 from bench import stores
 from bench.corpus import cache_folder, corpus, questions
 from bench.measuring import milliseconds, percentiles, versions
+from recollect.testing.internals import core_of
 
 ROUNDS = 100
 
@@ -33,8 +34,8 @@ def catching_up(records: int) -> dict[str, Any]:
 
             def catch_up() -> None:
                 """Bring the index up to date, as recall does before it queries it."""
-                with reader._engine.store.read() as view:
-                    reader._engine.keeper.view(view, reader._branch)
+                with core_of(reader).store.read() as view:
+                    core_of(reader).keeper.view(view, reader._branch)
 
             def caught_up(kind: str) -> None:
                 times[kind].append(milliseconds(catch_up))

@@ -9,6 +9,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 from tests.examples import PROFILE, some
 
+from recollect.engine.engine import Engine
+from recollect.memory import opening
+from recollect.testing import Loopback, machine
+
 # The same examples on every run of CI; the long form searches further and anew.
 settings.register_profile(
     "ci",
@@ -26,6 +30,18 @@ settings.register_profile(
 os.environ.pop("LLM_EMBEDDING_MODEL", None)
 os.environ.pop("RECOLLECT_INDEX_BYTES", None)
 settings.load_profile(PROFILE)
+# With RECOLLECT_TEST_EXECUTOR=loopback, every memory that the tests open passes its operations through JSON bytes.
+OVER_LOOPBACK = os.environ.get("RECOLLECT_TEST_EXECUTOR") == "loopback"
+if OVER_LOOPBACK:
+    for module in (opening, machine):
+        setattr(module, "Engine", lambda *args, **kwargs: Loopback(Engine(*args, **kwargs)))  # noqa: B010 - for mypy
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip what only works in this process, such as custom filters, if the tests run over the loopback executor."""
+    for item in items:
+        if OVER_LOOPBACK and item.get_closest_marker("in_process"):
+            item.add_marker(pytest.mark.skip(reason="cannot be sent to another process"))
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ from recollect.errors import (
     WrongKeyError,
 )
 from recollect.stores.sqlite.checksums import connect
+from recollect.testing.internals import core_of
 
 WRITER = """
 import sys, recollect
@@ -297,7 +298,7 @@ def test_a_store_whose_log_a_reader_keeps_is_not_replaced(
     monkeypatch.setattr("recollect.stores.maintenance.backup.BUSY_MS", 1)
     with recollect.open(store) as memory:
         memory.backup(tmp_path / "a.backup")
-        with memory._engine.store.read() as view:
+        with core_of(memory).store.read() as view:
             view.branches()
             memory.remember("only in the log")
             with pytest.raises(StoreBusyError):
@@ -370,10 +371,10 @@ def test_the_commands_back_up_and_restore(store: Path, tmp_path: Path, monkeypat
     target = str(tmp_path / "a.backup")
     assert run("backup", target)["verified"] is False
     made = run("backup", target, "--verify")
-    assert made["namespaces"]["default"]["records"] == 50
+    assert [(each["branch"], each["records"]) for each in made["branches"]] == [("main", 50), ("main", 1)]
     assert run("restore", target, code=1)["error"] == "invalid_argument"
     assert run("restore", target, "--force")["kept"].endswith("replaced-1")
-    assert run("restore", target, "--db", str(tmp_path / "new.db"))["namespaces"] == made["namespaces"]
+    assert run("restore", target, "--db", str(tmp_path / "new.db"))["branches"] == made["branches"]
     assert run("backup", str(store), code=1)["error"] == "invalid_argument"
     shown = CliRunner().invoke(app, ["restore", target, "--force"])
     assert "the replaced store was renamed to" in shown.stdout

@@ -12,6 +12,7 @@ from recollect.memory import Memory
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
+from recollect.testing.internals import core_of
 
 PAGES, LONG = 60, 480
 PAGE_BYTES = 4096 + 24
@@ -32,7 +33,7 @@ def log_pages(store: SqliteStore) -> int:
 
 def write(memory: Memory, count: int) -> int:
     """Write so often; the longest that the log was."""
-    store = memory._engine.store
+    store = core_of(memory).store
     assert isinstance(store, SqliteStore)
     first = memory.seq
     longest = 0

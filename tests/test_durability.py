@@ -27,6 +27,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import FaultyStore, TickingClock, memory_on
+from recollect.testing.internals import core_of
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda folder: MemoryStore(),
@@ -205,7 +206,7 @@ def test_handles_that_write_in_turn_and_fail_between_agree_on_the_root(tmp_path:
                 raise ZeroDivisionError
             if number % 5 == 0:
                 with pytest.raises(StoreFullError):
-                    memory_on(FaultyStore(writer._engine.store, fail_at=3)).remember(f"lost {number}")
+                    memory_on(FaultyStore(core_of(writer).store, fail_at=3)).remember(f"lost {number}")
         assert one.check() == other.check() == []
         assert one.count() == 40
         assert [commit.seq for commit in other.changes()] == list(range(1, 61))
@@ -234,7 +235,7 @@ def test_catching_up_reads_rows_in_proportion_to_the_commit_and_not_to_the_names
         with recollect.open(path) as memory:
             memory.remember_all(f"number {number}" for number in range(size))
             memory.recall("number")
-            store = memory._engine.store
+            store = core_of(memory).store
             assert isinstance(store, SqliteStore)
             other_process(path, "memory.remember('a lighthouse')")
             rows = Rows(store)
@@ -278,6 +279,7 @@ def test_a_second_thread_waits_for_the_first_and_then_fails(tmp_path: Path) -> N
         assert memory.count() == 1
 
 
+@pytest.mark.in_process
 @pytest.mark.parametrize("path", [":memory:", "file"])
 def test_threads_that_write_and_recall_at_once_lose_no_update(tmp_path: Path, path: str) -> None:
     with recollect.open(path if path == ":memory:" else tmp_path / "threads.db", timeout=60) as memory:

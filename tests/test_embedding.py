@@ -328,6 +328,7 @@ class TestFailingAtQuestionTime:
 
 
 class TestWorker:
+    @pytest.mark.in_process
     def test_every_text_is_embedded_once_in_batches_and_progress_is_told(self, open_: Open) -> None:
         embedder = Meaning()
         memory = open_(embedder)
@@ -359,6 +360,7 @@ class TestWorker:
         stats = again.vector_stats()
         assert (stats["embedded"], stats["coverage"], stats["watermark"]) == (25, 100.0, again.seq)
 
+    @pytest.mark.in_process
     def test_only_what_is_new_is_looked_at_again(self, open_: Open) -> None:
         memory = open_(Meaning())
         memory.remember_all([f"text {number}" for number in range(30)])

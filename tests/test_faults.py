@@ -40,6 +40,7 @@ from recollect.memory import Memory
 from recollect.stores.sqlite.errors import ours
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import memory_on
+from recollect.testing.internals import core_of
 
 
 @pytest.fixture
@@ -509,8 +510,8 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        index = memory._engine._fulltext
-        with store._readers_done, memory._engine.keeper._lock, index._lock, index._pool, store.write():
+        index = core_of(memory).fulltext
+        with store._readers_done, core_of(memory).keeper._lock, index._lock, index._pool, store.write():
             held.set()
             over.wait()
 

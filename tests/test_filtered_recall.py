@@ -35,6 +35,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import TickingClock, memory_on
+from recollect.testing.internals import core_of
 
 KERNELS = {"numpy": numpy_kernels.KERNELS, "numba": numba_kernels.loaded()}
 QUESTIONS = (
@@ -101,6 +102,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
     limit=st.none() | st.integers(1, 3),
     user=st.none() | own.names,
 )
+@pytest.mark.in_process
 def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_and_without(
     kind: str, held: list[Record], data: st.DataObject, order: str, limit: int | None, user: str | None
 ) -> None:
@@ -123,8 +125,8 @@ def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_a
 
 
 def loaded(memory: recollect.Memory) -> bool:
-    with memory._engine.store.read() as view:
-        return memory._engine.keeper.loaded(view, memory._branch, in_file=True) is not None
+    with core_of(memory).store.read() as view:
+        return core_of(memory).keeper.loaded(view, memory._branch, in_file=True) is not None
 
 
 def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
         assert loaded(memory)
         memory.remember_all([f"more tea {at}" for at in range(1000)])
         assert loaded(memory)
-        keeper, branch = memory._engine.keeper, memory._branch
+        keeper, branch = core_of(memory).keeper, memory._branch
         keeper._merge_now(branch, keeper._indexes[branch])
         assert keeper._indexes[branch].view is None  # nobody has asked since
         assert loaded(memory)
@@ -144,7 +146,7 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
         assert not loaded(memory)
         memory.recall("tea")
         assert loaded(memory)
-        with memory._engine.store.read() as view:
+        with core_of(memory).store.read() as view:
             head = view.head(branch)  # from here on it sees nothing new
             memory.remember("tea in between")
             memory.recall("tea")
@@ -179,7 +181,7 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
     # The store is put back to what it was before the index, and something else comes.
     with recollect.open(path) as memory:
         memory.recall("tea")
-        keeper, branch = memory._engine.keeper, memory._branch
+        keeper, branch = core_of(memory).keeper, memory._branch
         keeper._merge_now(branch, keeper._indexes[branch])
         seq = memory.seq
     assert opened_with_it()
@@ -222,9 +224,9 @@ def test_an_index_in_a_file_is_not_read_for_what_the_store_finds_by_its_own(tmp_
             memory.forget_where(where & f.tag("blue"))
         memory.find(order="importance", limit=300)
         memory.scoped(user="u7").count(f.tag("red"))
-        assert not memory._engine.keeper._indexes
+        assert not core_of(memory).keeper._indexes
         memory.find(order="importance", limit=3)
-        assert memory._engine.keeper._indexes
+        assert core_of(memory).keeper._indexes
 
 
 def test_where_memory_does_not_suffice_for_an_index_the_store_answers_by_itself(

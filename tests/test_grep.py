@@ -23,6 +23,7 @@ from recollect.stores.derived import opening as derived
 from recollect.stores.derived.fulltext import MOST_PHRASE_WORDS, MOST_WORDS, fts_query
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
+from recollect.testing.internals import core_of
 
 #: Longer than a test takes, so that one that waits for nothing fails.
 PATIENCE_S = 60
@@ -158,7 +159,7 @@ def test_a_search_after_closing_makes_no_index_in_memory() -> None:
     memory.close()
     with pytest.raises(ClosedError):
         memory.grep("alpha")
-    assert memory._engine._fulltext._own is None
+    assert core_of(memory).fulltext._own is None
 
 
 # Memory
@@ -288,7 +289,7 @@ def test_where_another_process_brings_the_index_further_a_newer_moment_is_asked_
 
     def overtaken(self: Any, *arguments: Any) -> Any:
         told = real(self, *arguments)
-        if self is memory._engine._fulltext and len(written) < 3:
+        if self is core_of(memory).fulltext and len(written) < 3:
             written.append(f"w{len(written)}")
             other.remember("beta", id=written[-1])
         return told

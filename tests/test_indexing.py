@@ -25,6 +25,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.memory.calls import Calls
 from recollect.memory.memory import Memory
+from recollect.testing.internals import core_of
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")
@@ -48,17 +49,17 @@ def told(memory: Calls) -> list[Any]:
 
 def complete(memory: Memory) -> list[Any]:
     """The same of an index that is made anew."""
-    memory._engine.keeper.drop(DEFAULT)
-    files, memory._engine.keeper._files = memory._engine.keeper._files, None
+    core_of(memory).keeper.drop(DEFAULT)
+    files, core_of(memory).keeper._files = core_of(memory).keeper._files, None
     try:
         return told(memory)
     finally:
-        memory._engine.keeper._files = files
-        memory._engine.keeper.drop(DEFAULT)
+        core_of(memory).keeper._files = files
+        core_of(memory).keeper.drop(DEFAULT)
 
 
 def memory_head(memory: Memory) -> Head:
-    with memory._engine.store.read() as view:
+    with core_of(memory).store.read() as view:
         return view.head(DEFAULT)
 
 
@@ -152,7 +153,7 @@ class TestFiles:
         with recollect.open(kept, clock=clock) as memory:
             memory.remember_all(texts(30, 200))
             told(memory)
-            settled(memory._engine.keeper)
+            settled(core_of(memory).keeper)
         with recollect.open(copy, clock=clock) as memory:
             memory.remember_all(texts(40, 300))
             expected = told(memory)
@@ -177,7 +178,7 @@ class TestFiles:
         with recollect.open(kept, embedder="hashed") as memory:
             memory.embed_all()
             assert "dense" in memory.recall("boat")[0].why.shares
-            settled(memory._engine.keeper)
+            settled(core_of(memory).keeper)
         with recollect.open(kept, embedder="hashed") as memory:
             assert "dense" in memory.recall("boat")[0].why.shares
 
@@ -201,7 +202,7 @@ class TestFiles:
 class TestMerging:
     def test_what_came_since_is_merged_and_answers_stay(self, path: Path, clock: Callable[[], datetime]) -> None:
         with recollect.open(path, clock=clock) as memory:
-            keeper = memory._engine.keeper
+            keeper = core_of(memory).keeper
             memory.remember_all(texts(40))
             for at in range(12):
                 memory.remember_all(texts(7, 1000 + 20 * at))
@@ -218,13 +219,13 @@ class TestMerging:
         with recollect.open(path, clock=clock) as memory:
             memory.remember_all(texts(30))
             told(memory)
-            index = memory._engine.keeper._indexes[DEFAULT].index
+            index = core_of(memory).keeper._indexes[DEFAULT].index
             with memory.batch() as batch:
                 batch.remember_all(texts(200, 1000))
                 batch.forget(memory.find(order="oldest", limit=1)[0].id)
                 within = told(batch)
             assert told(memory) == within
-            assert memory._engine.keeper._indexes[DEFAULT].index is not index
+            assert core_of(memory).keeper._indexes[DEFAULT].index is not index
             assert within == complete(memory)
 
     def test_the_dead_are_left_out(self, path: Path) -> None:
@@ -234,8 +235,8 @@ class TestMerging:
             for record in memory.find(limit=40):
                 memory.forget(record.id)
             memory.recall("boat")
-            settled(memory._engine.keeper)
-            segment = memory._engine.keeper._indexes[DEFAULT].index.segment
+            settled(core_of(memory).keeper)
+            segment = core_of(memory).keeper._indexes[DEFAULT].index.segment
             assert segment is not None
             assert segment.count == 20
             assert told(memory) == complete(memory)
@@ -252,7 +253,7 @@ class TestMerging:
         with recollect.open(path) as memory:
             memory.remember_all(texts(40))
             memory.recall("boat")
-            settled(memory._engine.keeper)
+            settled(core_of(memory).keeper)
             monkeypatch.setattr(indexing, "merged", slow)
             memory.remember_all(texts(15, 100))
             memory.recall("boat")
@@ -261,7 +262,7 @@ class TestMerging:
             memory.forget(memory.find(limit=1)[0].id)
             before = told(memory)
             go_on.set()
-            settled(memory._engine.keeper)
+            settled(core_of(memory).keeper)
             assert told(memory) == before == complete(memory)
 
     def test_a_merge_that_fails_changes_no_answer(
@@ -273,11 +274,11 @@ class TestMerging:
         with recollect.open(path) as memory:
             memory.remember_all(texts(40))
             memory.recall("boat")
-            settled(memory._engine.keeper)
+            settled(core_of(memory).keeper)
             monkeypatch.setattr(indexing, "merged", failing)
             memory.remember_all(texts(15, 100))
             before = told(memory)
-            settled(memory._engine.keeper)
+            settled(core_of(memory).keeper)
             assert told(memory) == before
         assert "could not be merged" in caplog.text
 
@@ -323,7 +324,7 @@ class TestHistories:
     ) -> None:
         with recollect.open(path) as memory:
             memory.remember("the harbour was held before")
-            keeper, real = memory._engine.keeper, IndexKeeper._viewed
+            keeper, real = core_of(memory).keeper, IndexKeeper._viewed
 
             def let_go(self: IndexKeeper, view: Any, branch: Branch) -> Any:
                 found = real(self, view, branch)
@@ -350,7 +351,7 @@ class TestHistories:
         assert "can't start new thread" in caplog.text
         memory.remember_all(texts(20, 100))
         memory.recall("boat")
-        settled(memory._engine.keeper)
+        settled(core_of(memory).keeper)
         memory.close()
         assert list(path.parent.glob("m.db.index/*.seg"))
 
@@ -388,11 +389,11 @@ class TestBudget:
         with recollect.open(path) as memory:
             for at in range(5):
                 assert not memory.namespace(f"nobody-{at}").recall("boat")
-            assert memory._engine.keeper._indexes == {}
+            assert core_of(memory).keeper._indexes == {}
             memory.remember("boat " * 5000)
             memory.remember("a boat")
             assert len(memory.recall("boat")) == 2
-            cache = cache_of(memory._engine.keeper._indexes[DEFAULT].index.documents.rows)
+            cache = cache_of(core_of(memory).keeper._indexes[DEFAULT].index.documents.rows)
             assert [record.text for record in cache.known(range(9)).values()] == ["a boat"]
 
     def test_what_was_not_asked_for_the_longest_is_let_go_first(
@@ -402,7 +403,7 @@ class TestBudget:
             spaces = [memory.namespace(name) for name in "abc"]
             for space in spaces:
                 space.remember_all(texts(30))
-            keeper = memory._engine.keeper
+            keeper = core_of(memory).keeper
             before = [told(space) for space in spaces]
             one = keeper._indexes[Branch("c")].counted
             keeper._budget_bytes = 2 * one + one // 2
@@ -420,7 +421,7 @@ class TestBudget:
             with recollect.open(path, **options) as memory:
                 for name in "abc":
                     memory.namespace(name).recall("boat")
-                return [branch.namespace for branch in memory._engine.keeper._indexes]
+                return [branch.namespace for branch in core_of(memory).keeper._indexes]
 
         with recollect.open(path) as memory:
             for name in "abc":
@@ -445,7 +446,7 @@ class TestBudget:
     def test_what_is_counted_is_what_is_held(self, path: Path) -> None:
         with recollect.open(path) as memory:
             spaces = [memory.namespace(name) for name in "abc"]
-            keeper = memory._engine.keeper
+            keeper = core_of(memory).keeper
             for at in range(4):
                 for space in spaces:
                     space.remember_all(texts(12, 100 * at))
@@ -461,7 +462,7 @@ class TestBudget:
         with recollect.open(path) as memory:
             memory.remember_all([f"{text} tea" for text in texts(200)])
             memory.recall("nothing of this")
-            keeper = memory._engine.keeper
+            keeper = core_of(memory).keeper
             before = keeper._total_bytes
             assert len(memory.recall("tea", k=200)) == 200
             (kept,) = keeper._indexes.values()
@@ -517,9 +518,10 @@ class TestRecent:
             with memory.batch() as batch:
                 for text in texts(40):
                     batch.remember(text)
-            assert memory._engine.keeper._write_cache.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
+            assert core_of(memory).keeper._write_cache.since(DEFAULT, 0, EMPTY, memory_head(memory)) is None
             assert told(memory) == complete(memory)
 
+    @pytest.mark.in_process
     def test_records_of_a_class_of_the_callers_are_indexed_as_they_are_kept(self, path: Path) -> None:
         class Loud(recollect.Record):
             @property

@@ -18,6 +18,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import Ticket
 from recollect.testing import memory_on
+from recollect.testing.internals import core_of
 
 #: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -96,7 +97,7 @@ def test_one_that_waited_and_was_interrupted_in_the_queue_is_passed_over(
             raise KeyboardInterrupt
 
     memory = memory_on(STORES[kind](tmp_path))
-    turns = memory._engine.store._queue if kind == "sqlite" else memory._engine.store._writers  # type: ignore[attr-defined]
+    turns = core_of(memory).store._queue if kind == "sqlite" else core_of(memory).store._writers  # type: ignore[attr-defined]
     begun, ending = threading.Event(), threading.Event()
 
     def hold() -> None:

@@ -37,6 +37,7 @@ from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import TickingClock, memory_on
+from recollect.testing.internals import core_of
 from recollect.testing.strategies import records
 
 
@@ -179,7 +180,7 @@ class TestIds:
         memories = [memory_on(store), memory_on(store)]
         turns = Turns(order)
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr("recollect.engine.engine.BULK", 10)
+            patched.setattr("recollect.engine.handlers.BULK", 10)
             threads = []
             for number, (memory, count) in enumerate(zip(memories, (size, 50), strict=True)):
                 turns.wait_before_each_commit(memory, number)
@@ -207,14 +208,14 @@ class Turns:
         self._done: set[int] = set()
 
     def wait_before_each_commit(self, memory: recollect.Memory, number: int) -> None:
-        writing = memory._engine.writing
+        writing = core_of(memory).writing
 
         def waiting(*arguments: Any, **given: Any) -> Any:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_next(number))
             return writing(*arguments, **given)
 
-        memory._engine.writing = waiting  # type: ignore[method-assign]
+        core_of(memory).writing = waiting  # type: ignore[method-assign]
 
     def _is_next(self, number: int) -> bool:
         while self._order and self._order[0] in self._done:
@@ -299,6 +300,7 @@ class TestConditions:
         three = memory.update("a", content="three", expect=two.hash)
         assert memory.forget("a", expect=three)
 
+    @pytest.mark.in_process
     @pytest.mark.promise("concurrent.compare-and-set")
     def test_a_state_that_already_is_as_asked_for_is_a_conflict_that_says_so(self, memory: recollect.Memory) -> None:
         one = memory.remember("one", id="a", tags=["t"])
@@ -378,6 +380,7 @@ class TestConditions:
 
 
 class TestReadingAndWriting:
+    @pytest.mark.in_process
     def test_update_takes_fields_or_a_function_and_none_takes_a_field_away(self, memory: recollect.Memory) -> None:
         memory.remember("text", id="a", tags=["x"], importance=0.5, metadata={"k": 1}, pinned=True)
         assert memory.update("a", tags=None, importance=None, metadata=None, pinned=None).to_json().keys() == {
@@ -388,6 +391,7 @@ class TestReadingAndWriting:
         }
         assert memory.update("a", lambda held: held.changed(content=held.text + "!")).content == "text!"
 
+    @pytest.mark.in_process
     def test_update_of_an_unknown_id_or_field_is_an_error_by_name(self, memory: recollect.Memory) -> None:
         with pytest.raises(UnknownRecordError, match="no record 'nope'"):
             memory.update("nope", content="x")
@@ -422,11 +426,13 @@ class TestReadingAndWriting:
         assert memory.clear() == 3
         assert memory.stats()["records"] == 0
 
+    @pytest.mark.in_process
     def test_forgetting_by_a_custom_filter_forgets_just_those(self, memory: recollect.Memory) -> None:
         memory.remember_all(["keep this", "drop this", "keep that"])
         assert memory.forget_where(f.custom(lambda record: "drop" in record.content)) == 1
         assert memory.count() == 2
 
+    @pytest.mark.in_process
     def test_a_predicate_that_raises_forgets_nothing(self, memory: recollect.Memory) -> None:
         memory.remember_all(["one", "two"])
         with pytest.raises(ZeroDivisionError):
@@ -473,7 +479,7 @@ class TestReadingAndWriting:
 
     def test_forgetting_takes_what_is_due_along(self, memory: recollect.Memory) -> None:
         now = [datetime(2026, 1, 1, tzinfo=UTC)]
-        for store in (MemoryStore(), memory._engine.store):
+        for store in (MemoryStore(), core_of(memory).store):
             memory = memory_on(store, "due", clock=lambda: now[0])
             for way in ("forget", "forget_where", "scoped", "batch"):
                 now[0] = datetime(2026, 1, 1, tzinfo=UTC)
@@ -521,7 +527,7 @@ class TestReadingAndWriting:
         for listening in (memory, memory.scoped(user="ana")):
             heard: list[str] = []
             failed: list[int] = []
-            real = memory._engine.store.read
+            real = core_of(memory).store.read
 
             def read(real: Any = real, failed: list[int] = failed) -> Any:
                 if threading.current_thread().name == "recollect-listener" and not failed:
@@ -531,14 +537,15 @@ class TestReadingAndWriting:
 
             with listening.listen(lambda commit: heard.extend(each.id for each in commit.changes)) as subscription:  # noqa: B023
                 subscription.drain()
-                memory._engine.store.read = read  # type: ignore[method-assign]
+                core_of(memory).store.read = read  # type: ignore[method-assign]
                 names = [memory.remember(f"{text} {listening!r}", user="ana").id for text in ("one", "two")]
-                memory._engine.store.read = real  # type: ignore[method-assign]
+                core_of(memory).store.read = real  # type: ignore[method-assign]
                 subscription.wake()
                 subscription.drain()
                 assert isinstance(subscription.error, StoreBusyError) == bool(failed)
             assert heard == names
 
+    @pytest.mark.in_process
     def test_a_filter_that_writes_while_it_is_asked_does_no_harm(self) -> None:
         memory = memory_on(MemoryStore())
         memory.remember_all(["one", "two"])
@@ -993,7 +1000,9 @@ class TestAsync:
                 assert len(await memory.recall("fact", k=3)) == 3
                 async with memory.batch(reason="tidy") as batch:
                     await batch.remember("inside", id="a")
-                    assert (await batch.get("a")).content == "inside"
+                    inside = await batch.get("a")
+                    assert inside is not None
+                    assert inside.content == "inside"
                 assert (await memory.changes(since=20))[0].reason == "tidy"
                 with pytest.raises(KeyError):
                     async with memory.batch() as batch:

@@ -26,6 +26,7 @@ from recollect.stores.derived.usage import Uses
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
+from recollect.testing.internals import core_of
 
 STORES: dict[str, Callable[[Path], Store]] = {
     "memory": lambda folder: MemoryStore(),
@@ -252,7 +253,7 @@ def test_the_uses_of_what_went_are_forgotten(memory: Memory, monkeypatch: pytest
     for number in range(100):
         memory.remember(f"text {number}", id=f"r{number}")
         assert memory.get(f"r{number}")
-    assert len(memory._engine._uses.of(memory._branch)) <= 2 * 5 + 10 + 2 * 10
+    assert len(core_of(memory).uses.of(memory._branch)) <= 2 * 5 + 10 + 2 * 10
 
 
 @pytest.mark.promise("quota.refused")
@@ -437,7 +438,7 @@ def test_a_ttl_counts_from_the_moment_of_telling_and_every_read_honours_it(memor
     assert record.time is not None
     assert record.expires - record.time == timedelta(hours=1)
     memory.remember_all([{"content": "bulk", "id": "bulk", "ttl": 3600}, {"content": "stays", "id": "stays"}])
-    clock: Any = memory._engine.clock
+    clock: Any = core_of(memory).clock
     clock.time += timedelta(hours=2)
     assert memory.get("short") is None
     assert not memory.exists("bulk")
@@ -452,12 +453,12 @@ def test_a_ttl_counts_from_the_moment_of_telling_and_every_read_honours_it(memor
 def test_an_export_has_the_root_of_just_what_has_not_expired(memory: Memory) -> None:
     memory.remember_all([{"content": f"text {number}", "ttl": 60 + 60 * (number % 3)} for number in range(40)])
     memory.remember("stays")
-    clock: Any = memory._engine.clock
+    clock: Any = core_of(memory).clock
     for live in (41, 27, 14, 1):
         with memory.open_export() as export:
             records = list(export.records)
             assert (export.count, len(records)) == (live, live)
-            versions = {each.id: version_hash(each.id, each.to_bytes(), memory._engine.store.key) for each in records}
+            versions = {each.id: version_hash(each.id, each.to_bytes(), core_of(memory).store.key) for each in records}
             assert export.root == root_of(versions).hex()
             assert (export.root == memory.root) == (live == 41)
         clock.time += timedelta(minutes=1)
@@ -467,7 +468,7 @@ def test_an_export_has_the_root_of_just_what_has_not_expired(memory: Memory) -> 
 def test_a_sweep_lets_go_of_what_is_due_in_bounded_steps(memory: Memory) -> None:
     memory.remember_all([{"content": f"text {number}", "ttl": 60} for number in range(30)])
     memory.remember("stays")
-    clock: Any = memory._engine.clock
+    clock: Any = core_of(memory).clock
     clock.time += timedelta(hours=1)
     assert [memory.sweep(limit=20), memory.sweep(limit=20), memory.sweep(limit=20)] == [20, 10, 0]
     assert {cause for _, cause in causes(memory)} == {"expired"}

@@ -51,6 +51,8 @@ DIFFERS = {
 REFUSED: dict[str, Callable[[Memory], Any]] = {
     "root": lambda m: m.root,
     "seq": lambda m: m.seq,
+    "head": lambda m: m.head(),
+    "quota": lambda m: m.quota(),
     "check": lambda m: m.check(),
     "close": lambda m: m.close(),
     "backup": lambda m: m.backup("x"),
@@ -408,6 +410,7 @@ def memory() -> Memory:
     return memory_on(MemoryStore())
 
 
+@pytest.mark.in_process
 @pytest.mark.promise("scope.ids")
 def test_an_id_chosen_in_a_scope_reads_back_as_chosen_and_is_qualified_outside(memory: Memory) -> None:
     ana, bob = memory.scoped(user="ana"), memory.scoped(user="bob")

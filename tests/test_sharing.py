@@ -31,6 +31,7 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.write_queue import MAX_SHARING, Ticket
 from recollect.testing import memory_on
 from recollect.testing.faults import SteppedStore
+from recollect.testing.internals import core_of
 
 BRANCH = Branch("default")
 
@@ -380,7 +381,7 @@ def test_an_interrupt_while_another_process_writes_leaves_the_store_usable(tmp_p
             return getattr(self._inner, name)
 
     with recollect.open(tmp_path / "a.db") as memory:
-        store: Any = memory._engine.store
+        store: Any = core_of(memory).store
         store._writer = Interrupted(store._writer)
         with pytest.raises(KeyboardInterrupt):
             memory.remember("interrupted")

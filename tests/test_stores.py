@@ -93,5 +93,7 @@ def _reopened_sqlite(store: Store) -> Store:
 
 TestMemoryAgainstModel = memory_machine(MemoryStore).TestCase
 TestMemoryAgainstModel.settings = settings(max_examples=some(120), stateful_step_count=30, deadline=None)
+TestLoopbackAgainstModel = memory_machine(MemoryStore, loopback=True).TestCase
+TestLoopbackAgainstModel.settings = settings(max_examples=some(60), stateful_step_count=30, deadline=None)
 TestSqliteAgainstModel = memory_machine(_fresh_sqlite, _reopened_sqlite).TestCase
 TestSqliteAgainstModel.settings = settings(max_examples=some(80), stateful_step_count=30, deadline=None)

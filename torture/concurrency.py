@@ -19,12 +19,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from recollect import filters as f
-from recollect.engine import engine
+from recollect.engine import handlers
 from recollect.errors import ConflictError, RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.records.record import Record
 from recollect.stores.sqlite.checkpoints import LONG_BYTES
+from recollect.testing.internals import core_of
 from torture.linearizability import Call, linearizable
 from torture.trials import Trial
 
@@ -123,7 +124,7 @@ def _count(counter: Record | None) -> int:
 
 def _process(path: Path, number: int, seed: int, out: Path) -> None:
     """What a child does: open the store, let all threads run, write down what they were given."""
-    engine.BULK = CHAT_COMMIT
+    handlers.BULK = CHAT_COMMIT
     with open_memory(path, timeout=TIMEOUT_S, embedder="none") as memory:
         workers = [Worker(memory, f"{number}-{thread}", seed * 1000 + thread) for thread in range(THREADS)]
         threads = [threading.Thread(target=worker.run) for worker in workers]
@@ -170,7 +171,7 @@ def run(folder: Path, seed: int) -> tuple[list[dict[str, object]], dict[str, str
     pids = [_fork(path, number, seed + number, out) for number, out in enumerate(outs)]
     problem = ""
     # Opened after the forks, and held for the whole run: a reader that stays does not stop anybody.
-    with open_memory(path, embedder="none", read_only=True) as reader, reader._engine.store.read() as view:
+    with open_memory(path, embedder="none", read_only=True) as reader, core_of(reader).store.read() as view:
         before = view.count(reader._branch, f.everything(), now=0)
         for pid in pids:
             if os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) != 0:

@@ -23,6 +23,7 @@ from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import SteppedStore
+from recollect.testing.internals import core_of
 from recollect.testing.machine import memory_on
 
 #: A thread of this name fails at the end of its transaction.
@@ -172,7 +173,7 @@ def play(
     """
     if step.do is not None:
         return step.do(memory)
-    stepped = memory._engine.store
+    stepped = core_of(memory).store
     assert isinstance(stepped, SteppedStore)
     assert isinstance(stepped.inner, SqliteStore)
     store = stepped.inner

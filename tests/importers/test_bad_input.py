@@ -280,6 +280,7 @@ SHAPED = {
 }
 
 
+@pytest.mark.in_process
 @STRICT
 @given(data=st.data())
 def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(

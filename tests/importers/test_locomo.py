@@ -110,6 +110,7 @@ def test_text_is_kept_exactly_and_a_picture_keeps_its_caption_and_address(write:
     assert (bare.content, bare.metadata) == ("[image: a cat on a wall]", {"caption": "a cat on a wall"})
 
 
+@pytest.mark.in_process
 def test_damaged_turns_in_the_middle_are_reported_by_their_place_and_the_rest_is_held(
     write: Write, run: Run, turns: Turns
 ) -> None:

@@ -16,6 +16,7 @@ from recollect import Memory
 from recollect.errors import ImportFormatError, ScopeError, StoreFullError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, Damage, Importer, ImportReport, Item, import_path
+from recollect.testing.internals import core_of
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]
@@ -103,7 +104,7 @@ def test_a_failing_store_is_raised_and_a_second_run_goes_on_from_there(
 ) -> None:
     importer = Listed(*(item(f"text {number}", id=str(number)) for number in range(2500)))
     importer.exact = exact
-    store = memory._engine.store
+    store = core_of(memory).store
     write, commits = store.write, iter([True, False])
 
     def failing() -> Any:

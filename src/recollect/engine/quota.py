@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger.commits import Branch
@@ -45,6 +47,15 @@ class Quota:
             raise InvalidArgumentError("when_full", self.when_full, f"must be one of {', '.join(WHEN_FULL)}")
         if self.per is not None and self.per not in SCOPED:
             raise InvalidArgumentError("per", self.per, f"must be one of {', '.join(SCOPED)}, or None")
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Quota:
+        """Rebuild a quota from its JSON form."""
+        return cls(**data)
 
 
 def _setting(branch: Branch) -> str:

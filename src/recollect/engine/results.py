@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, overload
 
-from recollect.errors import InvalidRecordError, RecollectError, shown
+from recollect.errors import ClosedError, InvalidRecordError, RecollectError, shown
 from recollect.indexes.words.index import QueryTerm
 from recollect.operations import Operation, plain
 from recollect.operations import from_json as operation_from_json
@@ -294,19 +295,72 @@ class Hits(Sequence[Hit]):
         )
 
 
-@dataclass(frozen=True)
+class NamespaceHead(NamedTuple):
+    """The newest state of a namespace.
+
+    Attributes:
+        seq: The number of the newest commit; 0 before the first.
+        root: The root hash of all records, as 64 hex digits.
+    """
+
+    seq: int
+    root: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return self._asdict()
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> NamespaceHead:
+        """Rebuild a head from its JSON form."""
+        return cls(**data)
+
+
 class Export:
-    """The records of a memory, read one by one. Valid while the block that opened it runs.
+    """A snapshot of the records of a memory, read one by one. Close it, or leave its `with` block.
 
     Attributes:
         root: The root hash of these records, in hex; "" within a scope.
         count: The number of records.
-        records: The records, by ascending id. They can be read once.
+        records: The records, by ascending id. They can be read once, until the export is closed.
     """
 
-    root: str
-    count: int
-    records: Iterator[Record]
+    def __init__(self, root: str, count: int, records: Iterable[Record], resources: ExitStack | None = None) -> None:
+        self.root = root
+        self.count = count
+        self._resources = resources
+        self._closed = False
+        self.records: Iterator[Record] = self._read(iter(records))
+
+    def _read(self, records: Iterator[Record]) -> Iterator[Record]:
+        while True:
+            if self._closed:
+                raise ClosedError("the export")
+            record = next(records, None)
+            if record is None:
+                return
+            yield record
+
+    def close(self) -> None:
+        """Release the snapshot. Closing twice is allowed."""
+        self._closed = True
+        if self._resources is not None:
+            self._resources.close()
+
+    def __enter__(self) -> Export:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, with all records that are not read yet."""
+        return {"root": self.root, "count": self.count, "records": list(map(record_json, self.records))}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Export:
+        """Rebuild an export from its JSON form."""
+        return cls(data["root"], data["count"], map(record_from_json, data["records"]))
 
 
 def record_json(record: Record) -> dict[str, Any]:

@@ -1,40 +1,82 @@
 """`AsyncMemory`: the calls of a memory, as coroutines.
 
 The core is synchronous. Each call runs in a bounded thread pool, so that it never blocks the event loop. Cancelling an
-await does not undo a commit: a write that has started is completed.
+await does not undo a commit: a write that has started is completed. The coroutines are derived from the calls of
+`Memory` and `Batch`, and have their arguments, types and docstrings.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+import functools
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from itertools import islice
-from typing import Any, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
-from recollect.engine.listeners import Subscription
-from recollect.engine.results import Hits, Report
 from recollect.errors import ClosedError
-from recollect.filters.tree import Filter
-from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
-from recollect.memory.calls import Item
 from recollect.memory.memory import Memory
-from recollect.operations import Operation
-from recollect.records.record import Fields, Record
-from recollect.stores.base import Backup
+from recollect.records.record import Record
 
 P = ParamSpec("P")
 T = TypeVar("T")
+M = TypeVar("M")
 #: How many calls run at the same time; further calls are queued.
 WORKERS = 8
+
+
+class _Wrapper(Protocol):
+    """An object that runs the calls of a synchronous one in a thread pool."""
+
+    _pool: ThreadPoolExecutor
+    _wrapped: Any
+
+
+def _awaited(call: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Any, P], Coroutine[Any, Any, T]]:
+    """Return a call of a memory or a batch as a coroutine function that runs it in the thread pool."""
+
+    @functools.wraps(call)
+    async def awaited(self: _Wrapper, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            future = asyncio.get_running_loop().run_in_executor(
+                self._pool, partial(call, self._wrapped, *args, **kwargs)
+            )
+        except RuntimeError as error:  # the pool is shut down
+            raise ClosedError("the memory") from error
+        return await future
+
+    return awaited
+
+
+class AsyncBatch:
+    """The calls of a `Batch`, as coroutines. Created by `AsyncMemory.batch`. They run one after the other."""
+
+    def __init__(self, batch: Batch, pool: ThreadPoolExecutor) -> None:
+        self._wrapped = batch
+        self._pool = pool
+
+    execute = _awaited(Batch.execute)
+    remember = _awaited(Batch.remember)
+    remember_all = _awaited(Batch.remember_all)
+    recall = _awaited(Batch.recall)
+    grep = _awaited(Batch.grep)
+    get = _awaited(Batch.get)
+    exists = _awaited(Batch.exists)
+    find = _awaited(Batch.find)
+    recent = _awaited(Batch.recent)
+    count = _awaited(Batch.count)
+    update = _awaited(Batch.update)
+    forget = _awaited(Batch.forget)
+    forget_where = _awaited(Batch.forget_where)
+    clear = _awaited(Batch.clear)
+    stats = _awaited(Batch.stats)
 
 
 @all_named
@@ -45,7 +87,7 @@ class AsyncMemory:
             await memory.remember("Ana prefers window seats")
 
     Each call runs in a thread pool and never blocks the event loop. Cancelling an await does not undo a commit: a write
-    that has started is completed.
+    that has started is completed. Callbacks (`listen`, `embed_all`) run in threads, not in the event loop.
 
     Args:
         memory: The memory to wrap.
@@ -53,188 +95,59 @@ class AsyncMemory:
     """
 
     def __init__(self, memory: Memory, *, workers: int = WORKERS, _pool: ThreadPoolExecutor | None = None) -> None:
-        self._memory = memory
+        self._wrapped = memory
         self._pool = _pool or ThreadPoolExecutor(workers, thread_name_prefix="recollect-async")
 
-    async def _run(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        try:
-            future = asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
-        except RuntimeError as error:  # the pool is shut down
-            raise ClosedError("the memory") from error
-        return await future
-
-    async def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
-        """Execute an operation and return its result. See `Memory.execute`."""
-        return await self._run(self._memory.execute, operation, actor=actor, reason=reason)
-
-    async def remember(
-        self,
-        content: str | bytes,
-        *,
-        id: str | None = None,  # noqa: A002 - the field's name
-        expect: str | Record | None = None,
-        if_exists: str = "keep",
-        ttl: float | None = None,
-        **fields: Unpack[Fields],
-    ) -> Record:
-        """Store `content` and return the record. See `Memory.remember`."""
-        call = partial(self._memory.remember, content, id=id, expect=expect, if_exists=if_exists, ttl=ttl, **fields)
-        return await self._run(call)
-
-    async def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
-        """Store many records. See `Memory.remember_all`."""
-        return await self._run(self._memory.remember_all, items, on_error=on_error)
-
-    async def recall(
-        self,
-        question: str,
-        k: int = 10,
-        where: Filter | None = None,
-        *,
-        reference: datetime | None = None,
-        min_confidence: float = 0.0,
-        language: str | None = None,
-    ) -> Hits:
-        """Return the records that best answer a question. See `Memory.recall`."""
-        call = partial(self._memory.recall, reference=reference, min_confidence=min_confidence, language=language)
-        return await self._run(call, question, k, where)
-
-    async def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
-        """Return the records whose text matches a full-text query. See `Memory.grep`."""
-        return await self._run(self._memory.grep, query, limit, where)
-
-    async def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
-        """Return the record with an id, or None. See `Memory.get`."""
-        return await self._run(self._memory.get, id)
-
-    async def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
-        """Return whether there is a live record with this id."""
-        return await self._run(self._memory.exists, id)
-
-    async def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
-        """Return the records that match a filter. See `Memory.find`."""
-        return await self._run(self._memory.find, where, limit, order)
-
-    async def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
-        """Return the `n` newest records that match a filter, newest first."""
-        return await self._run(self._memory.recent, n, where)
-
-    async def count(self, where: Filter | None = None) -> int:
-        """Return how many records match a filter."""
-        return await self._run(self._memory.count, where)
-
-    async def update(
-        self,
-        id: str,  # noqa: A002 - the field's name
-        change: Callable[[Record], Record] | None = None,
-        *,
-        expect: str | Record | None = None,
-        **changes: Any,
-    ) -> Record:
-        """Change fields of a record and return the changed record. See `Memory.update`."""
-        return await self._run(partial(self._memory.update, id, change, expect=expect, **changes))
-
-    async def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
-        """Forget a record and return whether it was live. See `Memory.forget`."""
-        return await self._run(self._memory.forget, id, expect=expect)
-
-    async def forget_where(self, where: Filter) -> int:
-        """Forget every record that matches a filter, in one commit, and return how many."""
-        return await self._run(self._memory.forget_where, where)
-
-    async def clear(self) -> int:
-        """Forget every record, in one commit, and return how many."""
-        return await self._run(self._memory.clear)
-
-    async def stats(self) -> dict[str, Any]:
-        """Return record counts and facts about the store. See `Memory.stats`."""
-        return await self._run(self._memory.stats)
-
-    async def changes(
-        self,
-        since: int | str = 0,
-        limit: int | None = None,
-        id: str | None = None,  # noqa: A002 - the field's name
-        *,
-        newest_first: bool = False,
-    ) -> list[Commit]:
-        """Return the commits after a cursor. See `Memory.changes`."""
-        return await self._run(self._memory.changes, since, limit, id, newest_first=newest_first)
-
-    async def namespaces(self) -> list[str]:
-        """Return the sorted names of the namespaces. See `Memory.namespaces`."""
-        return await self._run(self._memory.namespaces)
-
-    async def export_records(self) -> tuple[str, list[Record]]:
-        """Return all live records and their root hash. See `Memory.export_records`."""
-        return await self._run(self._memory.export_records)
+    execute = _awaited(Memory.execute)
+    remember = _awaited(Memory.remember)
+    remember_all = _awaited(Memory.remember_all)
+    recall = _awaited(Memory.recall)
+    grep = _awaited(Memory.grep)
+    get = _awaited(Memory.get)
+    exists = _awaited(Memory.exists)
+    find = _awaited(Memory.find)
+    recent = _awaited(Memory.recent)
+    count = _awaited(Memory.count)
+    update = _awaited(Memory.update)
+    forget = _awaited(Memory.forget)
+    forget_where = _awaited(Memory.forget_where)
+    clear = _awaited(Memory.clear)
+    stats = _awaited(Memory.stats)
+    head = _awaited(Memory.head)
+    changes = _awaited(Memory.changes)
+    listen = _awaited(Memory.listen)
+    namespaces = _awaited(Memory.namespaces)
+    quota = _awaited(Memory.quota)
+    set_quota = _awaited(Memory.set_quota)
+    sweep = _awaited(Memory.sweep)
+    export_records = _awaited(Memory.export_records)
+    embed_all = _awaited(Memory.embed_all)
+    vector_stats = _awaited(Memory.vector_stats)
+    check = _awaited(Memory.check)
+    backup = _awaited(Memory.backup)
+    probe = _awaited(Memory.probe)
 
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""
-        return await self._run(lambda: self._memory.root)
+        return (await self.head()).root
 
     async def seq(self) -> int:
         """Return the number of the newest commit. See `Memory.seq`."""
-        return await self._run(lambda: self._memory.seq)
+        return (await self.head()).seq
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedding model, or None."""
-        return self._memory.embedder
-
-    async def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
-        """Embed every text that has no vector yet, and return how many. See `Memory.embed_all`.
-
-        `progress` is called in the thread of the call, not in the event loop.
-        """
-        return await self._run(self._memory.embed_all, batch_size, progress)
-
-    async def vector_stats(self) -> dict[str, Any]:
-        """Return how many records have a vector. See `Memory.vector_stats`."""
-        return await self._run(self._memory.vector_stats)
-
-    async def set_quota(
-        self,
-        *,
-        records: int | None = None,
-        bytes: int | None = None,  # noqa: A002 - the unit
-        when_full: str = "refuse",
-        per: str | None = None,
-    ) -> None:
-        """Set or remove the quota of this namespace. See `Memory.set_quota`."""
-        await self._run(self._memory.set_quota, records=records, bytes=bytes, when_full=when_full, per=per)
-
-    async def sweep(self, limit: int = 1000) -> int:
-        """Remove expired records and return how many. See `Memory.sweep`."""
-        return await self._run(self._memory.sweep, limit)
-
-    async def probe(self) -> None:
-        """Test the store. See `Memory.probe`."""
-        await self._run(self._memory.probe)
+        return self._wrapped.embedder
 
     @property
     def name(self) -> str:
         """The name of the namespace."""
-        return self._memory.name
+        return self._wrapped.name
 
     def now(self) -> datetime:
         """Return the current time of the memory's clock."""
-        return self._memory.now()
-
-    async def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
-        """Copy one snapshot of the whole store to a file. See `Memory.backup`."""
-        return await self._run(self._memory.backup, path, verify=verify, force=force)
-
-    async def check(self) -> list[str]:
-        """Check the whole store and return a description of each problem. See `Memory.check`."""
-        return await self._run(self._memory.check)
-
-    async def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
-        """Call a function with each commit once it is durable. See `Memory.listen`.
-
-        The callback runs in the listener's thread, not in the event loop.
-        """
-        return await self._run(self._memory.listen, callback, since=since)
+        return self._wrapped.now()
 
     @asynccontextmanager
     async def batch(
@@ -247,8 +160,8 @@ class AsyncMemory:
 
         The calls of the batch run one after the other, in a thread of its own.
         """
-        manager = self._memory.batch(actor=actor, reason=reason, expect_head=expect_head)
-        async with _in_own_thread(manager) as (batch, pool):
+        manager = self._wrapped.batch(actor=actor, reason=reason, expect_head=expect_head)
+        async with _in_own_thread(lambda: manager) as (batch, pool):
             yield AsyncBatch(batch, pool)
 
     @asynccontextmanager
@@ -258,23 +171,23 @@ class AsyncMemory:
         async with memory.open_export() as export:
             async for record in export.records: ...
         """
-        async with _in_own_thread(self._memory.open_export()) as (export, pool):
+        async with _in_own_thread(self._wrapped.open_export) as (export, pool):
             yield AsyncExport(export.root, export.count, _in_pages(export.records, pool))
 
     def scoped(
         self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
     ) -> AsyncMemory:
         """Return a view that is restricted to one user, agent or conversation. See `Memory.scoped`."""
-        return AsyncMemory(self._memory.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
+        return AsyncMemory(self._wrapped.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
 
     def namespace(self, name: str) -> AsyncMemory:
         """Return another namespace of the same store. See `Memory.namespace`."""
-        return AsyncMemory(self._memory.namespace(name), _pool=self._pool)
+        return AsyncMemory(self._wrapped.namespace(name), _pool=self._pool)
 
     async def close(self) -> None:
         """Close the store and the thread pool. See `Memory.close`. Closing twice is allowed."""
         try:
-            await self._run(self._memory.close)
+            await _awaited(Memory.close)(self)
         except ClosedError:
             return
         self._pool.shutdown(wait=False)
@@ -283,7 +196,7 @@ class AsyncMemory:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if not self._memory._scope.fixed:
+        if not self._wrapped._scope.fixed:
             await self.close()
 
 
@@ -309,17 +222,19 @@ async def _in_pages(records: Iterator[Record], pool: ThreadPoolExecutor) -> Asyn
 
 
 @asynccontextmanager
-async def _in_own_thread(manager: AbstractContextManager[T]) -> AsyncIterator[tuple[T, ThreadPoolExecutor]]:
-    """Enter and exit a context manager in a thread of its own, which can also run the calls of the block."""
+async def _in_own_thread(
+    opened: Callable[[], AbstractContextManager[T]],
+) -> AsyncIterator[tuple[T, ThreadPoolExecutor]]:
+    """Open and exit a context manager in a thread of its own, which can also run the calls of the block."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="recollect-block")  # one, so that the calls keep their order
     loop = asyncio.get_running_loop()
     try:
-        entering = loop.run_in_executor(pool, manager.__enter__)
+        entering = loop.run_in_executor(pool, _entered, opened)
         try:
-            entered = await asyncio.shield(entering)
+            manager, entered = await asyncio.shield(entering)
         except asyncio.CancelledError as error:
             # The thread may still wait for a lock: once it has the lock, the block must be exited.
-            entering.add_done_callback(partial(_exit_abandoned, manager, error))
+            entering.add_done_callback(partial(_exit_abandoned, error))
             raise
         try:
             yield entered, pool
@@ -333,25 +248,14 @@ async def _in_own_thread(manager: AbstractContextManager[T]) -> AsyncIterator[tu
         pool.shutdown(wait=False)
 
 
-def _exit_abandoned(manager: AbstractContextManager[T], error: BaseException, entered: asyncio.Future[T]) -> None:
-    """Exit a batch whose entering was cancelled before it got the lock."""
-    if entered.cancelled() or entered.exception() is not None:
+def _entered(opened: Callable[[], AbstractContextManager[T]]) -> tuple[AbstractContextManager[T], T]:
+    manager = opened()
+    return manager, manager.__enter__()
+
+
+def _exit_abandoned(error: BaseException, entering: asyncio.Future[tuple[AbstractContextManager[T], T]]) -> None:
+    """Exit a block whose entering was cancelled before it was entered."""
+    if entering.cancelled() or entering.exception() is not None:
         return
     with suppress(BaseException):
-        manager.__exit__(type(error), error, None)
-
-
-class AsyncBatch:
-    """The calls of a `Batch`, as coroutines. Created by `AsyncMemory.batch`."""
-
-    def __init__(self, batch: Batch, pool: ThreadPoolExecutor) -> None:
-        self._batch = batch
-        self._pool = pool
-
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        call = getattr(self._batch, name)
-
-        async def awaited(*args: Any, **kwargs: Any) -> Any:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, partial(call, *args, **kwargs))
-
-        return awaited
+        entering.result()[0].__exit__(type(error), error, None)

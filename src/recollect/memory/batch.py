@@ -5,15 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.arguments import all_named
-from recollect.engine.write.batch import Writing
+from recollect.engine.executor import BatchExecutor
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls
-from recollect.operations import (
-    Batch as BatchOperation,
-)
-from recollect.operations import (
-    Operation,
-)
+from recollect.operations import Operation
 
 
 @all_named
@@ -26,14 +21,14 @@ class Batch(Calls):
     the block, every call raises ClosedError.
     """
 
-    def __init__(self, writing: Writing) -> None:
-        self._writing = writing
+    def __init__(self, executor: BatchExecutor) -> None:
+        self._executor = executor
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         """Execute an operation (`recollect.operations`) as part of the batch and return its result.
 
         Args:
-            operation: The operation. `Batch`, `Changes` and `SetQuota` cannot be part of a batch.
+            operation: The operation. Its `in_batch` must be true.
             actor: Not allowed here: pass it to `Memory.batch`.
             reason: Not allowed here: pass it to `Memory.batch`.
 
@@ -45,6 +40,6 @@ class Batch(Calls):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
         if actor is not None or reason is not None:
             raise InvalidArgumentError("actor", actor or reason, "and reason must be passed to Memory.batch")
-        if isinstance(operation, BatchOperation):
-            raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch")
-        return self._writing.execute(operation)
+        if not operation.in_batch:
+            raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch: call it on the memory")
+        return self._executor.execute(operation)

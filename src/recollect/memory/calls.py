@@ -270,6 +270,7 @@ class Calls:
 
     def update(
         self,
+        /,
         id: str,  # noqa: A002 - the field's name
         change: Callable[[Record], Record] | None = None,
         *,

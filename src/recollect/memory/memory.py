@@ -8,31 +8,39 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any
 
-from recollect.arguments import all_named, file_path
+from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
-from recollect.engine.engine import Engine
+from recollect.engine.executor import Executor
 from recollect.engine.listeners import Subscription
-from recollect.engine.results import Export
+from recollect.engine.quota import Quota
+from recollect.engine.results import Export, NamespaceHead
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls, RecollectWarning
 from recollect.operations import (
-    Batch as BatchOperation,
-)
-from recollect.operations import (
+    BackUp,
     Changes,
+    Check,
+    EmbedAll,
+    GetQuota,
+    Head,
     Namespaces,
+    Now,
     Operation,
+    Probe,
     SetQuota,
     Sweep,
+    VectorStats,
 )
+from recollect.operations import Batch as BatchOperation
+from recollect.operations import Export as ExportOperation
 from recollect.records.record import Record, record_id
 from recollect.stores.base import Backup
 
@@ -51,8 +59,8 @@ class Memory(Calls):
     fails.
     """
 
-    def __init__(self, engine: Engine, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
-        self._engine = engine
+    def __init__(self, executor: Executor, branch: Branch, scope: Scope = Scope()) -> None:  # noqa: B008 - a constant
+        self._executor = executor
         self._branch = branch
         self._scope = scope
 
@@ -63,30 +71,26 @@ class Memory(Calls):
 
     @property
     def root(self) -> str:
-        """The root hash of all records in the namespace, as 64 hex digits.
-
-        Raises:
-            ScopeError: This memory is scoped.
-        """
-        if self._scope.fixed:
-            raise ScopeError("the root, which covers the whole namespace,", str(self._scope))
-        with self._engine.store.read() as view:
-            return view.head(self._branch).root.hash.hex()
+        """The root hash of all records in the namespace, as 64 hex digits (see `head`)."""
+        return self.head().root
 
     @property
     def seq(self) -> int:
-        """The number of the newest commit; 0 before the first.
+        """The number of the newest commit; 0 before the first (see `head`)."""
+        return self.head().seq
+
+    def head(self) -> NamespaceHead:
+        """Return the number of the newest commit, and the root hash of all records after it.
 
         Raises:
             ScopeError: This memory is scoped.
+            StoreError: The store failed.
         """
-        if self._scope.fixed:
-            raise ScopeError("the seq, which counts the commits of the whole namespace,", str(self._scope))
-        with self._engine.store.read() as view:
-            return view.head(self._branch).seq
+        head: NamespaceHead = self.execute(Head())
+        return head
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
-        """Execute an operation (`recollect.operations`) and return its result. Most other calls are built on this one.
+        """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one.
 
         Args:
             operation: The operation.
@@ -98,7 +102,7 @@ class Memory(Calls):
         """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        return self._engine.execute(operation, self._branch, self._scope, actor, reason)
+        return self._executor.execute(operation, self._branch, self._scope, actor, reason)
 
     @contextmanager
     def batch(
@@ -126,8 +130,8 @@ class Memory(Calls):
         """
         # Creating the operation checks the arguments.
         checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
-        with self._engine.batch(self._branch, self._scope, actor, reason, checked.expect_head) as writing:
-            yield Batch(writing)
+        with self._executor.batch(self._branch, self._scope, actor, reason, checked.expect_head) as opened:
+            yield Batch(opened)
 
     def changes(
         self,
@@ -181,7 +185,7 @@ class Memory(Calls):
             raise InvalidArgumentError("callback", callback, "must be a function of a commit")
         if since is not None:
             Changes(since=since)  # checks it
-        return self._engine.listen(callback, self._branch, self._scope, since)
+        return self._executor.listen(callback, self._branch, self._scope, since)
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
         """Return a view of this memory that is restricted to one user, agent or conversation.
@@ -203,7 +207,7 @@ class Memory(Calls):
         if user is None and agent is None and conversation is None:
             raise InvalidArgumentError("scope", None, "name a user, an agent or a conversation")
         return Memory(
-            self._engine, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
+            self._executor, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
         )
 
     def namespace(self, name: str) -> Memory:
@@ -218,7 +222,7 @@ class Memory(Calls):
         """
         if self._scope.fixed:
             raise ScopeError(f"namespace {name!r}", str(self._scope))
-        return Memory(self._engine, Branch(namespace_name(name)))
+        return Memory(self._executor, Branch(namespace_name(name)))
 
     def namespaces(self) -> list[str]:
         """Return the sorted names of the namespaces that have a commit; within a scope only the name of this one."""
@@ -277,7 +281,17 @@ class Memory(Calls):
         swept: int = self.execute(Sweep(limit=limit))
         return swept
 
-    def open_export(self) -> AbstractContextManager[Export]:
+    def quota(self) -> Quota | None:
+        """Return the quota of this namespace, or None.
+
+        Raises:
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+        """
+        quota: Quota | None = self.execute(GetQuota())
+        return quota
+
+    def open_export(self) -> Export:
         """Open a snapshot of all live records, to be read one by one by ascending id.
 
             with memory.open_export() as export:
@@ -286,10 +300,14 @@ class Memory(Calls):
 
         The root hash equals `root`, unless there are expired records that no commit has removed yet.
 
+        Returns:
+            The export. Close it, or leave its `with` block: until then it keeps a view of the store open.
+
         Cost:
             Reads each record when the loop reaches it. Within a scope, all records are in memory.
         """
-        return self._engine.open_export(self._branch, self._scope)
+        export: Export = self.execute(ExportOperation())
+        return export
 
     def export_records(self) -> tuple[str, list[Record]]:
         """Return the root hash and the records of `open_export`, all in memory."""
@@ -316,9 +334,8 @@ class Memory(Calls):
 
         If this raises, whatever was at `path` is still there.
         """
-        if self._scope.fixed:
-            raise ScopeError("a backup, which contains the whole store,", str(self._scope))
-        return self._engine.back_up(file_path("path", path), verify=verify, force=force)
+        made: Backup = self.execute(BackUp(path=path, verify=verify, force=force))  # type: ignore[arg-type]
+        return made
 
     def check(self) -> list[str]:
         """Check the whole store and return a description of each problem; an empty list if it is intact.
@@ -329,14 +346,13 @@ class Memory(Calls):
         Cost:
             Reads and hashes everything in the store.
         """
-        if self._scope.fixed:
-            raise ScopeError("a check, which reads the whole store,", str(self._scope))
-        return self._engine.check()
+        problems: list[str] = self.execute(Check())
+        return problems
 
     @property
     def embedder(self) -> Embedder | None:
         """The embedding model, or None."""
-        return None if self._engine.vectors is None else self._engine.vectors.embedder
+        return self._executor.embedder
 
     def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
         """Embed every text that has no vector of the current embedder, and return how many were embedded.
@@ -358,11 +374,7 @@ class Memory(Calls):
 
         Vectors that were saved before an error remain.
         """
-        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-            raise InvalidArgumentError("batch_size", batch_size, "must be a whole number, 1 or more")
-        if progress is not None and not callable(progress):
-            raise InvalidArgumentError("progress", progress, "must be a function of two numbers")
-        done = self._engine.embed_all(self._branch, self._scope, batch_size, progress)
+        done: int = self.execute(EmbedAll(batch_size=batch_size, progress=progress))
         failed = self.vector_stats()["failed"]
         if failed:
             warnings.warn(
@@ -386,7 +398,8 @@ class Memory(Calls):
         Cost:
             Reads every record.
         """
-        return self._engine.vector_stats(self._branch, self._scope)
+        stats: dict[str, Any] = self.execute(VectorStats())
+        return stats
 
     def probe(self) -> None:
         """Test the store: durably write a value outside the ledger and read it back.
@@ -394,11 +407,12 @@ class Memory(Calls):
         Raises:
             StoreError: The value could not be written or read back.
         """
-        self._engine.store.probe()
+        self.execute(Probe())
 
     def now(self) -> datetime:
         """Return the current time of the memory's clock."""
-        return self._engine.now()
+        now: datetime = self.execute(Now())
+        return now
 
     def close(self) -> None:
         """Close the store, also for all namespaces and scopes that share it.
@@ -411,7 +425,7 @@ class Memory(Calls):
         """
         if self._scope.fixed:
             raise ScopeError("closing the store, which is shared,", str(self._scope))
-        self._engine.close()
+        self._executor.close()
 
     def __enter__(self) -> Memory:
         return self
@@ -424,7 +438,7 @@ class Memory(Calls):
 
     def __repr__(self) -> str:
         scope = f" scoped to {self._scope}" if self._scope.fixed else ""
-        return f"<Memory {self.name!r} of {self._engine.store.path}{scope}>"
+        return f"<Memory {self.name!r} of {self._executor.location}{scope}>"
 
 
 def namespace_name(value: object) -> str:

@@ -11,7 +11,8 @@ from recollect.arguments import named
 from recollect.embedding.base import Embedder, floors_of
 from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder_of_environment
 from recollect.engine.call_log import OnCall
-from recollect.engine.engine import INDEX_BYTES, Engine
+from recollect.engine.core import INDEX_BYTES
+from recollect.engine.engine import Engine
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError

@@ -10,7 +10,7 @@ contents.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -65,9 +65,21 @@ class Backup:
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
-        namespaces = {branch.namespace: each._asdict() for branch, each in self.branches.items()}
-        out = {"path": self.path, "bytes": self.bytes, "verified": self.verified, "namespaces": namespaces}
+        branches = [
+            {"namespace": branch.namespace, "branch": branch.name, **each._asdict()}
+            for branch, each in self.branches.items()
+        ]
+        out = {"path": self.path, "bytes": self.bytes, "verified": self.verified, "branches": branches}
         return out if self.kept is None else {**out, "kept": self.kept}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Backup:
+        """Rebuild a result from its JSON form."""
+        branches = {
+            Branch(each["namespace"], each["branch"]): BranchSummary(each["seq"], each["root"], each["records"])
+            for each in data["branches"]
+        }
+        return cls(**{**data, "branches": branches})
 
 
 class View(Protocol):

@@ -12,11 +12,13 @@ restarts; `FaultyStore` fails at a chosen step. Needs the extra `recollect[testi
 
 from recollect.testing.contract import StoreContract, write
 from recollect.testing.faults import FaultyStore, SteppedStore
+from recollect.testing.loopback import Loopback
 from recollect.testing.machine import TickingClock, memory_machine, memory_on
 from recollect.testing.strategies import filters, records
 
 __all__ = [
     "FaultyStore",
+    "Loopback",
     "SteppedStore",
     "StoreContract",
     "TickingClock",

@@ -28,6 +28,7 @@ from recollect.operations import Remember
 from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
+from recollect.testing.loopback import Loopback
 from recollect.testing.strategies import filters, names, records, texts
 
 
@@ -43,23 +44,38 @@ class TickingClock:
 
 
 def memory_on(
-    store: Store, namespace: str = "default", clock: Callable[[], datetime] | None = None, **intake: Any
+    store: Store,
+    namespace: str = "default",
+    clock: Callable[[], datetime] | None = None,
+    *,
+    loopback: bool = False,
+    **intake: Any,
 ) -> Memory:
-    """Create a memory on a store of your own."""
-    return Memory(Engine(store, clock or TickingClock(), Intake(**intake)), Branch(namespace))
+    """Create a memory on a store of your own.
+
+    Args:
+        store: The store.
+        namespace: The namespace.
+        clock: The clock; default: a `TickingClock`.
+        loopback: Whether operations and results pass through JSON bytes (`Loopback`).
+        **intake: The arguments of `Intake`, such as `limits`.
+    """
+    engine = Engine(store, clock or TickingClock(), Intake(**intake))
+    return Memory(Loopback(engine) if loopback else engine, Branch(namespace))
 
 
 IDS = st.sampled_from([f"r{number}" for number in range(6)])
 
 
 def memory_machine(
-    open_store: Callable[[], Store], reopen: Callable[[Store], Store] | None = None
+    open_store: Callable[[], Store], reopen: Callable[[Store], Store] | None = None, *, loopback: bool = False
 ) -> type[RuleBasedStateMachine]:
     """Create a Hypothesis state machine for a memory on a store.
 
     Args:
         open_store: Creates an empty store.
         reopen: Closes a store and opens it again; None if a restart loses everything.
+        loopback: Whether operations and results pass through JSON bytes, without custom filters.
     """
 
     class MemoryMachine(RuleBasedStateMachine):
@@ -67,7 +83,7 @@ def memory_machine(
         def begin(self) -> None:
             self.clock = TickingClock()
             self.store = open_store()
-            self.memory = memory_on(self.store, clock=self.clock)
+            self.memory = memory_on(self.store, clock=self.clock, loopback=loopback)
             self.model: dict[str, Record] = {}
             self.seq = 0
 
@@ -158,7 +174,7 @@ def memory_machine(
             self.model.pop(record_id, None)  # also if it has expired
             self._committed(before)
 
-        @rule(where=filters())
+        @rule(where=filters(custom=not loopback))
         def forget_where(self, where: Filter) -> None:
             before = dict(self.model)
             matching = [each for each in list(self.model) if self._live(each) and where.matches(self.model[each])]
@@ -199,9 +215,9 @@ def memory_machine(
             if reopen is not None:
                 self.memory.close()
                 self.store = reopen(self.store)
-                self.memory = memory_on(self.store, clock=self.clock)
+                self.memory = memory_on(self.store, clock=self.clock, loopback=loopback)
 
-        @rule(question=texts, where=filters())
+        @rule(question=texts, where=filters(custom=not loopback))
         def recall(self, question: str, where: Filter) -> None:
             """Recall is a pure function of the live records: a new memory returns the same hits and scores."""
             live = [record for record in self.model.values() if self._live(record.id)]
@@ -225,7 +241,7 @@ def memory_machine(
             ]
             again.close()
 
-        @rule(where=filters())
+        @rule(where=filters(custom=not loopback))
         def find(self, where: Filter) -> None:
             wanted = {each for each in self.model if self._live(each) and where.matches(self.model[each])}
             assert {record.id for record in self.memory.find(where, order="id")} == wanted

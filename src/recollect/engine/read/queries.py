@@ -1,4 +1,4 @@
-"""The reading operations, on one view of the store. `QUERIES` maps each operation to the method that executes it."""
+"""The reading operations, on one view of the store."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from typing import Any
 
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.vectors import QuestionVector
-from recollect.engine.quota import quota_of
+from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
 from recollect.engine.read.recall import recall
-from recollect.engine.results import Hits
+from recollect.engine.results import Hits, NamespaceHead
 from recollect.engine.scope import Scope
+from recollect.errors import ScopeError
 from recollect.filters.tree import AllOf, Filter
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
-from recollect.operations import Changes, Count, Find, Get, Namespaces, Operation, Recall, Stats
+from recollect.operations import Changes, Count, Find, Get, GetQuota, Head, Namespaces, Recall, Stats
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
 from recollect.stores.base import View, expired, in_order
@@ -146,11 +147,27 @@ class Reading:
             out |= {"seq": head.seq, "root": head.root.hash.hex(), "store": self.facts()}
         return out
 
+    def head(self, operation: Head) -> NamespaceHead:
+        """Return the newest commit and the root."""
+        self._check_whole("the head (root and seq), which covers the whole namespace,")
+        head = self.view.head(self.branch)
+        return NamespaceHead(head.seq, head.root.hash.hex())
+
+    def quota(self, operation: GetQuota) -> Quota | None:
+        """Return the quota of the namespace."""
+        self._check_whole("the quota of the namespace")
+        return quota_of(self.view, self.branch)
+
     def namespaces(self, operation: Namespaces) -> list[str]:
         """Return the namespaces of the store; within a scope only its own."""
         if self.scope.fixed:
             return [self.branch.namespace]
         return sorted({each.namespace for each in self.view.branches()})
+
+    def _check_whole(self, what: str) -> None:
+        """Raise ScopeError within a scope."""
+        if self.scope.fixed:
+            raise ScopeError(what, str(self.scope))
 
     def _stored_form(self, where: Filter) -> Filter:
         return self.scope.stored_form(where, partial(self.view.known, self.branch))
@@ -158,18 +175,6 @@ class Reading:
     def _where(self, where: Filter) -> Filter:
         """Return the filter of the scope and of the operation, for records as they are stored."""
         return AllOf.of(self.scope.filter, self._stored_form(where) if self.scope.fixed else where)
-
-
-#: Operation -> the method that executes it.
-QUERIES: dict[type[Operation], Callable[[Reading, Any], Any]] = {
-    Get: Reading.get,
-    Find: Reading.find,
-    Count: Reading.count,
-    Recall: Reading.recall,
-    Changes: Reading.changes,
-    Stats: Reading.stats,
-    Namespaces: Reading.namespaces,
-}
 
 
 def stored_record(record_id: str, view: View, branch: Branch, scope: Scope, now: int) -> Record | None:

@@ -1,46 +1,31 @@
-"""Operations inside an open transaction: each sees the effects of those before it, and all become one commit."""
+"""An open transaction: each operation in it sees the effects of those before it, and all become one commit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from recollect.engine.cursors import Cursors
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
 from recollect.engine.read.filter_bounds import as_ids, bounds, uses_filter_terms
-from recollect.engine.results import Failed, Outcome, Report
+from recollect.engine.read.full_text import grep
+from recollect.engine.read.queries import Reading
+from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.writer import Writer
-from recollect.errors import (
-    ClosedError,
-    ConflictError,
-    InvalidArgumentError,
-    RecollectError,
-    ScopeError,
-    StoreError,
-    StoreIOError,
-)
+from recollect.errors import ClosedError, ConflictError, RecollectError, ScopeError, StoreError, StoreIOError
 from recollect.filters.tree import Everything, Filter
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.ledger.commits import Branch
-from recollect.operations import (
-    Batch,
-    Changes,
-    Clear,
-    Forget,
-    ForgetWhere,
-    Grep,
-    Operation,
-    Recall,
-    Remember,
-    RememberAll,
-    SetQuota,
-    Sweep,
-    Update,
-)
+from recollect.operations import Clear, Forget, ForgetWhere, Grep, Recall, Remember, RememberAll, Sweep, Update
+from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
+from recollect.stores.derived.fulltext import FullText
+
+T = TypeVar("T")
 
 
 class Services(NamedTuple):
@@ -50,17 +35,19 @@ class Services(NamedTuple):
         store: The store.
         intake: The limits and the default language of the memory.
         keeper: The word indexes.
+        fulltext: The full-text index.
+        cursors: The cursors of the store.
+        reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
         has_vectors: Whether there is an embedder.
-        read: `Engine.read`.
-        grep: `Engine.grep`.
     """
 
     store: Store
     intake: Intake
     keeper: IndexKeeper
+    fulltext: FullText
+    cursors: Cursors
+    reads_at: Callable[[View, Branch], int]
     has_vectors: bool
-    read: Callable[..., Any]
-    grep: Callable[..., Any]
 
 
 class Writing:
@@ -98,16 +85,19 @@ class Writing:
         self.seq = 0
         self.failure: RecollectError | None = None
 
-    def execute(self, operation: Operation) -> Any:
-        """Execute an operation inside the transaction.
+    def perform(self, call: Callable[..., T], *arguments: Any) -> T:
+        """Run a call that is part of the transaction.
 
-        An operation that is refused changes nothing, and the transaction can continue. If the store fails or an
-        operation is interrupted, the transaction cannot be committed any more, even if the caller catches the error.
+        A call that is refused changes nothing, and the transaction can continue. If the store fails or a call is
+        interrupted, the transaction cannot be committed any more, even if the caller catches the error.
+
+        Raises:
+            ClosedError: The transaction has ended.
         """
         if not self.open:
             raise ClosedError("the batch")
         try:
-            result = self._execute(operation)
+            result = call(*arguments)
             self.executed += 1
             return result
         except StoreError as error:
@@ -122,49 +112,91 @@ class Writing:
             self.failure = self.failure or interrupted
             raise
 
-    def _execute(self, operation: Operation) -> Any:
-        match operation:
-            case Remember():
-                self._count += 1
-                default_time = self._now + timedelta(microseconds=self._count - 1)  # later records are newer
-                return self.remember_draft(draft(operation, self._scope, default_time, self._services.intake))
-            case RememberAll():
-                return self._remember_all(operation)
-            case Update():
-                return self.writer.update(operation.id, operation.changes, operation.expect)
-            case Forget():
-                return self.writer.forget(operation.id, operation.expect)
-            case ForgetWhere():
-                where = self._stored_form(operation.where)
-                return self.writer.forget_where(where, self._prefiltered(where))
-            case Sweep():
-                if self._scope.fixed:
-                    raise ScopeError("sweeping the namespace", str(self._scope))
-                return self.writer.sweep(operation.limit)
-            case Clear():
-                return self.writer.forget_where(Everything())
-            case Batch():
-                if operation.expect_head is not None:
-                    check_head(self._transaction, self._branch, self._scope, operation.expect_head)
-                return [self.execute(each) for each in operation.operations]
-            case Changes():
-                raise InvalidArgumentError(
-                    "operation", "changes", "cannot be part of a batch, since the batch is not committed yet"
-                )
-            case SetQuota():
-                raise InvalidArgumentError("operation", "set_quota", "cannot be part of a batch: it changes no record")
-        if isinstance(operation, Grep):
-            staged = [self.writer.live(each) or each for each in self.writer.touched]
-            return self._services.grep(operation, self._branch, self._scope, staged)
-        if isinstance(operation, Recall):
-            self._services.intake.limits.check_question(operation.question)
-        if isinstance(operation, Recall) and operation.reference is None:
-            operation = operation.with_reference(self._now)
-        words = self._words() if isinstance(operation, Recall) else None
-        question_vector = IN_BATCH if self._services.has_vectors else None
-        return self._services.read(
-            operation, self._transaction, self._branch, self._scope, self._reads_at, words, question_vector
+    # Writing operations
+
+    def remember(self, operation: Remember) -> Outcome:
+        """Store a record."""
+        self._count += 1
+        default_time = self._now + timedelta(microseconds=self._count - 1)  # later records are newer
+        return self.remember_draft(draft(operation, self._scope, default_time, self._services.intake))
+
+    def remember_all(self, operation: RememberAll) -> Report:
+        """Store the valid items."""
+        drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
+        self.writer.look_up([item for _, item in drafts])
+        replayed = self.writer.find_replay([item for _, item in drafts]).ids
+        results: list[Outcome] = []
+        for number, (index, item) in enumerate(drafts):
+            try:
+                results.append(self.remember_draft(item, replayed.get(number)))
+            except StoreError:
+                raise
+            except RecollectError as error:
+                if operation.on_error == "raise":
+                    self.failure = error  # some items are staged already, so the whole batch must fail
+                    raise
+                failed.append(Failed(operation.items[index], index, error))
+        return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
+
+    def update(self, operation: Update) -> Outcome:
+        """Change fields of a record."""
+        return self.writer.update(operation.id, operation.changes, operation.expect)
+
+    def forget(self, operation: Forget) -> Outcome:
+        """Forget a record."""
+        return self.writer.forget(operation.id, operation.expect)
+
+    def forget_where(self, operation: ForgetWhere) -> int:
+        """Forget the records that match and return how many."""
+        where = self._stored_form(operation.where)
+        return self.writer.forget_where(where, self._prefiltered(where))
+
+    def clear(self, operation: Clear) -> int:
+        """Forget all records in the scope and return how many."""
+        return self.writer.forget_where(Everything())
+
+    def sweep(self, operation: Sweep) -> int:
+        """Remove expired records and return how many."""
+        if self._scope.fixed:
+            raise ScopeError("sweeping the namespace", str(self._scope))
+        return self.writer.sweep(operation.limit)
+
+    def check_head(self, expected: int) -> None:
+        """Check that the newest commit has the expected seq, or raise ConflictError."""
+        check_head(self._transaction, self._branch, self._scope, expected)
+
+    # Reading operations
+
+    def reading(self, words: WordView | None = None) -> Reading:
+        """Return what a reading operation needs on this transaction."""
+        services = self._services
+        return Reading(
+            view=self._transaction,
+            branch=self._branch,
+            scope=self._scope,
+            now=self._reads_at,
+            words=words,
+            question_vector=IN_BATCH if services.has_vectors else None,
+            cursors=services.cursors,
+            language=services.intake.language,
+            facts=services.store.facts,
         )
+
+    def recall(self, operation: Recall) -> Hits:
+        """Return the hits of a question, as the transaction sees the records."""
+        self._services.intake.limits.check_question(operation.question)
+        if operation.reference is None:
+            operation = operation.with_reference(self._now)
+        return self.reading(self._words()).recall(operation)
+
+    def grep(self, operation: Grep) -> list[Record]:
+        """Return the records that match a full-text query, as the transaction sees them."""
+        services = self._services
+        services.intake.limits.check_query(operation.query)
+        staged = [self.writer.live(each) or each for each in self.writer.touched]
+        return grep(operation, self._branch, self._scope, services.store, services.fulltext, services.reads_at, staged)
+
+    # Parts
 
     def _stored_form(self, where: Filter) -> Filter:
         return self._scope.stored_form(where, lambda each: self._transaction.known(self._branch, each))
@@ -189,23 +221,6 @@ class Writing:
         self.writer.look_up(drafts)
         replayed = self.writer.find_replay(drafts).ids
         return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(drafts)]
-
-    def _remember_all(self, operation: RememberAll) -> Report:
-        drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
-        self.writer.look_up([item for _, item in drafts])
-        replayed = self.writer.find_replay([item for _, item in drafts]).ids
-        results: list[Outcome] = []
-        for number, (index, item) in enumerate(drafts):
-            try:
-                results.append(self.remember_draft(item, replayed.get(number)))
-            except StoreError:
-                raise
-            except RecollectError as error:
-                if operation.on_error == "raise":
-                    self.failure = error  # some items are staged already, so the whole batch must fail
-                    raise
-                failed.append(Failed(operation.items[index], index, error))
-        return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
 
     def _words(self) -> WordView:
         """Return the index with the changes of this transaction: a fork of the shared index, caught up."""

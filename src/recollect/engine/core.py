@@ -1,0 +1,224 @@
+"""The core of the engine: a store with its indexes, clock and listeners, and the blocks in which operations run.
+
+`handlers` uses it to execute operations. A read gets a view of the store, and the index caught up to that view. A write
+gets a transaction; listeners are notified after it is durable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TypeVar
+
+from recollect.embedding.base import Embedder
+from recollect.engine.cursors import Cursors
+from recollect.engine.index.keeper import IndexKeeper
+from recollect.engine.index.vectors import QuestionVector, VectorKeeper
+from recollect.engine.listeners import Feed
+from recollect.engine.read.queries import Reading
+from recollect.engine.scope import Scope
+from recollect.engine.write.batch import Services, Writing, check_head
+from recollect.engine.write.drafts import Intake
+from recollect.engine.write.head_cache import TrieKeeper
+from recollect.engine.write.quotas import UsageTotalsCache
+from recollect.engine.write.writer import Writer
+from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.indexes.words.index import WordView
+from recollect.ledger.commits import Branch
+from recollect.records.codec import datetime_of, microseconds
+from recollect.records.record import aware
+from recollect.stores.base import SharingStore, Store, View
+from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived.segment_files import SegmentFiles
+from recollect.stores.derived.usage import Uses
+from recollect.stores.derived.vectors import VectorStore
+
+T = TypeVar("T")
+#: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
+INDEX_BYTES = 2**31
+
+
+class Core:
+    """A store with its indexes, clock and listeners. Shared by all namespaces and scopes opened from one memory.
+
+    Attributes:
+        store: The store.
+        clock: Returns the current time.
+        intake: The limits and the default language of the memory.
+        feed: The listeners.
+        keeper: The word indexes.
+        fulltext: The full-text index.
+        uses: When records were last used.
+        vectors: The vectors and the embedder; None without one.
+        cursors: The cursors of the store.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        clock: Callable[[], datetime],
+        intake: Intake,
+        embedder: Embedder | None = None,
+        *,
+        index_bytes: int = INDEX_BYTES,
+    ) -> None:
+        self.store = store
+        self._pid = os.getpid()
+        self.clock = clock
+        self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
+        self.intake = intake
+        self.feed = Feed()
+        self._tries = TrieKeeper()
+        self._write_shared = store.write_shared if isinstance(store, SharingStore) else store.write
+        facts = store.facts()
+        uuid, read_only = str(facts["uuid"]), bool(facts.get("read_only"))
+        folder = None if store.path == ":memory:" else store.path + ".index"
+        files = None if folder is None else SegmentFiles(folder, uuid, read_only=read_only)
+        self.cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + uuid.encode()).digest())
+        self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=index_bytes)
+        self.uses = Uses(None if read_only else folder, uuid)
+        self._usage_totals = UsageTotalsCache(self.uses)
+        self.fulltext = FullText(None if read_only else folder, uuid)
+        self.vectors: VectorKeeper | None = None
+        if embedder is not None:
+            self.vectors = VectorKeeper(embedder, VectorStore(folder, uuid, read_only=read_only))
+
+    def now(self) -> datetime:
+        """Return the clock's time.
+
+        Raises:
+            InvalidArgumentError: The clock returned something other than an aware datetime.
+        """
+        try:
+            now = aware("clock", self.clock())
+        except RecollectError as error:
+            raise InvalidArgumentError("clock", error.args[1], str(error.args[2])) from None
+        # Of two concurrent threads, the earlier time may win. The error is that small, so no lock is needed.
+        self._latest = max(self._latest, microseconds(now))
+        return now
+
+    def reads_at(self, view: View, branch: Branch) -> int:
+        """Return the time that decides which records of a view have expired, in microseconds since 1970.
+
+        It is the latest time of the clock or the time of the newest commit, whichever is later, so a clock that goes
+        back never revives expired records. What is read depends only on this time and on the records.
+        """
+        return max(self._latest, view.head(branch).micros)
+
+    def reading(
+        self,
+        view: View,
+        branch: Branch,
+        scope: Scope,
+        words: WordView | None = None,
+        question_vector: QuestionVector | None = None,
+    ) -> Reading:
+        """Return what a reading operation needs on a view. See `Reading` for the arguments."""
+        return Reading(
+            view=view,
+            branch=branch,
+            scope=scope,
+            now=self.reads_at(view, branch),
+            words=words,
+            question_vector=question_vector,
+            cursors=self.cursors,
+            language=self.intake.language,
+            facts=self.store.facts,
+        )
+
+    def on_index(self, branch: Branch, read: Callable[[View, WordView], T]) -> T:
+        """Call `read` with a view of the store and the index at that view."""
+        while True:
+            with self.store.read() as view:
+                words = self.keeper.view(view, branch)
+                if words is not None:
+                    return read(view, words)
+                with self.store.read() as newer:
+                    if self.keeper.view(newer, branch) is None:
+                        self.keeper.drop(branch)  # no view is as new as the index: an older copy was restored
+
+    @contextmanager
+    def writing(
+        self,
+        branch: Branch,
+        scope: Scope,
+        actor: str | None,
+        reason: str | None,
+        expect_head: int | None = None,
+        shared: bool = False,
+        now: datetime | None = None,
+    ) -> Iterator[Writing]:
+        """Open a transaction that is committed when the block ends, and undone if the block raises.
+
+        Args:
+            branch: The branch to write to.
+            scope: The scope of the caller.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+            expect_head: Raise ConflictError unless the newest commit has this seq.
+            shared: Allow a store that supports it to commit together with other threads (group commit).
+            now: The clock's time, if the caller has read it already.
+        """
+        now = now or self.now()
+        try:
+            with self._write_shared() if shared else self.store.write() as transaction:
+                if expect_head is not None:
+                    check_head(transaction, branch, scope, expect_head)
+                reads_at = self.reads_at(transaction, branch)
+                # `now` is the default time of records; `reads_at` decides which records have expired.
+                at = _now(reads_at, now)
+                writer = Writer(
+                    transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._usage_totals
+                )
+                # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
+                services = Services(
+                    self.store,
+                    self.intake,
+                    self.keeper,
+                    self.fulltext,
+                    self.cursors,
+                    self.reads_at,
+                    self.vectors is not None,
+                )
+                writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
+                try:
+                    yield writing
+                finally:
+                    writing.open = False
+                if writing.failure is not None:
+                    raise writing.failure
+                commit = writer.commit(actor, reason)
+                writing.seq = transaction.head(branch).seq
+        except BaseException:
+            self._tries.drop(branch)
+            raise
+        if commit is not None:
+            self.keeper.note(commit, writer.before, writer.written(commit))
+            self.feed.wake()
+
+    def close(self) -> None:
+        """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""
+        if os.getpid() != self._pid:
+            return
+        try:
+            self.feed.close()
+        finally:
+            try:
+                self.keeper.close()
+            finally:
+                self.store.close()
+            self.uses.write()
+            self.fulltext.close()
+            if self.vectors is not None:
+                self.vectors.close()
+
+
+def _now(micros: int, now: datetime) -> datetime:
+    """Return a time as a datetime, or `now` if it is out of range, as in the head of a corrupt store."""
+    try:
+        return datetime_of(micros)
+    except (OverflowError, ValueError):
+        return now

@@ -1,0 +1,72 @@
+"""The protocol that a `Memory` stands on: something that executes operations, in this process or in another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
+
+from recollect.embedding.base import Embedder
+from recollect.engine.listeners import Subscription
+from recollect.engine.scope import Scope
+from recollect.ledger.commits import Branch, Commit
+from recollect.operations import Operation
+
+
+class BatchExecutor(Protocol):
+    """Executes operations inside the transaction of a batch."""
+
+    def execute(self, operation: Operation) -> Any:
+        """Execute an operation and return its result. It sees the effects of those before it.
+
+        Raises:
+            ClosedError: The batch has ended.
+        """
+        ...
+
+
+class Executor(Protocol):
+    """Executes operations on the namespaces and scopes of one store."""
+
+    @property
+    def location(self) -> str:
+        """Where the store is, for messages: a path, ":memory:" or an address without secrets."""
+        ...
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model, or None."""
+        ...
+
+    def execute(
+        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+    ) -> Any:
+        """Execute an operation and return its result.
+
+        Args:
+            operation: The operation.
+            branch: The branch to read or write.
+            scope: The scope of the caller.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+
+        Raises:
+            UnsupportedError: The operation cannot be sent to where the store is.
+        """
+        ...
+
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> AbstractContextManager[BatchExecutor]:
+        """Open a batch: a transaction that is committed when the block ends, and undone if the block raises."""
+        ...
+
+    def listen(
+        self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
+    ) -> Subscription:
+        """Deliver the commits after the cursor `since` to a callback; None: only future commits."""
+        ...
+
+    def close(self) -> None:
+        """Stop the listeners, wait for calls in progress and release the store."""
+        ...

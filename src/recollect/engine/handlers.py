@@ -1,0 +1,376 @@
+"""How each operation is executed: on its own, and inside a batch. `HANDLERS` is the only table of operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple, TypeVar
+
+from recollect.engine.core import Core
+from recollect.engine.gc_pause import gc_paused
+from recollect.engine.index.vectors import QuestionVector, needs_embedder, no_embedder
+from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
+from recollect.engine.read.export import export
+from recollect.engine.read.filter_bounds import selective, uses_filter_terms
+from recollect.engine.read.full_text import grep
+from recollect.engine.read.queries import Reading, importance_limit, stored_record
+from recollect.engine.results import Export, Failed, Hits, Outcome, Report
+from recollect.engine.scope import Scope
+from recollect.engine.write.batch import Writing, drafts_of
+from recollect.engine.write.drafts import draft
+from recollect.engine.write.writer import Replay
+from recollect.errors import (
+    ClosedError,
+    InvalidOperationError,
+    RecollectError,
+    ScopeError,
+    StoreError,
+    UnsupportedError,
+)
+from recollect.filters.tree import AllOf
+from recollect.indexes.words.index import WordView
+from recollect.ledger.commits import Branch
+from recollect.operations import (
+    BackUp,
+    Batch,
+    Changes,
+    Check,
+    Clear,
+    Count,
+    EmbedAll,
+    Find,
+    Forget,
+    ForgetWhere,
+    Get,
+    GetQuota,
+    Grep,
+    Head,
+    Namespaces,
+    Now,
+    Operation,
+    Probe,
+    Recall,
+    Remember,
+    RememberAll,
+    SetQuota,
+    Stats,
+    Sweep,
+    Update,
+    VectorStats,
+)
+from recollect.operations import Export as ExportOperation
+from recollect.records.record import Record
+from recollect.stores.base import Backup, CopiedStore, View
+from recollect.stores.root_check import disagreements
+
+T = TypeVar("T")
+#: Number of items per commit in bulk writes.
+BULK = 1000
+#: Types whose values run no code of the caller when they are used.
+_PLAIN = (str, bytes, int, float, bool, type(None), datetime)
+
+
+class Request(NamedTuple):
+    """An operation to execute.
+
+    Attributes:
+        operation: The operation.
+        branch: The branch to read or write.
+        scope: The scope of the caller.
+        actor: Who makes the change; recorded in the commit.
+        reason: Why the change is made; recorded in the commit.
+    """
+
+    operation: Any
+    branch: Branch
+    scope: Scope
+    actor: str | None
+    reason: str | None
+
+    def check_whole(self, what: str) -> None:
+        """Raise ScopeError if the caller is scoped; `what` names what it may not use."""
+        if self.scope.fixed:
+            raise ScopeError(what, str(self.scope))
+
+
+class Handler(NamedTuple):
+    """How an operation is executed.
+
+    Attributes:
+        run: Executes it on its own.
+        in_batch: Executes it inside an open transaction; None if it cannot be part of a batch (`Operation.in_batch`).
+        writes: Whether it may change the store.
+    """
+
+    run: Callable[[Core, Request], Any]
+    in_batch: Callable[[Writing, Any], Any] | None
+    writes: bool
+
+
+def execute_in_batch(writing: Writing, operation: Operation) -> Any:
+    """Execute an operation inside an open transaction.
+
+    Raises:
+        InvalidOperationError: It cannot be part of a batch.
+    """
+    handler = HANDLERS.get(type(operation))
+    if handler is None or handler.in_batch is None:
+        raise InvalidOperationError(operation, "cannot be part of a batch")
+    return writing.perform(handler.in_batch, writing, operation)
+
+
+# Writes
+
+
+def _write(in_batch: Callable[[Writing, Any], Any], short: Callable[[Any], bool] = lambda operation: False) -> Handler:
+    """Return the handler of an operation that is one transaction; `short` says whether it can share a commit."""
+
+    def run(core: Core, request: Request) -> Any:
+        shared = short(request.operation)
+        with core.writing(request.branch, request.scope, request.actor, request.reason, shared=shared) as writing:
+            return in_batch(writing, request.operation)
+
+    return Handler(run, in_batch, writes=True)
+
+
+def _is_plain(update: Update) -> bool:
+    """Return whether an update runs no code of the caller, so that it can share a commit."""
+    changes = update.changes
+    return not callable(changes) and all(type(value) in _PLAIN for value in changes.values())
+
+
+def _remember(core: Core, request: Request) -> Outcome:
+    # Draft before taking the write lock: the arguments may run code of the caller, such as a property.
+    now = core.now()
+    new = draft(request.operation, request.scope, now, core.intake)
+    with core.writing(*request[1:], shared=True, now=now) as writing:
+        return writing.remember_draft(new)
+
+
+def _remember_all(core: Core, request: Request) -> Report:
+    """Check all items, then store the valid ones in commits of `BULK` items."""
+    with gc_paused():  # for the whole call: each resume triggers a collection of all objects created so far
+        return _remember_in_parts(core, request)
+
+
+def _remember_in_parts(core: Core, request: Request) -> Report:
+    operation: RememberAll = request.operation
+    drafts, failed = drafts_of(operation, request.scope, core.now(), core.intake)
+    all_drafts = [each for _, each in drafts]
+    if operation.on_error == "raise":
+        with core.writing(*request[1:]) as writing:
+            return Report(tuple(writing.remember_drafts(all_drafts)))
+    results: list[tuple[int, Outcome]] = []
+    known: Replay | None = None
+    for start in range(0, len(drafts), BULK):
+        part = drafts[start : start + BULK]
+        outcomes: list[tuple[int, Outcome]] = []
+        refused: list[Failed] = []
+        try:
+            with core.writing(*request[1:]) as writing:
+                writing.writer.look_up([each for _, each in part])
+                # Find replayed turns among all items, since a conversation may be longer than a commit. Repeat it if
+                # others have written turns since the previous part: they may be of the same conversation.
+                if known is None or writing.writer.outdated(known):
+                    known = writing.writer.find_replay(all_drafts)
+                for number, (index, each) in enumerate(part, start):
+                    try:
+                        outcomes.append((index, writing.remember_draft(each, known.ids.get(number))))
+                    except StoreError:
+                        raise
+                    except RecollectError as error:
+                        refused.append(Failed(operation.items[index], index, error))
+        except (StoreError, ClosedError) as error:
+            # Earlier parts are committed; neither this part nor the following ones are stored.
+            failed.extend(Failed(operation.items[index], index, error) for index, _ in drafts[start:])
+            break
+        known = known._replace(seq=writing.seq)
+        results.extend(outcomes)
+        failed.extend(refused)
+    failed.sort(key=lambda item: item.place)
+    return Report(tuple(outcome for _, outcome in results), tuple(failed))
+
+
+def _forget_where(core: Core, request: Request) -> int:
+    operation: ForgetWhere = request.operation
+    if uses_filter_terms(operation.where):
+        with core.store.read() as view:  # load an index file before taking the write lock
+            in_file = not selective(AllOf.of(request.scope.filter, operation.where))
+            core.keeper.loaded(view, request.branch, in_file=in_file)
+    with core.writing(*request[1:]) as writing:
+        return writing.forget_where(operation)
+
+
+def _batch(core: Core, request: Request) -> list[Any]:
+    operation: Batch = request.operation
+    actor, reason = operation.actor or request.actor, operation.reason or request.reason
+    with core.writing(request.branch, request.scope, actor, reason, operation.expect_head) as writing:
+        return [execute_in_batch(writing, each) for each in operation.operations]
+
+
+def _set_quota(core: Core, request: Request) -> None:
+    request.check_whole("the quota of the namespace")
+    operation: SetQuota = request.operation
+    quota = Quota(records=operation.records, bytes=operation.bytes, when_full=operation.when_full, per=operation.per)
+    with core.store.write() as transaction:
+        set_quota(transaction, request.branch, quota)
+
+
+# Reads
+
+
+def _read(query: Callable[[Reading, Any], Any]) -> Handler:
+    """Return the handler of an operation that reads one view."""
+
+    def run(core: Core, request: Request) -> Any:
+        core.now()
+        with core.store.read() as view:
+            return query(core.reading(view, request.branch, request.scope), request.operation)
+
+    return Handler(run, lambda writing, operation: query(writing.reading(), operation), writes=False)
+
+
+def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
+    """Return the handler of an operation with a filter, which uses the index if the store would read every record."""
+
+    def run(core: Core, request: Request) -> Any:
+        operation: Find | Count = request.operation
+        in_file = not selective(AllOf.of(request.scope.filter, operation.where))
+        helps = uses_filter_terms(operation.where) or (in_file and importance_limit(operation) is not None)
+        core.now()
+        with core.store.read() as view:
+            words = core.keeper.loaded(view, request.branch, in_file=in_file) if helps else None
+            found = query(core.reading(view, request.branch, request.scope, words), operation)
+            if words is not None:
+                core.keeper.recount(request.branch)
+            return found
+
+    return Handler(run, lambda writing, operation: query(writing.reading(), operation), writes=False)
+
+
+def _get(core: Core, request: Request) -> Record | None:
+    core.now()
+    with core.store.read() as view:
+        reading = core.reading(view, request.branch, request.scope)
+        record = reading.get(request.operation)
+        if record is not None:
+            _note_uses(core, reading, [record.id])
+        return record
+
+
+def _recall(core: Core, request: Request) -> Hits:
+    operation: Recall = request.operation
+    now = core.now()
+    core.intake.limits.check_question(operation.question)
+    if operation.reference is None:
+        operation = operation.with_reference(now)  # with the clock's UTC offset, which decides what "today" is
+    vector: QuestionVector | None = None
+    if core.vectors is not None:
+        with core.store.read():  # raises if the memory is closed, before the model is called
+            pass
+        # A model may be slow, so it is called before a view is opened.
+        vector = core.vectors.embed_question(operation.question, request.branch)
+
+    def read(view: View, words: WordView) -> Hits:
+        reading = core.reading(view, request.branch, request.scope, words, vector)
+        hits = reading.recall(operation)
+        if hits:
+            _note_uses(core, reading, [hit.record.id for hit in hits])
+        core.keeper.recount(request.branch)
+        return hits
+
+    return core.on_index(request.branch, read)
+
+
+def _note_uses(core: Core, reading: Reading, record_ids: list[str]) -> None:
+    """Note the use of records, if the quota evicts by use. It is written later in batches, outside the ledger."""
+    quota = quota_of(reading.view, reading.branch)
+    if quota is None or quota.when_full == REFUSE:
+        return
+    if reading.scope.fixed:
+        branch, scope, now = reading.branch, reading.scope, reading.now
+        stored = (stored_record(each, reading.view, branch, scope, now) for each in record_ids)
+        record_ids = [record.id for record in stored if record is not None]
+    core.uses.note(reading.branch, record_ids, reading.now)
+
+
+def _grep(core: Core, request: Request) -> list[Record]:
+    core.now()
+    core.intake.limits.check_query(request.operation.query)
+    return grep(request.operation, request.branch, request.scope, core.store, core.fulltext, core.reads_at)
+
+
+def _export(core: Core, request: Request) -> Export:
+    core.now()
+    return export(request.branch, request.scope, core.store, core.reads_at)
+
+
+# The store as a whole
+
+
+def _embed_all(core: Core, request: Request) -> int:
+    if core.vectors is None:
+        raise needs_embedder()
+    operation: EmbedAll = request.operation
+    core.now()
+    with core.store.read() as view:
+        now = core.reads_at(view, request.branch)
+    return core.vectors.embed_all(
+        core.store, request.branch, request.scope, now, operation.batch_size, operation.progress
+    )
+
+
+def _vector_stats(core: Core, request: Request) -> dict[str, Any]:
+    stats = no_embedder if core.vectors is None else core.vectors.stats
+    core.now()
+    with core.store.read() as view:
+        return stats(view, request.branch, request.scope, core.reads_at(view, request.branch))
+
+
+def _check(core: Core, request: Request) -> list[str]:
+    request.check_whole("a check, which reads the whole store,")
+    return core.store.check() + disagreements(core.store)
+
+
+def _back_up(core: Core, request: Request) -> Backup:
+    request.check_whole("a backup, which contains the whole store,")
+    operation: BackUp = request.operation
+    if not isinstance(core.store, CopiedStore):
+        raise UnsupportedError("a backup", f"the store {core.store.path} is not a file: export its records")
+    return core.store.back_up(operation.path, verify=operation.verify, force=operation.force)
+
+
+def _alone(run: Callable[[Core, Request], Any], *, writes: bool = False) -> Handler:
+    """Return the handler of an operation that cannot be part of a batch."""
+    return Handler(run, None, writes)
+
+
+#: How each operation is executed.
+HANDLERS: dict[type[Operation], Handler] = {
+    Remember: Handler(_remember, Writing.remember, writes=True),
+    RememberAll: Handler(_remember_all, Writing.remember_all, writes=True),
+    Update: _write(Writing.update, short=_is_plain),
+    Forget: _write(Writing.forget, short=lambda operation: True),
+    ForgetWhere: Handler(_forget_where, Writing.forget_where, writes=True),
+    Clear: _write(Writing.clear),
+    Sweep: _write(Writing.sweep),
+    Batch: _alone(_batch, writes=True),
+    SetQuota: _alone(_set_quota, writes=True),
+    Get: Handler(_get, lambda writing, operation: writing.reading().get(operation), writes=False),
+    Find: _filtered(Reading.find),
+    Count: _filtered(Reading.count),
+    Recall: Handler(_recall, Writing.recall, writes=False),
+    Grep: Handler(_grep, Writing.grep, writes=False),
+    Head: _read(Reading.head),
+    Stats: _read(Reading.stats),
+    GetQuota: _read(Reading.quota),
+    Namespaces: _read(Reading.namespaces),
+    Changes: _alone(_read(Reading.changes).run),
+    ExportOperation: _alone(_export),
+    EmbedAll: _alone(_embed_all, writes=True),
+    VectorStats: _alone(_vector_stats),
+    Check: _alone(_check),
+    BackUp: _alone(_back_up),
+    Probe: _alone(lambda core, request: core.store.probe(), writes=True),
+    Now: _alone(lambda core, request: core.now()),
+}

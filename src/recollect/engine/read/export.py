@@ -1,0 +1,52 @@
+"""Exports: a snapshot of all live records with their root, read one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from recollect.engine.results import Export
+from recollect.engine.scope import Scope
+from recollect.filters.tree import EVERYTHING
+from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import update
+from recollect.stores.base import Store, View, in_order
+
+
+def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View, Branch], int]) -> Export:
+    """Open a view and return its live records by ascending id. Closing the export closes the view.
+
+    Args:
+        branch: The branch to read.
+        scope: The scope of the caller. Within one, all records are in memory: its ids have another order.
+        store: The store.
+        reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
+    """
+    with ExitStack() as stack:
+        view = stack.enter_context(store.read())
+        now = reads_at(view, branch)
+        if scope.fixed:
+            records = in_order(map(scope.shown, view.select(branch, scope.filter, order="id", now=now)), "id")
+            return Export("", len(records), iter(records))
+        root, expired = view.head(branch).root, view.due(branch, now, 2**62)
+        if expired:
+            root = update(root, dict.fromkeys(expired), _Overlay(view))
+        count = view.count(branch, EVERYTHING, now=now)
+        records_of = view.select(branch, EVERYTHING, order="id", now=now)
+        return Export(root.hash.hex(), count, records_of, stack.pop_all())
+
+
+class _Overlay:
+    """Pages of the Merkle trie that are not stored: for the root of a state that was never committed."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._pages: dict[int, bytes] = {}
+
+    def node(self, page: int) -> bytes:
+        return self._pages[page] if page in self._pages else self._view.node(page)
+
+    def add_node(self, body: bytes) -> int:
+        page = 2**62 + len(self._pages)
+        self._pages[page] = body
+        return page

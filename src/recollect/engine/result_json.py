@@ -1,0 +1,114 @@
+"""The JSON form of the result of each operation, for executors in other processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from recollect.engine.quota import Quota
+from recollect.engine.results import (
+    Export,
+    Hits,
+    NamespaceHead,
+    Outcome,
+    Report,
+    record_from_json,
+    record_json,
+)
+from recollect.ledger.commits import Commit
+from recollect.operations import (
+    BackUp,
+    Batch,
+    Changes,
+    Check,
+    Clear,
+    Count,
+    EmbedAll,
+    Find,
+    Forget,
+    ForgetWhere,
+    Get,
+    GetQuota,
+    Grep,
+    Head,
+    Namespaces,
+    Now,
+    Operation,
+    Probe,
+    Recall,
+    Remember,
+    RememberAll,
+    SetQuota,
+    Stats,
+    Sweep,
+    Update,
+    VectorStats,
+)
+from recollect.operations import Export as ExportOperation
+from recollect.stores.base import Backup
+
+
+class _Form(NamedTuple):
+    """How the result of an operation is converted to JSON and back."""
+
+    to_json: Callable[[Any], Any]
+    from_json: Callable[[Any], Any]
+
+
+def _list_of(form: _Form) -> _Form:
+    return _Form(lambda results: [form.to_json(each) for each in results], lambda data: list(map(form.from_json, data)))
+
+
+def _optional(form: _Form) -> _Form:
+    return _Form(
+        lambda result: None if result is None else form.to_json(result),
+        lambda data: None if data is None else form.from_json(data),
+    )
+
+
+#: Numbers, texts, and lists and dictionaries of these.
+_PLAIN = _Form(lambda result: result, lambda data: data)
+_RECORD = _Form(record_json, record_from_json)
+_OUTCOME = _Form(Outcome.to_json, Outcome.from_json)
+_FORMS: dict[type[Operation], _Form] = {
+    Remember: _OUTCOME,
+    RememberAll: _Form(Report.to_json, Report.from_json),
+    Update: _OUTCOME,
+    Forget: _OUTCOME,
+    ForgetWhere: _PLAIN,
+    Clear: _PLAIN,
+    Sweep: _PLAIN,
+    SetQuota: _PLAIN,
+    Get: _optional(_RECORD),
+    Find: _list_of(_RECORD),
+    Count: _PLAIN,
+    Recall: _Form(Hits.to_json, Hits.from_json),
+    Grep: _list_of(_RECORD),
+    Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
+    Stats: _PLAIN,
+    GetQuota: _optional(_Form(Quota.to_json, Quota.from_json)),
+    Namespaces: _PLAIN,
+    Changes: _list_of(_Form(lambda commit: commit.to_json(), Commit.from_json)),
+    ExportOperation: _Form(Export.to_json, Export.from_json),
+    EmbedAll: _PLAIN,
+    VectorStats: _PLAIN,
+    Check: _PLAIN,
+    BackUp: _Form(Backup.to_json, Backup.from_json),
+    Probe: _PLAIN,
+    Now: _Form(datetime.isoformat, datetime.fromisoformat),
+}
+
+
+def result_to_json(operation: Operation, result: Any) -> Any:
+    """Return the JSON form of the result of an operation."""
+    if isinstance(operation, Batch):
+        return [result_to_json(part, each) for part, each in zip(operation.operations, result, strict=True)]
+    return _FORMS[type(operation)].to_json(result)
+
+
+def result_from_json(operation: Operation, data: Any) -> Any:
+    """Rebuild the result of an operation from its JSON form."""
+    if isinstance(operation, Batch):
+        return [result_from_json(part, each) for part, each in zip(operation.operations, data, strict=True)]
+    return _FORMS[type(operation)].from_json(data)

@@ -1,0 +1,95 @@
+"""Operations: every public call as a value.
+
+The methods of `Memory` build these values and pass them to `memory.execute(operation)`, which is the only entry point.
+Each operation has a JSON form, `{"op": name, ...}`, and `from_json` builds an equal operation from it, so that a client
+can offer the same calls over a socket or HTTP. A custom filter or a function has no JSON form: `to_json` raises
+UnsupportedError for it, and never leaves it out.
+"""
+
+from __future__ import annotations
+
+from recollect.operations.base import REGISTRY, Operation, from_json, plain
+from recollect.operations.checks import MAX_TTL_S, check_label, check_tag, check_text
+from recollect.operations.reads import (
+    ORDERS,
+    Changes,
+    Count,
+    Export,
+    Find,
+    Get,
+    GetQuota,
+    Grep,
+    Head,
+    Namespaces,
+    Now,
+    Recall,
+    Stats,
+)
+from recollect.operations.upkeep import (
+    SCOPED,
+    WHEN_FULL,
+    BackUp,
+    Check,
+    EmbedAll,
+    Probe,
+    SetQuota,
+    VectorStats,
+)
+from recollect.operations.writes import (
+    ABSENT,
+    IF_EXISTS,
+    ON_ERROR,
+    Batch,
+    Clear,
+    Forget,
+    ForgetWhere,
+    Remember,
+    RememberAll,
+    Sweep,
+    Update,
+    expectation,
+)
+
+__all__ = [
+    "ABSENT",
+    "IF_EXISTS",
+    "MAX_TTL_S",
+    "ON_ERROR",
+    "ORDERS",
+    "REGISTRY",
+    "SCOPED",
+    "WHEN_FULL",
+    "BackUp",
+    "Batch",
+    "Changes",
+    "Check",
+    "Clear",
+    "Count",
+    "EmbedAll",
+    "Export",
+    "Find",
+    "Forget",
+    "ForgetWhere",
+    "Get",
+    "GetQuota",
+    "Grep",
+    "Head",
+    "Namespaces",
+    "Now",
+    "Operation",
+    "Probe",
+    "Recall",
+    "Remember",
+    "RememberAll",
+    "SetQuota",
+    "Stats",
+    "Sweep",
+    "Update",
+    "VectorStats",
+    "check_label",
+    "check_tag",
+    "check_text",
+    "expectation",
+    "from_json",
+    "plain",
+]

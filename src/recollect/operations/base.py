@@ -1,0 +1,143 @@
+"""The base class of operations, and their JSON form."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from datetime import datetime
+from typing import Any, ClassVar
+
+from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
+from recollect.filters.tree import Filter
+from recollect.filters.tree import from_json as filter_from_json
+from recollect.records.codec import RawField
+from recollect.records.record import fields_from_json, parse_time
+
+#: A batch can contain a remember_all, which contains remember operations.
+_MAX_DEPTH = 2
+#: Name -> operation.
+REGISTRY: dict[str, type[Operation]] = {}
+
+
+class Operation:
+    """The base class of all operations. They are immutable, and validated when they are created."""
+
+    #: The name in the JSON form.
+    name: ClassVar[str]
+    #: Whether it can be part of a batch.
+    in_batch: ClassVar[bool]
+
+    def __init_subclass__(cls, name: str, in_batch: bool = True) -> None:
+        cls.name, cls.in_batch = name, in_batch
+        REGISTRY[name] = cls
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, `{"op": name, ...}`, without the fields that have their default.
+
+        Raises:
+            UnsupportedError: The operation contains a custom filter or a function.
+        """
+        out: dict[str, Any] = {"op": self.name}
+        for item in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, item.name)
+            default = item.default if item.default is not MISSING else None
+            if item.default_factory is not MISSING:
+                default = item.default_factory()
+            if value != default:
+                out[item.name] = plain(value)
+        return out
+
+
+def from_json(data: object, depth: int = 0) -> Operation:
+    """Build an operation from its JSON form.
+
+    Args:
+        data: The parsed JSON.
+        depth: How many operations enclose this one.
+
+    Raises:
+        InvalidOperationError: It is not the JSON form of an operation.
+        RecollectError: A part of it is invalid (InvalidRecordError, InvalidFilterError, ...).
+    """
+    if depth > _MAX_DEPTH:
+        raise InvalidOperationError("...", "is nested too deeply: a batch cannot contain a batch")
+    if not isinstance(data, Mapping):
+        raise InvalidOperationError(data, "must be a JSON object")
+    name = data.get("op")
+    kind = REGISTRY.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise InvalidOperationError(name, f"is not one of {', '.join(sorted(REGISTRY))}")
+    known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
+    arguments = {}
+    for key, value in data.items():
+        if key == "op":
+            continue
+        if key not in known:
+            raise InvalidOperationError(key, f"is not a field of {name}")
+        if key in ("items", "operations"):
+            arguments[key] = _read_operations(value, depth + 1)
+        else:
+            arguments[key] = _READERS[key](value) if key in _READERS else value
+    try:
+        return kind(**arguments)
+    except TypeError as error:
+        if isinstance(error, RecollectError):
+            raise
+        raise InvalidOperationError(name, str(error).rpartition("() ")[2]) from None
+
+
+def plain(value: Any) -> Any:
+    """Return the JSON form of a value of an operation.
+
+    Raises:
+        UnsupportedError: It has none.
+    """
+    if isinstance(value, (Filter, Operation)):
+        return value.to_json()
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return {"base64": base64.b64encode(value).decode("ascii")}
+    if isinstance(value, RawField):
+        return [value.number, value.type, base64.b64encode(value.value).decode("ascii")]
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, (set, frozenset)):
+        return sorted(map(plain, value))  # tags, which have no order
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if callable(value):
+        raise UnsupportedError("a function", "it has no JSON form: pass the changed fields")
+    if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise UnsupportedError(f"the value {shown(value)}", "it has no JSON form")
+
+
+def _read_fields(value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidOperationError(value, "fields must be a JSON object")
+    return fields_from_json({key: _read_content(item) if key == "content" else item for key, item in value.items()})
+
+
+def _read_content(value: Any) -> Any:
+    match value:
+        case {"base64": str(text)} if len(value) == 1:
+            return fields_from_json({"data": text})["content"]
+    return value
+
+
+def _read_operations(value: Any, depth: int) -> tuple[Operation, ...]:
+    if not isinstance(value, list):
+        raise InvalidOperationError(value, "must be a list of operations")
+    return tuple(from_json(item, depth) for item in value)
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "content": _read_content,
+    "fields": _read_fields,
+    "changes": _read_fields,
+    "where": filter_from_json,
+    "reference": lambda value: parse_time("reference", value) if isinstance(value, str) else value,
+}

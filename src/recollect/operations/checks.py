@@ -1,0 +1,63 @@
+"""Checks of the arguments of operations. Each raises InvalidArgumentError."""
+
+from __future__ import annotations
+
+import re
+
+from recollect.errors import InvalidArgumentError
+from recollect.filters.tree import Filter
+
+#: The longest `ttl`, in seconds: a hundred years.
+MAX_TTL_S = 3_155_760_000
+_TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+
+
+def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
+    """Raise InvalidArgumentError unless it is one of the choices."""
+    if value not in choices:
+        raise InvalidArgumentError(name, value, f"must be one of {', '.join(choices)}")
+
+
+def check_count(name: str, value: object, *, least: int = 1, optional: bool = False) -> None:
+    """Raise InvalidArgumentError unless it is an integer of at least `least`, or None if that is allowed."""
+    if optional and value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int) or value < least or value > 2**62:
+        raise InvalidArgumentError(name, value, f"must be an integer of at least {least}")
+
+
+def check_seconds(name: str, value: object) -> None:
+    """Raise InvalidArgumentError unless it is a valid `ttl`."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_TTL_S:
+        raise InvalidArgumentError(name, value, f"must be seconds, above 0 and at most {MAX_TTL_S} (a hundred years)")
+
+
+def check_filter(where: object) -> None:
+    """Raise InvalidArgumentError unless it is a filter."""
+    if not isinstance(where, Filter):
+        raise InvalidArgumentError("where", where, "must be a filter: see recollect.filters")
+
+
+def check_tag(language: object) -> None:
+    """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
+    if not isinstance(language, str) or not _TAG.fullmatch(language):
+        raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
+
+
+def check_label(name: str, value: object) -> None:
+    """Raise InvalidArgumentError unless it is Unicode text without NUL, which not every database can store."""
+    check_text(name, value, blank=True)
+    if isinstance(value, str) and "\0" in value:
+        raise InvalidArgumentError(name, value, "contains a NUL character")
+
+
+def check_text(name: str, value: object, *, blank: bool = False) -> None:
+    """Raise InvalidArgumentError unless it is Unicode text, and not blank unless `blank` allows it."""
+    if not isinstance(value, str):
+        raise InvalidArgumentError(name, value, "must be text")
+    if not blank and not value.strip():
+        raise InvalidArgumentError(name, value, "is empty")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(name, value, "contains a lone surrogate, which is not valid Unicode") from None

@@ -1,0 +1,166 @@
+"""The operations that read records, commits and facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.filters.tree import Everything, Filter
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_choice, check_count, check_filter, check_tag, check_text
+from recollect.records.record import aware, record_id
+from recollect.records.unchecked import altered
+
+#: The orders in which records can be found. Ties always end with the id.
+ORDERS = ("newest", "oldest", "importance", "position", "id")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Get(Operation, name="get"):
+    """Read the record of an id. The result is the record, or None."""
+
+    id: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Find(Operation, name="find"):
+    """Find the records that match, in an order. The result is a list."""
+
+    where: Filter = field(default_factory=Everything)
+    limit: int | None = None
+    order: str = "newest"
+
+    def __post_init__(self) -> None:
+        check_filter(self.where)
+        check_count("limit", self.limit, optional=True)
+        check_choice("order", self.order, ORDERS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Operation, name="count"):
+    """Count the records that match. The result is their number."""
+
+    where: Filter = field(default_factory=Everything)
+
+    def __post_init__(self) -> None:
+        check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recall(Operation, name="recall"):
+    """Find the records that answer a question best. The result is `Hits`.
+
+    Attributes:
+        question: The question.
+        k: Maximum number of hits.
+        where: Only records that match are hits.
+        reference: The time to which words such as "yesterday" in the question refer. None: now.
+        min_confidence: Hits with a lower confidence are left out; 0 to 1.
+        language: The language of the question, a BCP 47 tag. None: the memory's, or else detected.
+    """
+
+    question: str
+    k: int = 10
+    where: Filter = field(default_factory=Everything)
+    reference: datetime | None = None
+    min_confidence: float = 0.0
+    language: str | None = None
+
+    def __post_init__(self) -> None:
+        check_text("question", self.question)
+        if self.reference is not None:
+            try:
+                aware("reference", self.reference)
+            except RecollectError as error:
+                raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
+        if self.language is not None:
+            check_tag(self.language)
+        least = self.min_confidence
+        if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
+            raise InvalidArgumentError("min_confidence", least, "must be a number from 0 to 1")
+        check_count("k", self.k)
+        check_filter(self.where)
+
+    def with_reference(self, reference: datetime) -> Recall:
+        """Return a copy with a reference time that has a time zone. Nothing is validated again."""
+        return altered(self, reference=reference)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grep(Operation, name="grep"):
+    """Find the records whose text matches a full-text query, newest first. The result is a list.
+
+    Attributes:
+        query: Words, "phrases", prefix*, and, or, not, parentheses.
+        limit: Maximum number of records.
+        where: Only records that match are returned.
+    """
+
+    query: str
+    limit: int = 20
+    where: Filter = field(default_factory=Everything)
+
+    def __post_init__(self) -> None:
+        check_text("query", self.query)
+        check_count("limit", self.limit)
+        check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes(Operation, name="changes", in_batch=False):
+    """List the commits after a cursor or a seq. The result is a list.
+
+    Attributes:
+        since: A seq, or the cursor of a commit.
+        limit: Maximum number of commits.
+        id: Only commits that changed this record.
+        newest_first: List the newest commits first, instead of the oldest.
+    """
+
+    since: int | str = 0
+    limit: int | None = None
+    id: str | None = None
+    newest_first: bool = False
+
+    def __post_init__(self) -> None:
+        if self.id is not None:
+            object.__setattr__(self, "id", record_id(self.id))
+        if not isinstance(self.since, str):
+            check_count("since", self.since, least=0)
+        check_count("limit", self.limit, optional=True)
+        if not isinstance(self.newest_first, bool):
+            raise InvalidArgumentError("newest_first", self.newest_first, "must be true or false")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stats(Operation, name="stats"):
+    """Count the records and describe the store. The result is a dict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Namespaces(Operation, name="namespaces"):
+    """List the names of the store's namespaces."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head(Operation, name="head"):
+    """Read the newest commit and the root of the namespace. The result is a `NamespaceHead`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GetQuota(Operation, name="get_quota"):
+    """Read the quota of the namespace. The result is a `Quota`, or None."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export(Operation, name="export", in_batch=False):
+    """Open a snapshot of all live records. The result is an `Export`, which must be closed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Now(Operation, name="now", in_batch=False):
+    """Read the clock of the memory. The result is a datetime."""

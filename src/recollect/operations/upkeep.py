@@ -1,0 +1,92 @@
+"""The operations that concern a store as a whole: quotas, vectors, checks and backups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from recollect.arguments import file_path
+from recollect.errors import InvalidArgumentError
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_choice, check_count
+
+#: What a write that exceeds the quota can do.
+WHEN_FULL = ("refuse", "least recent", "least important")
+#: The fields that a scope can fix, and by whose values a quota can be counted.
+SCOPED = ("user", "agent", "conversation")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetQuota(Operation, name="set_quota", in_batch=False):
+    """Set the quota of the namespace (`engine.quota.Quota`); without `records` and `bytes`, remove it."""
+
+    records: int | None = None
+    bytes: int | None = None
+    when_full: str = "refuse"
+    per: str | None = None
+
+    def __post_init__(self) -> None:
+        check_count("records", self.records, optional=True)
+        check_count("bytes", self.bytes, optional=True)
+        check_choice("when_full", self.when_full, WHEN_FULL)
+        if self.per is not None:
+            check_choice("per", self.per, SCOPED)
+        for name, default in (("when_full", WHEN_FULL[0]), ("per", None)):
+            if self.records is self.bytes is None and getattr(self, name) != default:
+                value = getattr(self, name)
+                rule = "requires records or bytes: a quota is set as a whole"
+                raise InvalidArgumentError(name, value, rule)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbedAll(Operation, name="embed_all", in_batch=False):
+    """Embed every text that has no vector. The result is their number.
+
+    Attributes:
+        batch_size: Number of texts that are passed to the embedder at a time.
+        progress: Called with the number of records processed so far and the total. It has no JSON form.
+    """
+
+    batch_size: int = 100
+    progress: Callable[[int, int], object] | None = None
+
+    def __post_init__(self) -> None:
+        check_count("batch_size", self.batch_size)
+        if self.progress is not None and not callable(self.progress):
+            raise InvalidArgumentError("progress", self.progress, "must be a function of two numbers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorStats(Operation, name="vector_stats", in_batch=False):
+    """Count the records that have a vector. The result is a dict."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check(Operation, name="check", in_batch=False):
+    """Check the whole store. The result is a list of the problems."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackUp(Operation, name="backup", in_batch=False):
+    """Copy the store to a file. The result is a `Backup`.
+
+    Attributes:
+        path: The file, on the machine that has the store.
+        verify: Check the copy completely before it takes the place of the file at `path`.
+        force: Replace any file; otherwise only an older backup is replaced.
+    """
+
+    path: str
+    verify: bool = False
+    force: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", file_path("path", self.path))
+        for name in ("verify", "force"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidArgumentError(name, getattr(self, name), "must be true or false")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Operation, name="probe", in_batch=False):
+    """Write a value outside the ledger, durably, and read it back. The result is None."""

@@ -1,0 +1,196 @@
+"""The operations that change records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.errors import InvalidArgumentError, InvalidOperationError
+from recollect.filters.tree import Filter
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds
+from recollect.records.record import Record, check_field, record_id
+
+#: The value of `expect` that requires that no record exists.
+ABSENT = "absent"
+IF_EXISTS = ("keep", "update", "error")
+ON_ERROR = ("report", "raise")
+_HASH = re.compile(r"[0-9a-f]{64}")
+
+
+def expectation(value: object) -> str | None:
+    """Return `expect` as a hash, "absent" or None. A record stands for its hash.
+
+    Raises:
+        InvalidArgumentError: It is none of these.
+    """
+    if value is None:
+        return None
+    if isinstance(value, Record):
+        return value.hash
+    if isinstance(value, str) and (value == ABSENT or _HASH.fullmatch(value)):
+        return value
+    raise InvalidArgumentError("expect", value, "must be a record, a record's hash (64 hex digits) or 'absent'")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remember(Operation, name="remember"):
+    """Store a record. The result is an `Outcome`.
+
+    Attributes:
+        content: The text, or bytes of a `media_type`.
+        id: The id of the record. None: it is derived from the content (`records.identity`).
+        fields: The other fields of the record, by name.
+        expect: Write only if the current record of that id has this hash, or is "absent"; otherwise ConflictError.
+        if_exists: If the same fact is stored already: "keep" it, "update" the given fields, or "error".
+        ttl: Seconds from now until the record expires. None: it expires at `expires`, or never.
+        exact: Store exactly these fields under `id`, as for a copy of a record: the memory does not fill in a time, a
+            language, a position or standing tags.
+    """
+
+    content: str | bytes
+    id: str | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    expect: str | None = None
+    if_exists: str = "keep"
+    ttl: float | None = None
+    exact: bool = False
+
+    def __post_init__(self) -> None:
+        check_choice("if_exists", self.if_exists, IF_EXISTS)
+        if not isinstance(self.exact, bool):
+            raise InvalidArgumentError("exact", self.exact, "must be true or false")
+        if self.exact and (self.id is None or self.ttl is not None):
+            raise InvalidArgumentError("exact", self.exact, "requires the id of the record, and excludes ttl")
+        if self.expect is not None:
+            object.__setattr__(self, "expect", expectation(self.expect))
+        if self.id is not None:
+            object.__setattr__(self, "id", record_id(self.id))
+        if type(self.fields) is not dict and not isinstance(self.fields, Mapping):
+            raise InvalidArgumentError("fields", self.fields, "must be a mapping of fields by name")
+        for name in ("id", "content"):
+            if name in self.fields:
+                raise InvalidArgumentError("fields", name, "is an argument of its own, not one of the fields")
+        for name in self.fields:
+            if name != "unknown":
+                check_field(name, "remember()")
+        if self.ttl is not None:
+            check_seconds("ttl", self.ttl)
+            if self.fields.get("expires") is not None:
+                raise InvalidArgumentError("ttl", self.ttl, "pass either ttl or expires, not both")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RememberAll(Operation, name="remember_all"):
+    """Store many records. The result is a `Report`.
+
+    Attributes:
+        items: What to store.
+        on_error: "report": store the valid items, one commit for each thousand, and report the others; "raise": raise
+            the first error and store nothing.
+    """
+
+    items: tuple[Remember, ...]
+    on_error: str = "report"
+
+    def __post_init__(self) -> None:
+        check_choice("on_error", self.on_error, ON_ERROR)
+        if not isinstance(self.items, (list, tuple)):
+            raise InvalidArgumentError("items", self.items, "must be a list of remember operations")
+        for item in self.items:
+            if not isinstance(item, Remember):
+                raise InvalidOperationError(item, "the items of remember_all are remember operations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Update(Operation, name="update"):
+    """Change fields of a record. The result is an `Outcome`.
+
+    Attributes:
+        id: The record.
+        changes: The new values by field, or a function from the current record to the changed one.
+        expect: Write only if the current record has this hash; otherwise ConflictError.
+    """
+
+    id: str
+    changes: Mapping[str, Any] | Callable[[Record], Record]
+    expect: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+        object.__setattr__(self, "expect", expectation(self.expect))
+        if callable(self.changes):
+            return
+        if not isinstance(self.changes, Mapping):
+            raise InvalidArgumentError("changes", self.changes, "must map fields to values, or be a function")
+        for name in self.changes:
+            check_field(name, "update()")
+        if "id" in self.changes:
+            raise InvalidArgumentError("id", self.changes["id"], "cannot change: remember the content under the new id")
+        if not self.changes:
+            raise InvalidArgumentError("changes", {}, "must name at least one field")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forget(Operation, name="forget"):
+    """Forget a record; its history stays. The result is an `Outcome`."""
+
+    id: str
+    expect: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+        object.__setattr__(self, "expect", expectation(self.expect))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForgetWhere(Operation, name="forget_where"):
+    """Forget every record that matches. The result is their number."""
+
+    where: Filter
+
+    def __post_init__(self) -> None:
+        check_filter(self.where)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clear(Operation, name="clear"):
+    """Forget every record. The result is their number."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweep(Operation, name="sweep"):
+    """Remove expired records in a commit, at most `limit`, the longest expired first. The result is their number."""
+
+    limit: int = 1000
+
+    def __post_init__(self) -> None:
+        check_count("limit", self.limit)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Batch(Operation, name="batch", in_batch=False):
+    """Perform operations as one atomic commit. The result is the list of their results.
+
+    Attributes:
+        operations: The operations, in order: those whose `in_batch` is true.
+        actor: Who performs them; recorded in the commit.
+        reason: Why; recorded in the commit.
+        expect_head: Commit only if the newest commit has this seq; otherwise ConflictError.
+    """
+
+    operations: tuple[Operation, ...]
+    actor: str | None = None
+    reason: str | None = None
+    expect_head: int | None = None
+
+    def __post_init__(self) -> None:
+        check_count("expect_head", self.expect_head, least=0, optional=True)
+        for name in ("actor", "reason"):
+            if getattr(self, name) is not None:
+                check_label(name, getattr(self, name))
+        for item in self.operations:
+            if not isinstance(item, Operation) or not item.in_batch:
+                raise InvalidOperationError(item, "cannot be part of a batch")

@@ -1,0 +1,99 @@
+"""`Loopback`: an executor that sends everything through JSON bytes, as a client and a server would.
+
+A memory that stands on it shows that operations, results and errors lose nothing on the way. What cannot be sent
+(custom filters, functions that change records, progress callbacks) raises UnsupportedError.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from recollect.embedding.base import Embedder
+from recollect.engine.executor import BatchExecutor, Executor
+from recollect.engine.listeners import Subscription
+from recollect.engine.result_json import result_from_json, result_to_json
+from recollect.engine.scope import Scope
+from recollect.errors import RecollectError
+from recollect.ledger.commits import Branch, Commit
+from recollect.operations import Operation, from_json
+
+
+class Loopback:
+    """An `Executor` that passes JSON bytes to another one.
+
+    Args:
+        executor: The executor that executes the operations.
+    """
+
+    def __init__(self, executor: Executor) -> None:
+        self.executor = executor
+
+    @property
+    def location(self) -> str:
+        """Where the store is."""
+        return self.executor.location
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model, or None."""
+        return self.executor.embedder
+
+    def execute(
+        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+    ) -> Any:
+        """Execute an operation and return its result."""
+
+        def serve(received: Operation) -> Any:
+            return self.executor.execute(received, branch, scope, actor, reason)
+
+        return _sent(operation, serve)
+
+    @contextmanager
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> Iterator[_LoopbackBatch]:
+        """Open a batch."""
+        with self.executor.batch(branch, scope, actor, reason, expect_head) as opened:
+            yield _LoopbackBatch(opened)
+
+    def listen(
+        self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
+    ) -> Subscription:
+        """Deliver the commits after a cursor to a callback."""
+        return self.executor.listen(
+            lambda commit: callback(Commit.from_json(_through_bytes(commit.to_json()))), branch, scope, since
+        )
+
+    def close(self) -> None:
+        """Close the other executor."""
+        self.executor.close()
+
+
+class _LoopbackBatch:
+    """A `BatchExecutor` that passes JSON bytes to another one."""
+
+    def __init__(self, executor: BatchExecutor) -> None:
+        self._executor = executor
+
+    def execute(self, operation: Operation) -> Any:
+        return _sent(operation, self._executor.execute)
+
+
+def _sent(operation: Operation, serve: Callable[[Operation], Any]) -> Any:
+    """Send an operation to `serve` and return its result; all of it passes through bytes."""
+    received = from_json(_through_bytes(operation.to_json()))
+    try:
+        answer = {"result": result_to_json(received, serve(received))}
+    except RecollectError as error:
+        answer = {"error": error.to_json()}
+    answer = _through_bytes(answer)
+    if "error" in answer:
+        raise RecollectError.from_json(answer["error"])
+    return result_from_json(operation, answer["result"])
+
+
+def _through_bytes(data: Any) -> Any:
+    return json.loads(json.dumps(data, allow_nan=False).encode("utf-8"))

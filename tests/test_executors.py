@@ -1,0 +1,301 @@
+"""Every public call is an operation, with one handler, and gives the same results through JSON bytes."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import some
+
+import recollect
+from recollect import filters as f
+from recollect import operations as ops
+from recollect.embedding.hashed import Hashed
+from recollect.engine.handlers import HANDLERS
+from recollect.engine.result_json import _FORMS, result_from_json, result_to_json
+from recollect.engine.results import Export, Report
+from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
+from recollect.memory import Batch, Memory
+from recollect.memory.awaited import AsyncBatch, AsyncMemory
+from recollect.operations.base import REGISTRY
+from recollect.records.record import Fields, Record
+from recollect.stores.memory import MemoryStore
+from recollect.testing import filters, memory_on, records
+from recollect.testing.loopback import _through_bytes
+from recollect.testing.strategies import names, texts
+
+#: Operation -> the method that creates it, where it has another name.
+METHODS = {"export": "open_export", "get_quota": "quota"}
+#: Public names of a memory that execute no operation.
+LOCAL = {"close", "embedder", "name", "namespace", "scoped", "batch", "execute", "listen"}
+PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
+IDS = st.sampled_from([f"r{number}" for number in range(4)])
+WHERE = filters(custom=False)
+FIELDS = Fields.__annotations__.keys() - {"expires"}
+expects = st.none() | st.just("absent")
+
+
+def public(kind: type) -> set[str]:
+    return {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
+
+
+def remember(record: Record, own: bool, if_exists: str) -> ops.Remember:
+    fields = {name: getattr(record, name) for name in record.present() if name in FIELDS}
+    return ops.Remember(content=record.content, id=record.id if own else None, fields=fields, if_exists=if_exists)
+
+
+remembers = st.builds(remember, records(IDS), st.booleans(), st.sampled_from(("keep", "update", "error")))
+STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
+    ops.Remember: remembers,
+    ops.RememberAll: st.builds(
+        ops.RememberAll,
+        items=st.lists(remembers | st.just(ops.Remember(content=" ")), max_size=3).map(tuple),
+        on_error=st.sampled_from(("report", "raise")),
+    ),
+    ops.Update: st.builds(
+        ops.Update, id=IDS, changes=st.fixed_dictionaries({"content": texts}, optional={"user": names}), expect=expects
+    ),
+    ops.Forget: st.builds(ops.Forget, id=IDS, expect=expects),
+    ops.ForgetWhere: st.builds(ops.ForgetWhere, where=WHERE),
+    ops.Clear: st.builds(ops.Clear),
+    ops.Sweep: st.builds(ops.Sweep, limit=st.integers(1, 9)),
+    ops.SetQuota: st.builds(
+        ops.SetQuota,
+        records=st.integers(3, 9),
+        when_full=st.sampled_from(ops.WHEN_FULL),
+        per=st.none() | st.just("user"),
+    ),
+    ops.Get: st.builds(ops.Get, id=IDS),
+    ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),
+    ops.Count: st.builds(ops.Count, where=WHERE),
+    ops.Recall: st.builds(ops.Recall, question=texts, k=st.integers(1, 5), where=WHERE),
+    ops.Grep: st.builds(ops.Grep, query=texts, where=WHERE),
+    ops.Head: st.builds(ops.Head),
+    ops.Stats: st.builds(ops.Stats),
+    ops.GetQuota: st.builds(ops.GetQuota),
+    ops.Namespaces: st.builds(ops.Namespaces),
+    ops.Changes: st.builds(
+        ops.Changes, since=st.integers(0, 4), limit=st.none() | st.integers(1, 3), newest_first=st.booleans()
+    ),
+    ops.Export: st.builds(ops.Export),
+    ops.EmbedAll: st.builds(ops.EmbedAll, batch_size=st.integers(1, 3)),
+    ops.VectorStats: st.builds(ops.VectorStats),
+    ops.Check: st.builds(ops.Check),
+    ops.BackUp: st.builds(ops.BackUp, path=st.just("/nowhere/a.backup"), verify=st.booleans()),
+    ops.Probe: st.builds(ops.Probe),
+    ops.Now: st.builds(ops.Now),
+}
+part = st.one_of([STRATEGIES[kind] for kind in PARTS])
+STRATEGIES[ops.Batch] = st.builds(
+    ops.Batch, operations=st.lists(part, max_size=3).map(tuple), reason=st.none() | names, expect_head=st.none()
+)
+
+
+def seen(call: Callable[[], Any]) -> Any:
+    """What a call returns or raises, in a form that can be compared."""
+    try:
+        return comparable(call())
+    except RecollectError as error:
+        return type(error), error.args
+
+
+def comparable(result: Any) -> Any:
+    if isinstance(result, Report):
+        return result.results, [(each.place, type(each.reason), each.reason.args) for each in result.failed]
+    if isinstance(result, Export):
+        with result:
+            return result.root, result.count, list(result.records)
+    if isinstance(result, list):
+        return [comparable(each) for each in result]
+    if isinstance(result, dict) and "store" in result:
+        return {name: value for name, value in result.items() if name != "store"}  # with a uuid
+    return result
+
+
+class TestEveryCallIsAnOperation:
+    def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
+        assert HANDLERS.keys() == set(REGISTRY.values()) == STRATEGIES.keys()
+        assert _FORMS.keys() | {ops.Batch} == HANDLERS.keys()
+
+    def test_what_can_be_part_of_a_batch_has_a_handler_for_it_and_nothing_else_has(self) -> None:
+        for kind, handler in HANDLERS.items():
+            assert (handler.in_batch is not None) is kind.in_batch, kind.name
+
+    def test_each_operation_has_a_method_on_both_memories(self) -> None:
+        for name in REGISTRY:
+            assert callable(getattr(Memory, METHODS.get(name, name)))
+            assert callable(getattr(AsyncMemory, METHODS.get(name, name)))
+
+    def test_the_awaited_twins_have_the_same_calls(self) -> None:
+        assert public(AsyncMemory) == public(Memory)
+        assert public(AsyncBatch) == public(Batch)
+        for name in public(Batch):
+            assert inspect.signature(getattr(AsyncBatch, name)) == inspect.signature(getattr(Batch, name))
+            assert inspect.iscoroutinefunction(getattr(AsyncBatch, name))
+
+    def test_each_public_call_executes_only_operations(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With an executor that can do nothing else, every call works."""
+
+        class OnlyExecute:
+            def __init__(self, executor: Any) -> None:
+                self.executed: list[str] = []
+                self._executor = executor
+
+            def execute(self, operation: ops.Operation, *arguments: Any) -> Any:
+                self.executed.append(operation.name)
+                return self._executor.execute(operation, *arguments)
+
+        memory = memory_on(MemoryStore())
+        memory._executor = spy = OnlyExecute(memory._executor)  # type: ignore[assignment]
+        arguments: dict[str, tuple[Any, ...]] = {
+            "remember": ("tea",),
+            "remember_all": (["tea"],),
+            "recall": ("tea",),
+            "grep": ("tea",),
+            "get": ("a",),
+            "exists": ("a",),
+            "forget_where": (f.user("x"),),
+            "set_quota": (),
+            "forget": ("none",),
+            "update": ("none", lambda record: record),
+            "backup": ("x",),
+        }
+        for name in sorted(public(Memory) - LOCAL):
+            spy.executed.clear()
+            try:
+                called = getattr(memory, name)
+                if callable(called):
+                    called(*arguments.get(name, ()))
+            except RecollectError:
+                pass  # refused, by an operation
+            assert len(spy.executed) == 1, (name, spy.executed)
+
+    def test_an_unknown_operation_is_refused(self) -> None:
+        class Dance(ops.Operation, name="dance"):
+            pass
+
+        REGISTRY.pop("dance")
+        memory = memory_on(MemoryStore())
+        with pytest.raises(InvalidOperationError):
+            memory.execute(Dance())
+        with pytest.raises(InvalidOperationError), memory.batch() as batch:
+            batch.execute(Dance())
+
+    def test_what_cannot_be_part_of_a_batch_is_refused_and_the_batch_goes_on(self) -> None:
+        memory = memory_on(MemoryStore())
+        for kind in set(REGISTRY.values()) - set(PARTS):
+            operation = kind(path="x") if kind is ops.BackUp else kind(operations=()) if kind is ops.Batch else kind()
+            with pytest.raises(InvalidOperationError, match="cannot be part of a batch"):
+                ops.Batch(operations=(operation,))
+            with memory.batch() as batch:
+                with pytest.raises(InvalidArgumentError, match="cannot be part of a batch"):
+                    batch.execute(operation)
+                batch.remember(f"after {kind.name}")
+        assert memory.count() == len(REGISTRY) - len(PARTS)
+
+
+class TestThroughBytes:
+    @pytest.mark.parametrize("kind", REGISTRY.values(), ids=lambda kind: kind.name)
+    @given(data=st.data())
+    @settings(max_examples=some(40))
+    def test_an_operation_and_its_result_come_back_equal(self, kind: type[ops.Operation], data: st.DataObject) -> None:
+        stored = data.draw(st.lists(remembers, max_size=5))
+        user = data.draw(st.none() | names)
+        whole = memory_on(MemoryStore())
+        for each in stored:
+            seen(lambda each=each: whole.execute(each))  # type: ignore[misc]
+        memory = whole.scoped(user=user) if user else whole
+        operation = data.draw(STRATEGIES[kind])
+        sent = operation.to_json()
+        assert ops.from_json(_through_bytes(sent)).to_json() == sent
+        try:
+            result = memory.execute(operation)
+        except RecollectError as error:
+            again = RecollectError.from_json(_through_bytes(error.to_json()))
+            assert (type(again), again.args) == (type(error), error.args)
+            return
+        if isinstance(result, Export):
+            sent = result_to_json(operation, result)
+            assert comparable(result_from_json(operation, _through_bytes(sent))) == comparable(memory.open_export())
+            return
+        assert comparable(result_from_json(operation, _through_bytes(result_to_json(operation, result)))) == comparable(
+            result
+        )
+
+    @given(operations=st.lists(st.one_of(list(STRATEGIES.values())), max_size=12))
+    @settings(max_examples=some(100))
+    def test_a_memory_behind_bytes_behaves_like_one_in_this_process(self, operations: list[ops.Operation]) -> None:
+        direct, behind = memory_on(MemoryStore()), memory_on(MemoryStore(), loopback=True)
+        for each in operations:
+            assert seen(lambda: direct.execute(each)) == seen(lambda: behind.execute(each))  # noqa: B023
+        assert direct.root == behind.root
+
+    def test_a_batch_a_listener_and_an_error_pass_through_bytes(self) -> None:
+        memory = memory_on(MemoryStore(), loopback=True)
+        heard: list[recollect.Commit] = []
+        with memory.listen(heard.append) as listener:
+            with memory.batch(actor="ana") as batch:
+                batch.remember("tea", id="a")
+                assert batch.recall("tea")[0].record.id == "a"
+                with pytest.raises(recollect.errors.UnknownRecordError):
+                    batch.update("b", content="x")
+            listener.drain()
+        assert heard == memory.changes()
+        with pytest.raises(recollect.errors.ConflictError) as caught:
+            memory.remember("coffee", id="a", expect="absent")
+        record = memory.get("a")
+        assert record is not None
+        assert caught.value.current == record.hash
+
+    def test_what_cannot_be_sent_is_refused_and_nothing_is_changed(self, tmp_path: Path) -> None:
+        memory = memory_on(MemoryStore(), loopback=True)
+        memory.remember("tea", id="a")
+        refused: list[Callable[[], Any]] = [
+            lambda: memory.update("a", lambda record: record),
+            lambda: memory.find(f.custom(lambda record: True)),
+            lambda: memory.forget_where(f.custom(lambda record: True) | f.user("ana")),
+            lambda: memory.embed_all(progress=print),
+            lambda: memory.remember("x", metadata={"k": object()}),
+            lambda: memory.remember("x", importance=float("nan")),
+        ]
+        for call in refused:
+            with pytest.raises(UnsupportedError):
+                call()
+        assert [record.id for record in memory.find()] == ["a"]
+
+
+def test_the_awaited_calls_of_a_batch_and_a_memory_are_those_of_the_memory(tmp_path: Path) -> None:
+    async def run() -> None:
+        opened = recollect.open(tmp_path / "a.db", embedder=Hashed())
+        async with AsyncMemory(opened) as memory:
+            await memory.remember("tea", id="a")
+            assert await memory.head() == opened.head()
+            assert (await memory.root(), await memory.seq()) == opened.head()[::-1]
+            await memory.set_quota(records=5)
+            quota = await memory.quota()
+            assert quota is not None
+            assert quota.records == 5
+            assert await memory.embed_all() == 1
+            assert (await memory.backup(tmp_path / "b.db", verify=True)).verified
+            with pytest.raises(recollect.errors.UnknownArgumentError, match="user"):
+                await memory.remember("x", usr="ana")  # type: ignore[call-arg]
+            async with memory.batch() as batch:
+                assert await batch.exists("a")
+
+    asyncio.run(run())
+
+
+def test_an_export_that_was_closed_is_not_read_on(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        memory.remember_all(f"fact {number}" for number in range(3))
+        with memory.open_export() as export:
+            assert next(export.records)
+        with pytest.raises(recollect.errors.ClosedError):
+            next(export.records)
+        export.close()
