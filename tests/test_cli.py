@@ -165,7 +165,7 @@ def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:
 
 def test_the_doctor_finds_a_store_that_is_not_well(run: Run, tmp_path: Path) -> None:
     run("remember", "x", "--id", "a")
-    from recollect.stores.sqlite.checksums import connect
+    from recollect.stores.sqlite_base.checksums import connect
 
     connection = connect(str(tmp_path / "a.db"))
     connection.execute("UPDATE versions SET payload = zeroblob(length(payload))")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 from click.testing import CliRunner
+from tests.rescues import records_by_namespace, roots_are_same
 from torture import damage
 
 import recollect
@@ -29,14 +30,15 @@ from recollect.errors import (
     StoreReplacedError,
     WrongKeyError,
 )
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import EMPTY
-from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.header import check_size
 from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.pages import TABLE_LEAF, Pages
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.checksums import connect
 
 
 @pytest.fixture(scope="module")
@@ -389,7 +391,7 @@ def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: P
     assert [(each.namespace, each.name) for each in report.lost] == [("default", "r5")]
     assert "does not match its hash" in report.lost[0].reason
     assert "its other readable versions are" in report.lost[0].reason  # the one before it
-    assert report.same == {"default": False, "other": True}
+    assert roots_are_same(report) == {"default": False, "other": True}
     with recollect.open(tmp_path / "new.db") as memory:
         assert {record.id: record.to_bytes() for record in memory.find()} == {
             each: payload for each, payload in held.items() if each != "r5"
@@ -401,9 +403,44 @@ def test_the_rescue_saves_every_record_that_is_whole_and_lists_the_rest(store: P
         assert memory.namespace("other").count() == 1
 
 
+def test_the_rescue_copies_quotas_and_says_which_history_it_cannot_keep(store: Path, tmp_path: Path) -> None:
+    with recollect.open(store) as memory:
+        memory.set_quota(records=100, when_full="least recent")
+        memory.namespace("other").set_quota(bytes=5_000)
+        commits = memory.seq
+        memory.update("r5", content="fact 5, put right")
+        for number in range(5):
+            memory.remember(f"later fact {number}")
+    hurt_text(store, b"fact 5, put right")
+    report = recollect.rescue(store, tmp_path / "new.db")
+    assert report.settings == ("quota/default", "quota/other")
+    saved = report.branches[Branch("default")]
+    assert (saved.commits, saved.without_history, saved.same_root) == (commits, 6, False)
+    assert [each.what for each in report.lost] == ["record"]
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert memory.seq == commits + 1
+        quota = memory.quota()
+        assert quota is not None
+        assert (quota.records, quota.when_full) == (100, "least recent")
+        other = memory.namespace("other").quota()
+        assert other is not None
+        assert other.bytes == 5_000
+
+
+def test_the_rescue_names_settings_that_may_be_lost(store: Path, tmp_path: Path) -> None:
+    with recollect.open(store) as memory:
+        memory.set_quota(records=100)
+    hurt_text(store, b"setting/quota/default")
+    report = recollect.rescue(store, tmp_path / "new.db")
+    assert [each.what for each in report.lost] == ["settings"]
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert memory.quota() is None
+        assert memory.count() == report.branches[Branch("default")].records
+
+
 def test_the_rescue_of_a_whole_store_is_the_same_store_with_its_history(store: Path, tmp_path: Path) -> None:
     report = recollect.rescue(store, tmp_path / "new.db")
-    assert (report.lost, set(report.same.values())) == ((), {True})
+    assert (report.lost, set(roots_are_same(report).values())) == ((), {True})
     with recollect.open(store) as old, recollect.open(tmp_path / "new.db") as new:
         assert [each.to_json() for each in new.changes()] == [each.to_json() for each in old.changes()]
         assert new.root == old.root
@@ -414,7 +451,7 @@ def test_the_rescue_takes_what_is_only_in_the_log(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember("in the log", id="late")
         report = recollect.rescue(tmp_path / "a.db", tmp_path / "new.db")
-    assert report.records == {"default": 1}
+    assert records_by_namespace(report) == {"default": 1}
 
 
 def test_the_rescue_through_a_link_takes_what_is_only_in_the_log(store: Path, tmp_path: Path) -> None:
@@ -431,7 +468,7 @@ def test_the_rescue_through_a_link_takes_what_is_only_in_the_log(store: Path, tm
 def test_the_rescue_finds_records_without_the_first_page_of_any_table(store: Path, tmp_path: Path, page: int) -> None:
     hurt(store, (page - 1) * 4096, bytes(4096))
     report = recollect.rescue(store, tmp_path / "new.db")
-    assert sum(report.records.values()) + len([each for each in report.lost if each.what == "record"]) >= 32
+    assert report.records + len([each for each in report.lost if each.what == "record"]) >= 32
     assert found(tmp_path / "new.db") == []
 
 
@@ -452,7 +489,8 @@ def test_the_rescue_refuses_what_it_must_not_do(store: Path, tmp_path: Path) -> 
         memory.remember("x")
     with pytest.raises(WrongKeyError):
         recollect.rescue(tmp_path / "private.db", tmp_path / "new.db")
-    assert recollect.rescue(tmp_path / "private.db", tmp_path / "new.db", key=key).records == {"default": 1}
+    report = recollect.rescue(tmp_path / "private.db", tmp_path / "new.db", key=key)
+    assert records_by_namespace(report) == {"default": 1}
     assert not list(tmp_path.glob("*.part*"))
 
 
@@ -497,7 +535,7 @@ def test_a_namespace_that_lost_its_name_is_not_given_that_of_another(tmp_path: P
     connection.execute("DELETE FROM namespaces WHERE name = 'first'")
     connection.close()
     report = recollect.rescue(tmp_path / "a.db", tmp_path / "new.db")
-    assert report.records == {"namespace-1": 1, "namespace-1-lost": 1}
+    assert records_by_namespace(report) == {"namespace-1": 1, "namespace-1-lost": 1}
 
 
 # The commands

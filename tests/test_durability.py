@@ -24,8 +24,8 @@ from recollect.errors import (
 )
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
-from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing import FaultyStore, TickingClock, memory_on
 from recollect.testing.internals import core_of
 

@@ -32,7 +32,8 @@ from recollect.errors import (
     UnsupportedError,
 )
 from recollect.memory import RecollectWarning
-from recollect.stores.derived.vectors import Model, VectorStore
+from recollect.stores.derived.vectors import VectorFile
+from recollect.stores.derived_protocols import Model
 
 Open = Callable[..., Memory]
 #: Words that mean nearly the same, as a model knows and letters do not.
@@ -719,11 +720,11 @@ class TestFile:
         assert list((tmp_path / "a.db.index").iterdir()) == []
 
     def test_the_vectors_of_another_store_in_that_folder_are_not_used(self, tmp_path: Path) -> None:
-        one = VectorStore(str(tmp_path), "one")
+        one = VectorFile(str(tmp_path), "one")
         model = Model("m", 2)
         one.put(model, "n", {b"a": np.array([1, 0], dtype=np.float32)})
         one.close()
-        other = VectorStore(str(tmp_path), "other")
+        other = VectorFile(str(tmp_path), "other")
         assert other.models("n") == []
         other.close()
 
@@ -751,7 +752,7 @@ class TestFile:
         assert len(memory.recall("feline")) == 1
 
     def test_erasing_takes_the_vectors_of_every_model_and_of_this_namespace_only(self, tmp_path: Path) -> None:
-        store = VectorStore(str(tmp_path), "u")
+        store = VectorFile(str(tmp_path), "u")
         vector = np.array([1, 0], dtype=np.float32)
         models = [Model("m", 2), Model("n", 2)]
         for model in models:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import apsw
 import pytest
+from tests.rescues import records_by_namespace
 from torture import io_faults
 from torture.io_faults import Fault
 from torture.recording import Recorder, recorded
@@ -36,11 +37,12 @@ from recollect.errors import (
     StoreIOError,
     StoreReplacedError,
 )
+from recollect.ledger.commits import Branch
 from recollect.memory import Memory
-from recollect.stores.sqlite.errors import ours
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base.errors import ours
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.internals import core_of, full_text_of
 
 
 @pytest.fixture
@@ -241,7 +243,7 @@ def test_a_write_to_a_file_that_is_gone_is_never_acknowledged(tmp_path: Path, hu
     if hurt is emptied:  # its log is not: that is not taken for the log of a new store
         with pytest.raises(DamagedStoreError, match="its WAL exists"):
             recollect.open(path)
-        assert recollect.rescue(path, path.with_name("saved.db")).records == {"default": 1}
+        assert records_by_namespace(recollect.rescue(path, path.with_name("saved.db"))) == {"default": 1}
         return
     with recollect.open(path) as again:
         assert {record.id for record in again.find()} == {
@@ -510,8 +512,14 @@ def test_a_fork_is_refused_at_once_also_where_its_parent_was_in_the_middle_of_a_
     held, over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        index = core_of(memory).fulltext
-        with store._readers_done, core_of(memory).keeper._lock, index._lock, index._pool, store.write():
+        index = full_text_of(memory)
+        with (
+            store._readers_done,
+            core_of(memory).keeper._lock,
+            index._lock,
+            index._pool,
+            store.write(Branch("default")),
+        ):
             held.set()
             over.wait()
 

@@ -30,11 +30,11 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
-from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base.checksums import connect
 from recollect.testing.contract import NOW
-from recollect.testing.internals import core_of
+from recollect.testing.internals import full_text_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -328,7 +328,7 @@ def test_an_index_that_another_process_brings_up_is_not_deleted_under_it(tmp_pat
             other.execute("BEGIN IMMEDIATE")
             assert len(memory.grep("alpha")) == 1  # there is nothing new, so it need not be written to
             memory.remember("alpha again")
-            core_of(memory).fulltext._idle[0].set_busy_timeout(10)
+            full_text_of(memory)._idle[0].set_busy_timeout(10)
             with pytest.raises(StoreBusyError):
                 memory.grep("alpha")
         assert index.stat().st_ino == before

@@ -23,7 +23,7 @@ from recollect.stores.derived import opening as derived
 from recollect.stores.derived.fulltext import MOST_PHRASE_WORDS, MOST_WORDS, fts_query
 from recollect.stores.memory import MemoryStore
 from recollect.testing import memory_on
-from recollect.testing.internals import core_of
+from recollect.testing.internals import core_of, full_text_of
 
 #: Longer than a test takes, so that one that waits for nothing fails.
 PATIENCE_S = 60
@@ -159,7 +159,7 @@ def test_a_search_after_closing_makes_no_index_in_memory() -> None:
     memory.close()
     with pytest.raises(ClosedError):
         memory.grep("alpha")
-    assert core_of(memory).fulltext._own is None
+    assert full_text_of(memory)._own is None
 
 
 # Memory

@@ -375,7 +375,7 @@ class TestHistories:
 
 def replaced(path: Path, by: Path) -> None:
     """Put the contents of one SQLite file into another, as its backup does."""
-    from recollect.stores.sqlite.checksums import connect
+    from recollect.stores.sqlite_base.checksums import connect
 
     one, other = connect(str(path)), connect(str(by))
     with one.backup("main", other, "main") as backup:

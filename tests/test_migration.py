@@ -25,7 +25,7 @@ from recollect.errors import (
 )
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.checksums import connect
+from recollect.stores.sqlite_base.checksums import connect
 
 GOLDEN = Path(__file__).parent / "golden"
 SPREAD = {change: sorted({1 + at * (steps_of(change) - 1) // 7 for at in range(8)}) for change in ("invented", "both")}

@@ -21,10 +21,10 @@ from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.stores import files
 from recollect.stores.derived.fulltext import FullText
-from recollect.stores.derived.vectors import VectorStore
+from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.sqlite import store as sqlite
-from recollect.stores.sqlite.checksums import connect
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base.checksums import connect
 from recollect.stores.write_queue import Ticket
 
 SEED = 1
@@ -174,7 +174,7 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
 
 def test_the_files_beside_the_store_are_synced_at_their_checkpoints(folder: Path) -> None:
     text = FullText(str(folder), "uuid")._opened(str(folder / "text.db"))
-    vectors = VectorStore(str(folder), "uuid")._opened()
+    vectors = VectorFile(str(folder), "uuid")._opened()
     normal = 1
     assert (text.pragma("synchronous"), vectors.pragma("synchronous")) == (normal, normal)
     text.close()

@@ -22,7 +22,7 @@ from recollect.memory import Memory
 from recollect.operations import Remember
 from recollect.records.codec import encode_json
 from recollect.stores.base import Store
-from recollect.stores.derived.usage import Uses
+from recollect.stores.derived.usage import UsageFile
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
@@ -233,13 +233,13 @@ def test_the_file_of_uses_is_read_only_where_there_is_news(tmp_path: Path, monke
         memory.set_quota(records=30, when_full="least recent")
         memory.remember("first")
         reads: list[Branch] = []
-        read = Uses._read
+        read = UsageFile._read
 
-        def counted(uses: Uses, branch: Branch) -> dict[str, int]:
+        def counted(uses: UsageFile, branch: Branch) -> dict[str, int]:
             reads.append(branch)
             return read(uses, branch)
 
-        monkeypatch.setattr(Uses, "_read", counted)
+        monkeypatch.setattr(UsageFile, "_read", counted)
         for number in range(10):
             memory.remember(f"text {number}")
             memory.recall("text")

@@ -76,7 +76,7 @@ class Told:
 def at_once(store: SqliteStore) -> Iterator[Told]:
     """Calls that all wait when the first of them begins."""
     told = Told()
-    with store.write():
+    with store.write(Branch("default")):
         yield told
     told.join()
 
@@ -130,7 +130,8 @@ def test_threads_share_a_commit_and_each_has_its_own_seq_root_and_actor(store: S
 
 
 def test_without_sharing_each_has_a_sync_of_its_own(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "write_shared", store.write)
+    real = store.write
+    monkeypatch.setattr(store, "write", lambda branch, *, shared=False: real(branch))
     memory = memory_on(store)
     with counted(store) as commits:
         together(store, memory, facts(8))
@@ -222,7 +223,7 @@ def test_a_thread_that_gives_up_waiting_leaves_its_place_to_the_next(tmp_path: P
     assert all(isinstance(each, (StoreBusyError, Outcome)) for each in given.values())
     memory_on(hasty).remember("after")
     ticket, late = Ticket(shares=True), Ticket(shares=True)
-    with patient.write():
+    with patient.write(Branch("default")):
         assert not patient._queue.take(ticket, 0)
         assert not ticket.has_lock
         assert patient._queue.waiting == 0

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 from recollect.ledger.commits import Branch
-from recollect.stores.base import Store
+from recollect.stores.base import Resolved, Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import StoreContract, memory_machine
-from recollect.testing.contract import note, stored, write, write_into
+from recollect.testing.contract import EARLY, note, stored, write, write_into
 
 #: Ids of which some come again, and some that JSON has to escape.
 IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "ключ", "x" * 255])
@@ -56,14 +56,16 @@ class TestSqliteStore(StoreContract):
         with store.read() as view:
             branch = Branch(f"n{len(view.branches())}")
         write(store, map(note, held), branch=branch)
-        with suppress(Undone), store.write() as transaction:
+        with suppress(Undone), store.write(branch) as transaction:
             if commits:
                 write_into(transaction, store.key, map(note, put), dropped & held, branch=branch)
             else:
                 for record in map(note, put):
                     transaction.put(branch, record, stored(record, store.key))
-            never = transaction.never_known(branch, asked)
-            assert never == {each for each in asked if not transaction.known(branch, each)}
+            resolved = transaction.resolve(branch, asked, EARLY)
+            assert resolved == {
+                each: Resolved(transaction.known(branch, each), transaction.get(branch, each), False) for each in asked
+            }
             if not commits:
                 raise Undone
 

@@ -29,8 +29,9 @@ from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.segment_files import _decoded, _encoded
-from recollect.stores.sqlite import checksums, schema
-from recollect.stores.sqlite import structure as sqlite_tables
+from recollect.stores.sqlite import schema
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base import structure as sqlite_tables
 
 GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

@@ -31,9 +31,10 @@ from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores.base import BranchSummary
 from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
-from recollect.stores.sqlite import checksums, schema
+from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import verified
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base import checksums
 from recollect.testing.machine import TickingClock, memory_on
 from torture.script import Script, lead
 from torture.trials import Trial

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.stores import files
-from recollect.stores.sqlite import checksums
+from recollect.stores.sqlite_base import checksums
 from torture.disk import FOLDER, Event
 
 _BASE = apsw.vfs_names()[0]  # the system's own

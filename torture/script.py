@@ -18,6 +18,7 @@ from datetime import UTC, datetime, timedelta
 
 from recollect import filters as f
 from recollect.errors import RecollectError, StoreFullError
+from recollect.ledger.commits import Branch
 from recollect.memory import Memory
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
@@ -201,7 +202,7 @@ def play(
     threads += [threading.Thread(target=tell, args=(texts,)) for texts in others]
     started = []
     try:
-        with store.write():  # so that all of them wait when the first one begins
+        with store.write(Branch("default")):  # so that all of them wait when the first one begins
             for thread in threads:
                 waiting = store._queue.waiting
                 thread.start()

@@ -16,6 +16,7 @@ from recollect import Memory
 from recollect.errors import ImportFormatError, ScopeError, StoreFullError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, Damage, Importer, ImportReport, Item, import_path
+from recollect.ledger.commits import Branch
 from recollect.testing.internals import core_of
 
 Write = Callable[[str, Any], Path]
@@ -107,10 +108,10 @@ def test_a_failing_store_is_raised_and_a_second_run_goes_on_from_there(
     store = core_of(memory).store
     write, commits = store.write, iter([True, False])
 
-    def failing() -> Any:
+    def failing(branch: Branch, *, shared: bool) -> Any:
         if not next(commits):
             raise StoreFullError("disk")
-        return write()
+        return write(branch, shared=shared)
 
     with monkeypatch.context() as patch, pytest.raises(StoreFullError):
         patch.setattr(store, "write", failing)

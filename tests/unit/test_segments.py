@@ -35,7 +35,8 @@ from recollect.indexes.words.postings import LONGEST
 from recollect.indexes.words.segment import Builder, Segment
 from recollect.indexes.words.surface_forms import form, form_parts, trigram_keys
 from recollect.ledger.commits import Branch
-from recollect.stores.derived.segment_files import Made, SegmentFiles
+from recollect.stores.derived.segment_files import SegmentFiles
+from recollect.stores.derived_protocols import Made
 
 COMPILED = numba_kernels.loaded()
 Step = tuple[list[str], list[Document]]

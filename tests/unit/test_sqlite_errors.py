@@ -16,8 +16,8 @@ from recollect.errors import (
     StoreFullError,
     StoreIOError,
 )
-from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite.schema import TABLES
+from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 
 #: By primary code.
 BECOMES: dict[str, type[RecollectError]] = {

@@ -70,14 +70,17 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
     if settings.as_json:
         print_json(report.to_json())
     else:
-        for namespace, records in report.records.items():
-            same = ", same root as the old store" if report.same[namespace] else ""
-            click.echo(f"namespace {namespace}: {records} records, {report.commits[namespace]} commits{same}")
+        for branch, saved in report.branches.items():
+            same = ", same root as the old store" if saved.same_root else ""
+            click.echo(f"namespace {branch.namespace}: {saved.records} records, {saved.commits} commits{same}")
+            if saved.without_history:
+                later = saved.without_history
+                click.echo(f"  {later} later commits are not saved one by one: one commit has their changes")
         for lost in report.lost[:_NAMED]:
             click.echo(f"  lost: {printable(str(lost))}", err=True)
         if len(report.lost) > _NAMED:
             click.echo(f"  and {len(report.lost) - _NAMED} more lost: --json lists all", err=True)
-        click.echo(f"{new}: {sum(report.records.values())} records saved, {len(report.lost)} items lost")
+        click.echo(f"{new}: {report.records} records saved, {len(report.lost)} items lost")
     if report.lost:
         sys.exit(1)
 

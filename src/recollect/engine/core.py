@@ -30,11 +30,7 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware
-from recollect.stores.base import SharingStore, Store, View
-from recollect.stores.derived.fulltext import FullText
-from recollect.stores.derived.segment_files import SegmentFiles
-from recollect.stores.derived.usage import Uses
-from recollect.stores.derived.vectors import VectorStore
+from recollect.stores.base import Store, View
 
 T = TypeVar("T")
 #: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
@@ -72,19 +68,17 @@ class Core:
         self.intake = intake
         self.feed = Feed()
         self._tries = TrieKeeper()
-        self._write_shared = store.write_shared if isinstance(store, SharingStore) else store.write
-        facts = store.facts()
-        uuid, read_only = str(facts["uuid"]), bool(facts.get("read_only"))
-        folder = None if store.path == ":memory:" else store.path + ".index"
-        files = None if folder is None else SegmentFiles(folder, uuid, read_only=read_only)
-        self.cursors = Cursors(hashlib.sha256(b"recollect.cursors.1\0" + store.key + uuid.encode()).digest())
-        self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=index_bytes)
-        self.uses = Uses(None if read_only else folder, uuid)
+        self.cursors = Cursors(
+            hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
+        )
+        derived = store.derived()
+        self.keeper = IndexKeeper(store, derived.segments(), digests=embedder is not None, budget_bytes=index_bytes)
+        self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
-        self.fulltext = FullText(None if read_only else folder, uuid)
+        self.fulltext = derived.full_text()
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
-            self.vectors = VectorKeeper(embedder, VectorStore(folder, uuid, read_only=read_only))
+            self.vectors = VectorKeeper(embedder, derived.vectors())
 
     def now(self) -> datetime:
         """Return the clock's time.
@@ -164,7 +158,7 @@ class Core:
         """
         now = now or self.now()
         try:
-            with self._write_shared() if shared else self.store.write() as transaction:
+            with self.store.write(branch, shared=shared) as transaction:
                 if expect_head is not None:
                     check_head(transaction, branch, scope, expect_head)
                 reads_at = self.reads_at(transaction, branch)

@@ -25,7 +25,6 @@ from recollect.errors import (
     RecollectError,
     ScopeError,
     StoreError,
-    UnsupportedError,
 )
 from recollect.filters.tree import AllOf
 from recollect.indexes.words.index import WordView
@@ -60,7 +59,7 @@ from recollect.operations import (
 )
 from recollect.operations import Export as ExportOperation
 from recollect.records.record import Record
-from recollect.stores.base import Backup, CopiedStore, View
+from recollect.stores.base import Backup, View
 from recollect.stores.root_check import disagreements
 
 T = TypeVar("T")
@@ -212,7 +211,7 @@ def _set_quota(core: Core, request: Request) -> None:
     request.check_whole("the quota of the namespace")
     operation: SetQuota = request.operation
     quota = Quota(records=operation.records, bytes=operation.bytes, when_full=operation.when_full, per=operation.per)
-    with core.store.write() as transaction:
+    with core.store.write(request.branch) as transaction:
         set_quota(transaction, request.branch, quota)
 
 
@@ -335,8 +334,6 @@ def _check(core: Core, request: Request) -> list[str]:
 def _back_up(core: Core, request: Request) -> Backup:
     request.check_whole("a backup, which contains the whole store,")
     operation: BackUp = request.operation
-    if not isinstance(core.store, CopiedStore):
-        raise UnsupportedError("a backup", f"the store {core.store.path} is not a file: export its records")
     return core.store.back_up(operation.path, verify=operation.verify, force=operation.force)
 
 

@@ -13,12 +13,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol
 
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
+from recollect.stores.derived_protocols import Derived
 
 
 class Tally(NamedTuple):
@@ -82,6 +83,37 @@ class Backup:
         return cls(**{**data, "branches": branches})
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a store can do. A call that it cannot do raises UnsupportedError.
+
+    Attributes:
+        group_commit: Transactions that are opened with `shared=True` can share one durable commit.
+        copying: `back_up` copies the store to a file.
+        writers: How many transactions can be open at a time: one for the "store", or one for each "branch".
+        durable: Commits survive the end of the process.
+    """
+
+    group_commit: bool
+    copying: bool
+    writers: str
+    durable: bool
+
+
+class Resolved(NamedTuple):
+    """What a store knows of an id.
+
+    Attributes:
+        known: Whether the id was ever stored: it has a version now, or a commit names it.
+        stored: The current version; None if there is none.
+        due: Whether that version has expired.
+    """
+
+    known: bool
+    stored: Stored | None
+    due: bool
+
+
 class View(Protocol):
     """A snapshot view of a store: all reads through one view are consistent with each other.
 
@@ -124,6 +156,14 @@ class View(Protocol):
         """
         ...
 
+    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
+        """Return what is known of several ids, by id, with few queries.
+
+        Cost:
+            O(log n) for each id.
+        """
+        ...
+
     def select(
         self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
@@ -154,7 +194,10 @@ class View(Protocol):
         ...
 
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        """Return the canonical bytes of a version; None if it was never stored or has been erased."""
+        """Return the canonical bytes of a version that any branch of the namespace has or had.
+
+        None if it was never stored in the namespace or has been erased.
+        """
         ...
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
@@ -257,10 +300,6 @@ class Transaction(View, Protocol):
     A version that was put is kept only if a commit names it.
     """
 
-    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
-        """Return the ids among `record_ids` that are not `known`, with one query for a bulk write."""
-        ...
-
     def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         """Make this version the live one of its id."""
         ...
@@ -285,10 +324,12 @@ class Transaction(View, Protocol):
 class Store(Protocol):
     """A durable store of records."""
 
-    #: The path of the store, or ":memory:"; used in messages.
+    #: The path of the store, or ":memory:", or an address without secrets; used in messages.
     path: str
     #: The key from which the salts of versions are derived.
     key: bytes
+    #: What the store can do.
+    capabilities: Capabilities
 
     def read(self) -> AbstractContextManager[View]:
         """Open a view of the newest state.
@@ -300,8 +341,16 @@ class Store(Protocol):
         """
         ...
 
-    def write(self) -> AbstractContextManager[Transaction]:
+    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[Transaction]:
         """Open the writer's transaction. It is durable once the block has ended, and rolled back if the block raises.
+
+        Args:
+            branch: The only branch that the transaction may write to; a setting of its namespace belongs to it.
+            shared: The block is short and waits for no other thread, so that the transaction may share a durable
+                commit with those of other threads (`Capabilities.group_commit`). Each sees what the earlier ones
+                wrote, and is rolled back alone if it raises. None returns before the commit is durable, and none is
+                refused because of another's write before that write is durable. If the commit fails, all of them
+                raise, and nothing that they wrote is stored.
 
         Raises:
             StoreBusyError: The timeout has passed; nothing was written.
@@ -310,12 +359,34 @@ class Store(Protocol):
         """
         ...
 
+    def derived(self) -> Derived:
+        """Return the factory of what is derived from the store."""
+        ...
+
     def facts(self) -> dict[str, Any]:
         """Return what `doctor` and `stats` report: kind, uuid, format, versions, sizes in bytes, durability."""
         ...
 
     def check(self) -> list[str]:
         """Return the problems in the store's own structure; [] if there are none. Reads everything."""
+        ...
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        """Copy a consistent snapshot of the store to `path` while writers continue.
+
+        A file at `path` stays until the copy is durable.
+
+        Args:
+            path: The path of the copy.
+            verify: Check the copy and recompute its roots before it replaces what is at `path`.
+            force: Replace any file; otherwise only an older backup is replaced.
+
+        Raises:
+            UnsupportedError: The store cannot be copied (`Capabilities.copying`).
+            InvalidArgumentError: `path` is not suitable.
+            DamagedStoreError: The verified copy is corrupt.
+            StoreError: Copying failed.
+        """
         ...
 
     def probe(self) -> None:
@@ -328,41 +399,6 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Wait for calls in progress and release all resources. Closing twice is not an error."""
-        ...
-
-
-@runtime_checkable
-class SharingStore(Store, Protocol):
-    """Optional protocol: a store whose transactions can share one durable commit (group commit)."""
-
-    def write_shared(self) -> AbstractContextManager[Transaction]:
-        """Open a transaction as `write` does, for short work that waits for no other thread.
-
-        Threads that write at the same time share one commit. Each sees what the earlier ones wrote, and is rolled back
-        alone if it raises. None returns before the commit is durable, and none is refused because of another's write
-        before that write is durable. If the commit fails, all of them raise, and nothing that they wrote is stored.
-        """
-        ...
-
-
-@runtime_checkable
-class CopiedStore(Store, Protocol):
-    """Optional protocol: a store that can be copied into a file while writers continue."""
-
-    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
-        """Copy a consistent snapshot of the store to `path` while writers continue.
-
-        A file at `path` stays until the copy is durable.
-
-        Args:
-            verify: Check the copy and recompute its roots before it replaces what is at `path`.
-            force: Replace any file; otherwise only an older backup is replaced.
-
-        Raises:
-            InvalidArgumentError: `path` is not suitable.
-            DamagedStoreError: The verified copy is corrupt.
-            StoreError: Copying failed.
-        """
         ...
 
 

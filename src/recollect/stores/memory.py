@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from typing import Any
 
-from recollect.errors import ClosedError, StoreBusyError
+from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Tally, check_seq, expired, in_order, tally_of
+from recollect.stores.base import Backup, Capabilities, Resolved, Tally, check_seq, expired, in_order, tally_of
+from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.write_queue import Ticket, WriteQueue
 
 
@@ -30,7 +31,6 @@ class _Ledger:
     """The contents of one branch."""
 
     live: dict[str, tuple[Stored, Record]] = field(default_factory=dict)
-    versions: dict[bytes, bytes] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
     log: list[Commit] = field(default_factory=list)
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
@@ -65,6 +65,16 @@ class _Ledger:
         return self.expiring[at : at + 1] == [due]
 
 
+@dataclass
+class _Contents:
+    """The contents of a store."""
+
+    ledgers: dict[Branch, _Ledger] = field(default_factory=dict)
+    payloads: dict[tuple[str, bytes], bytes] = field(default_factory=dict)  # by namespace and version
+    nodes: list[bytes] = field(default_factory=lambda: [b""])  # page 0 means "no page"
+    settings: dict[str, str] = field(default_factory=dict)
+
+
 class MemoryStore:
     """A `Store` in the memory of this process.
 
@@ -74,6 +84,7 @@ class MemoryStore:
     """
 
     path = ":memory:"
+    capabilities = Capabilities(group_commit=False, copying=False, writers="store", durable=False)
 
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key
@@ -81,9 +92,7 @@ class MemoryStore:
         self._writers = WriteQueue()
         self._viewers = WriteQueue()  # locked by each view, and to apply a commit
         self._unapplied: _MemoryTransaction | None = None  # a commit that is not applied yet
-        self._ledgers: dict[Branch, _Ledger] = {}
-        self._nodes: list[bytes] = [b""]  # page 0 means "no page"
-        self._settings: dict[str, str] = {}
+        self._contents = _Contents()
         self._uuid = str(uuid.uuid4())
         self._closed = False
 
@@ -95,9 +104,9 @@ class MemoryStore:
         with self._locked(self._viewers, ticket):
             if self._unapplied is not None:  # applying it was interrupted
                 self._apply(self._unapplied)
-            yield _MemoryView(self._ledgers, self._nodes, self._settings)
+            yield _MemoryView(self._contents)
 
-    def write(self) -> AbstractContextManager[_MemoryTransaction]:
+    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[_MemoryTransaction]:
         ticket = Ticket(shares=False)
         return ticket.managed(self._writing(ticket))
 
@@ -107,7 +116,7 @@ class MemoryStore:
         with self._locked(self._writers, ticket):
             with self.read():
                 pass  # applies a commit whose application was interrupted
-            transaction = _MemoryTransaction(self._ledgers, self._nodes, self._settings)
+            transaction = _MemoryTransaction(self._contents)
             yield transaction
             with self.read():
                 self._apply(transaction)
@@ -133,42 +142,45 @@ class MemoryStore:
             if ticket.has_lock:
                 queue.release(ticket)
 
+    def derived(self) -> DerivedFiles:
+        return DerivedFiles(None, self._uuid)
+
     def facts(self) -> dict[str, Any]:
         return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: lost when closed"}
 
     def check(self) -> list[str]:
         return []
 
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        raise UnsupportedError("a backup", "the store is in memory, not a file: export its records")
+
     def probe(self) -> None:
-        with self.write():
+        with self.write(Branch("probe")):
             pass
 
     def close(self) -> None:
         if self._writers.owned_by_caller():
             raise StoreBusyError(self.path, "this thread is inside a batch, which must end first")
-        with suppress(ClosedError), self.write(), self.read():
+        with suppress(ClosedError), self.write(Branch("close")), self.read():
             self._closed = True
-            self._ledgers.clear()
-            self._nodes[1:] = []
+            self._contents = _Contents()
 
 
 class _MemoryView:
-    def __init__(self, ledgers: dict[Branch, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
-        self._ledgers = ledgers
-        self._nodes = nodes
-        self._settings = settings
+    def __init__(self, contents: _Contents) -> None:
+        self._contents = contents
 
     def _ledger(self, branch: Branch) -> _Ledger:
-        return self._ledgers.get(branch) or _Ledger()
+        return self._contents.ledgers.get(branch) or _Ledger()
 
     def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
         return self._ledger(branch).live.values()
 
     def setting(self, name: str) -> str | None:
-        return self._settings.get(name)
+        return self._contents.settings.get(name)
 
     def branches(self) -> list[Branch]:
-        return sorted(branch for branch, ledger in self._ledgers.items() if ledger.log)
+        return sorted(branch for branch, ledger in self._contents.ledgers.items() if ledger.log)
 
     def head(self, branch: Branch) -> Head:
         log = self._ledger(branch).log
@@ -185,6 +197,14 @@ class _MemoryView:
     def known(self, branch: Branch, record_id: str) -> bool:
         return record_id in self._ledger(branch).known
 
+    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
+        out = {}
+        for record_id in record_ids:
+            stored = self.get(branch, record_id)
+            due = stored is not None and expired(Record.load(stored.payload), now)
+            out[record_id] = Resolved(self.known(branch, record_id), stored, due)
+        return out
+
     def select(
         self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
     ) -> Iterator[Record]:
@@ -199,7 +219,7 @@ class _MemoryView:
         return tally_of(self.select(branch, where, order="id", now=now))
 
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        return self._ledger(branch).versions.get(version)
+        return self._contents.payloads.get((branch.namespace, version))
 
     def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
         for stored, record in self._live(branch):
@@ -265,19 +285,19 @@ class _MemoryView:
         return islice(self._ledger(branch).log, since, None)
 
     def node(self, page: int) -> bytes:
-        return self._nodes[page]
+        return self._contents.nodes[page]
 
 
 class _MemoryTransaction(_MemoryView):
     """A view in which staged writes override what is committed."""
 
-    def __init__(self, ledgers: dict[Branch, _Ledger], nodes: list[bytes], settings: dict[str, str]) -> None:
-        super().__init__(ledgers, nodes, settings)
+    def __init__(self, contents: _Contents) -> None:
+        super().__init__(contents)
         self._staged: dict[Branch, dict[str, tuple[Stored, Record] | None]] = {}
         self._versions: list[tuple[Branch, Stored]] = []
         self._commits: list[Commit] = []
         self._set: dict[str, str | None] = {}
-        self._first_page = len(nodes)
+        self._first_page = len(contents.nodes)
         self._pages: list[bytes] = []
 
     def setting(self, name: str) -> str | None:
@@ -309,9 +329,6 @@ class _MemoryTransaction(_MemoryView):
 
     def known(self, branch: Branch, record_id: str) -> bool:
         return self._staged.get(branch, {}).get(record_id) is not None or super().known(branch, record_id)
-
-    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
-        return {record_id for record_id in record_ids if not self.known(branch, record_id)}
 
     def _live(self, branch: Branch) -> Iterable[tuple[Stored, Record]]:
         staged = self._staged.get(branch, {})
@@ -357,7 +374,11 @@ class _MemoryTransaction(_MemoryView):
         )
 
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
-        staged = (stored.payload for each, stored in self._versions if each == branch and stored.version == version)
+        staged = (
+            stored.payload
+            for each, stored in self._versions
+            if each.namespace == branch.namespace and stored.version == version
+        )
         return next(staged, None) or super().payload(branch, version)
 
     def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
@@ -365,7 +386,8 @@ class _MemoryTransaction(_MemoryView):
         return (*super()._log(branch, since), *staged)
 
     def node(self, page: int) -> bytes:
-        return self._nodes[page] if page < len(self._nodes) else self._pages[page - len(self._nodes)]
+        stored = self._contents.nodes
+        return stored[page] if page < len(stored) else self._pages[page - len(stored)]
 
     def put(self, branch: Branch, record: Record, stored: Stored) -> None:
         self._staged.setdefault(branch, {})[record.id] = (stored, record)
@@ -376,7 +398,7 @@ class _MemoryTransaction(_MemoryView):
 
     def add_node(self, body: bytes) -> int:
         self._pages.append(body)
-        return len(self._nodes) + len(self._pages) - 1
+        return len(self._contents.nodes) + len(self._pages) - 1
 
     def append(self, commit: Commit) -> None:
         check_seq(commit, self.head(Branch(commit.namespace, commit.branch)))
@@ -384,22 +406,22 @@ class _MemoryTransaction(_MemoryView):
 
     def apply(self) -> None:
         """Apply the staged writes to the ledgers. Idempotent, also after an attempt that was interrupted."""
-        self._nodes[self._first_page :] = self._pages
+        self._contents.nodes[self._first_page :] = self._pages
         for name, value in self._set.items():
             if value is None:
-                self._settings.pop(name, None)
+                self._contents.settings.pop(name, None)
             else:
-                self._settings[name] = value
+                self._contents.settings[name] = value
         named = {(commit.namespace, change.after) for commit in self._commits for change in commit.changes}
         for branch, stored in self._versions:
             if (branch.namespace, stored.version) in named:
-                self._ledgers.setdefault(branch, _Ledger()).versions[stored.version] = stored.payload
+                self._contents.payloads[branch.namespace, stored.version] = stored.payload
         for branch, staged in self._staged.items():
-            ledger = self._ledgers.setdefault(branch, _Ledger())
+            ledger = self._contents.ledgers.setdefault(branch, _Ledger())
             for record_id, current in staged.items():
                 ledger.replace(record_id, current)
         for commit in self._commits:
-            ledger = self._ledgers.setdefault(Branch(commit.namespace, commit.branch), _Ledger())
+            ledger = self._contents.ledgers.setdefault(Branch(commit.namespace, commit.branch), _Ledger())
             if commit.seq > len(ledger.log):
                 ledger.log.append(commit)
             ledger.known.update(change.id for change in commit.changes)

@@ -9,20 +9,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from recollect import filters as f
-from recollect.errors import ClosedError
+from recollect.errors import ClosedError, UnsupportedError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import check, root_of, update, version_hash
 from recollect.operations import ORDERS
-from recollect.records.codec import microseconds
+from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Store, Transaction, View, expired, in_order, tally_of
+from recollect.stores.base import Resolved, Store, Transaction, View, expired, in_order, tally_of
+from recollect.stores.derived_protocols import Model, Updates
 from recollect.testing.strategies import START, filters, records
 
 BRANCH = Branch("tenant")
@@ -53,7 +56,7 @@ def write(
     reason: str | None = None,
 ) -> Commit:
     """Make one commit, as the engine would."""
-    with store.write() as transaction:
+    with store.write(BRANCH) as transaction:
         return write_into(transaction, store.key, puts, drops, branch, reason)
 
 
@@ -141,9 +144,8 @@ class StoreContract:
         write(store, [note("a"), note("b")])
         with store.read() as view:
             before = everything_of(view)
-        with pytest.raises(Boom), store.write() as transaction:
+        with pytest.raises(Boom), store.write(BRANCH) as transaction:
             write_into(transaction, store.key, [note("a", "changed"), note("c")], ["b"])
-            write_into(transaction, store.key, [note("z")], branch=OTHER)
             raise Boom
         with store.read() as view:
             assert everything_of(view) == before
@@ -153,7 +155,7 @@ class StoreContract:
 
     def test_a_transaction_sees_what_it_wrote(self, store: Store) -> None:
         write(store, [note("a")])
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             write_into(transaction, store.key, [note("b", position=3, conversation="c")], ["a"])
             assert transaction.get(BRANCH, "a") is None
             assert [each.id for each in transaction.select(BRANCH, f.everything(), now=NOW)] == ["b"]
@@ -165,7 +167,7 @@ class StoreContract:
         write(store, [note("a")])
         with store.read() as view:
             before = everything_of(view)
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             write_into(transaction, store.key, [note("a", "changed"), note("b")])
             with store.read() as view:
                 assert everything_of(view) == before
@@ -209,7 +211,7 @@ class StoreContract:
             return [Record.load(each.payload).id for each in view.turns_at(BRANCH, "c", position)]
 
         write(store, [turn("a", 0), turn("b", 7), turn("c", 7), turn("d", None), turn("e", 9, "other")])
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             assert transaction.last_position(BRANCH, "c") == 7
             write_into(transaction, store.key, [turn("b", 3)], ["c"])
             assert transaction.last_position(BRANCH, "c") == 3
@@ -228,7 +230,7 @@ class StoreContract:
         def size(*ids: str) -> int:
             return sum(len(texts[each].to_bytes()) for each in ids)
 
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             assert transaction.nbytes(BRANCH) == size("a", "b", "c")
             texts["e"] = note("e", "new")
             write_into(transaction, store.key, [texts["e"]], ["a"])
@@ -239,7 +241,7 @@ class StoreContract:
 
     def test_any_id_reports_whether_an_id_begins_with_a_character(self, store: Store) -> None:
         write(store, [note("@a"), note("b"), note("é")])
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             assert [transaction.any_id(BRANCH, each) for each in "@bé?a"] == [True, True, True, False, False]
             write_into(transaction, store.key, [note("?c")], ["@a", "b"])
             assert [transaction.any_id(BRANCH, each) for each in "@bé?a"] == [False, False, True, True, False]
@@ -251,7 +253,7 @@ class StoreContract:
         ana, bob = f.user("ana"), f.user("bob") | f.custom(lambda record: record.user == "bob")
         write(store, [note("a", user="ana", conversation="c", position=1)])
         write(store, [note("b", user="bob", conversation="c", position=2**63 - 1)])
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             last = [transaction.last_position(BRANCH, "c", each) for each in (ana, bob, f.user("cleo"))]
             assert last == [1, 2**63 - 1, None]
             write_into(transaction, store.key, [note("d", user="ana", conversation="c", position=7)])
@@ -363,7 +365,7 @@ class StoreContract:
             assert view.due(BRANCH, now, 10) == ["b", "a", "d"]
             assert view.due(BRANCH, now, 2) == ["b", "a"]
             assert view.due(BRANCH, now - 1, 10) == ["b"]
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             write_into(transaction, store.key, [note("b"), note("f", expires=days["b"])], ["a"])
             assert transaction.due(BRANCH, now, 10) == ["f", "d"]
         with store.read() as view:
@@ -373,7 +375,7 @@ class StoreContract:
     def test_only_versions_that_a_commit_names_are_stored(self, store: Store) -> None:
         passing = note("a", "passing")
         gone = note("b", "gone")
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             for record in (passing, gone):
                 transaction.put(BRANCH, record, stored(record, store.key))
             transaction.drop(BRANCH, "b")
@@ -388,7 +390,7 @@ class StoreContract:
         texts = {text: note("a", text) for text in ("held", "passing", "passing again", "named", "final", long)}
         versions = {text: stored(record, store.key) for text, record in texts.items()}
         write(store, [texts["held"]])
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             for text in ("passing", "held", long, "passing again"):
                 transaction.put(BRANCH, texts[text], versions[text])
                 assert list(transaction.select(BRANCH, f.everything(), now=NOW)) == [texts[text]]
@@ -406,7 +408,7 @@ class StoreContract:
             return note(record_id, conversation=conversation, position=position)
 
         write(store, [turn("a", 0), turn("b", 1), turn("z", 5, "d")])
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
 
             def put(record: Record) -> tuple[int | None, int | None]:
                 transaction.get(BRANCH, record.id)
@@ -439,24 +441,24 @@ class StoreContract:
             write(store, drops=[record_id])
             del current[record_id]
         versions = {record_id: stored(record, store.key).version for record_id, record in current.items()}
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             head = transaction.head(BRANCH)
             assert head.root.hash == root_of(versions)
             assert check(head.root, versions, transaction) == ""
             assert transaction.add_node(b"page") > 0
 
     def test_settings_are_stored_and_are_part_of_the_transaction(self, store: Store) -> None:
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             assert transaction.setting("one") is None
             transaction.set_setting("one", "1")
             transaction.set_setting("two", "2")
             assert transaction.setting("one") == "1"
-        with pytest.raises(RuntimeError), store.write() as transaction:
+        with pytest.raises(RuntimeError), store.write(BRANCH) as transaction:
             transaction.set_setting("one", "changed")
             transaction.set_setting("two", None)
             assert transaction.setting("two") is None
             raise RuntimeError
-        with store.write() as transaction:
+        with store.write(BRANCH) as transaction:
             transaction.set_setting("two", None)
         with store.read() as view:
             assert (view.setting("one"), view.setting("two")) == ("1", None)
@@ -466,12 +468,106 @@ class StoreContract:
                 assert view.setting("one") == "1"
             again.close()
 
+    def test_several_ids_are_resolved_as_each_is_by_itself(self, store: Store) -> None:
+        due = note("due", expires=datetime_of(NOW))
+        write(store, [note("a"), note("gone"), due, note("later", expires=datetime_of(NOW + 1))])
+        write(store, drops=["gone"])
+        write(store, [note("of another branch")], branch=OTHER)
+        ids = ["a", "gone", "due", "later", "of another branch", "never", *map(str, range(250))]
+
+        def one_by_one(view: View) -> dict[str, Resolved]:
+            return {each: Resolved(view.known(BRANCH, each), view.get(BRANCH, each), each == "due") for each in ids}
+
+        with store.read() as view:
+            resolved = view.resolve(BRANCH, ids, NOW)
+            assert resolved == one_by_one(view)
+            assert (resolved["gone"], resolved["never"]) == (Resolved(True, None, False), Resolved(False, None, False))
+            assert not view.resolve(BRANCH, ["due"], NOW - 1)["due"].due
+            assert view.resolve(BRANCH, [], NOW) == {}
+            assert view.resolve(Branch("none"), ["a"], NOW) == {"a": Resolved(False, None, False)}
+        with store.write(BRANCH) as transaction:
+            write_into(transaction, store.key, [note("never"), note("a", "changed")], ["later", "due"])
+            ids.remove("due")
+            assert transaction.resolve(BRANCH, ids, NOW) == one_by_one(transaction)
+            assert transaction.resolve(BRANCH, ["due"], NOW)["due"] == Resolved(True, None, False)
+
+    def test_a_payload_is_found_from_every_branch_of_its_namespace_and_from_no_other(self, store: Store) -> None:
+        record = note("a", "of the side branch")
+        version = stored(record, store.key).version
+        side = Branch(BRANCH.namespace, "side")
+        with store.write(side) as transaction:
+            write_into(transaction, store.key, [record], branch=side)
+            assert transaction.payload(BRANCH, version) == record.to_bytes()
+        write(store, [note("b")])
+        with store.read() as view:
+            assert view.payload(side, version) == view.payload(BRANCH, version) == record.to_bytes()
+            assert view.payload(OTHER, version) is None
+            assert not view.known(BRANCH, "a")
+
+    # Capabilities
+
+    def test_a_transaction_may_ask_to_share_a_commit_whether_the_store_can_or_not(self, store: Store) -> None:
+        with store.write(BRANCH, shared=True) as transaction:
+            write_into(transaction, store.key, [note("a")])
+        with pytest.raises(Boom), store.write(BRANCH, shared=True) as transaction:
+            write_into(transaction, store.key, [note("b")])
+            raise Boom
+        with store.read() as view:
+            assert [record_id for record_id, _ in view.versions(BRANCH)] == ["a"]
+
+    def test_a_store_is_copied_or_refuses_to_be(self, store: Store, tmp_path: Path) -> None:
+        write(store, [note("a")])
+        path = tmp_path / "copy"
+        if store.capabilities.copying:
+            assert store.back_up(str(path), verify=True, force=False).branches[BRANCH].records == 1
+        else:
+            with pytest.raises(UnsupportedError):
+                store.back_up(str(path), verify=True, force=False)
+        assert path.exists() is store.capabilities.copying
+
+    def test_one_transaction_is_open_at_a_time_for_the_store_or_for_each_branch(self, store: Store) -> None:
+        assert store.capabilities.writers in ("store", "branch")
+        entered, errors = threading.Event(), []
+
+        def second() -> None:
+            try:
+                with store.write(OTHER):
+                    entered.set()
+            except BaseException as error:  # noqa: BLE001 - the test reports it
+                errors.append(error)
+
+        thread = threading.Thread(target=second)
+        with store.write(BRANCH):
+            thread.start()
+            if store.capabilities.writers == "branch":
+                assert entered.wait(60)
+            else:
+                assert not entered.wait(0.05)
+        thread.join()
+        assert entered.is_set()
+        assert not errors
+
+    def test_the_store_gives_a_factory_for_what_is_derived_from_it(self, store: Store) -> None:
+        derived = store.derived()
+        vectors, uses, full_text = derived.vectors(), derived.uses(), derived.full_text()
+        model = Model("model", 2)
+        vectors.put(model, "default", {b"d" * 32: np.array([1.0, 0.0], dtype=np.float32)})
+        assert vectors.embedded_digests(model, "default") == {b"d" * 32}
+        uses.note(BRANCH, ["a", "b"], 7)
+        assert uses.of(BRANCH) == {"a": 7, "b": 8}
+        updates = Updates(1, b"root", False, [("a", "a red boat")])
+        assert full_text.search(BRANCH, "boat", lambda seq, root: updates) == ["a"]
+        vectors.close()
+        full_text.close()
+        with pytest.raises(ClosedError):
+            full_text.search(BRANCH, "boat", lambda seq, root: updates)
+
     def test_a_closed_store_raises_and_closing_twice_is_allowed(self, store: Store) -> None:
         store.close()
         store.close()
         with pytest.raises(ClosedError), store.read():
             pass
-        with pytest.raises(ClosedError), store.write():
+        with pytest.raises(ClosedError), store.write(BRANCH):
             pass
 
     def test_facts_describe_the_store_and_check_finds_no_problem(self, store: Store) -> None:
@@ -487,6 +583,7 @@ class StoreContract:
         with store.read() as view:
             before = everything_of(view)
         again = self.reopened(store)
+        assert store.capabilities.durable is (again is not None)
         if again is None:
             assert store.facts()["durability"].startswith("none")  # it says so
             return

@@ -11,7 +11,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from recollect.errors import StoreFullError
-from recollect.stores.base import SharingStore, Store, Transaction, View
+from recollect.ledger.commits import Branch
+from recollect.stores.base import Backup, Store, Transaction, View
+from recollect.stores.derived_protocols import Derived
 
 STEPS = ("put", "drop", "add_node", "append")
 
@@ -23,6 +25,7 @@ class SteppedStore:
         self.inner = inner
         self.path = inner.path
         self.key = inner.key
+        self.capabilities = inner.capabilities
         self.steps = 0
         self._on_step = on_step
 
@@ -33,19 +36,18 @@ class SteppedStore:
     def read(self) -> AbstractContextManager[View]:
         return self.inner.read()
 
-    def write(self) -> AbstractContextManager[Transaction]:
-        return self._stepped(self.inner.write)
-
-    def write_shared(self) -> AbstractContextManager[Transaction]:
-        inner = self.inner
-        return self._stepped(inner.write_shared if isinstance(inner, SharingStore) else inner.write)
-
     @contextmanager
-    def _stepped(self, write: Callable[[], AbstractContextManager[Transaction]]) -> Iterator[Transaction]:
-        with write() as transaction:
+    def write(self, branch: Branch, *, shared: bool = False) -> Iterator[Transaction]:
+        with self.inner.write(branch, shared=shared) as transaction:
             stepped: Any = _Stepped(transaction, self)
             yield stepped
             self.step("commit")
+
+    def derived(self) -> Derived:
+        return self.inner.derived()
+
+    def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
+        return self.inner.back_up(path, verify=verify, force=force)
 
     def facts(self) -> dict[str, Any]:
         return self.inner.facts()

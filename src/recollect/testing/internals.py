@@ -5,6 +5,7 @@ from __future__ import annotations
 from recollect.engine.core import Core
 from recollect.engine.engine import Engine
 from recollect.memory.memory import Memory
+from recollect.stores.derived.fulltext import FullText
 
 
 def core_of(memory: Memory) -> Core:
@@ -13,3 +14,10 @@ def core_of(memory: Memory) -> Core:
     while not isinstance(executor, Engine):  # a wrapper, such as `Loopback`
         executor = executor.executor  # type: ignore[attr-defined]
     return executor.core
+
+
+def full_text_of(memory: Memory) -> FullText:
+    """Return the full-text index of a memory whose store is a file or in memory."""
+    index = core_of(memory).fulltext
+    assert isinstance(index, FullText)
+    return index

@@ -29,7 +29,7 @@ from recollect.ledger.commits import Branch, Commit, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.records.record import Record
 from recollect.stores.base import Store, View
-from recollect.stores.derived.segment_files import Made, SegmentFiles
+from recollect.stores.derived_protocols import Made, Segments
 
 _log = logging.getLogger("recollect")
 #: Smallest number of records for which an index file is kept: a smaller index is built as fast as it is loaded.
@@ -82,7 +82,7 @@ class IndexKeeper:
         budget_bytes: Memory limit of all indexes together. At least one index is kept.
     """
 
-    def __init__(self, store: Store, files: SegmentFiles | None, *, digests: bool, budget_bytes: int) -> None:
+    def __init__(self, store: Store, files: Segments | None, *, digests: bool, budget_bytes: int) -> None:
         self._store = store
         self._files = files
         self._digests = digests

@@ -30,7 +30,7 @@ from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quanti
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import Store, View, expired
-from recollect.stores.derived.vectors import Model, VectorStore
+from recollect.stores.derived_protocols import Model, Vectors
 
 #: (number of records processed so far, total)
 Progress = Callable[[int, int], object]
@@ -78,7 +78,7 @@ IN_BATCH = QuestionVector(None, note="the dense signal is not used inside a batc
 @dataclass
 class _CachedVectors:
     index: DenseIndex
-    life: int  # the `VectorStore.life` of the file that they were read from
+    life: int  # the `Vectors.life` of the file that they were read from
     seen: int = 0  # the number of the newest vector in `index`
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -86,7 +86,7 @@ class _CachedVectors:
 class VectorKeeper:
     """The vectors of a store and their embedder. Shared by all namespaces and scopes opened from one memory."""
 
-    def __init__(self, embedder: Embedder, store: VectorStore) -> None:
+    def __init__(self, embedder: Embedder, store: Vectors) -> None:
         self.embedder = embedder
         self.store = store
         self._floors = floors_of(embedder)

@@ -11,7 +11,8 @@ from recollect.ledger.commits import Branch
 from recollect.operations import Grep
 from recollect.records.record import Record
 from recollect.stores.base import Store, View, expired, in_order
-from recollect.stores.derived.fulltext import FullText, Updates
+from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived_protocols import FullTextIndex, Updates
 
 
 def grep(
@@ -19,7 +20,7 @@ def grep(
     branch: Branch,
     scope: Scope,
     store: Store,
-    index: FullText,
+    index: FullTextIndex,
     reads_at: Callable[[View, Branch], int],
     staged: Sequence[Record | str] = (),
 ) -> list[Record]:

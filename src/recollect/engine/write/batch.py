@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,9 +23,11 @@ from recollect.ledger.commits import Branch
 from recollect.operations import Clear, Forget, ForgetWhere, Grep, Recall, Remember, RememberAll, Sweep, Update
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
-from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived_protocols import FullTextIndex
 
 T = TypeVar("T")
+#: Number of drafts whose ids are looked up together.
+_LOOKED_UP = 1000
 
 
 class Services(NamedTuple):
@@ -44,7 +46,7 @@ class Services(NamedTuple):
     store: Store
     intake: Intake
     keeper: IndexKeeper
-    fulltext: FullText
+    fulltext: FullTextIndex
     cursors: Cursors
     reads_at: Callable[[View, Branch], int]
     has_vectors: bool
@@ -123,10 +125,10 @@ class Writing:
     def remember_all(self, operation: RememberAll) -> Report:
         """Store the valid items."""
         drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
-        self.writer.look_up([item for _, item in drafts])
         replayed = self.writer.find_replay([item for _, item in drafts]).ids
         results: list[Outcome] = []
-        for number, (index, item) in enumerate(drafts):
+        looked_up = self._looked_up([item for _, item in drafts])
+        for number, ((index, _), item) in enumerate(zip(drafts, looked_up, strict=True)):
             try:
                 results.append(self.remember_draft(item, replayed.get(number)))
             except StoreError:
@@ -218,9 +220,15 @@ class Writing:
 
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Store drafts that were passed together, so that a replayed conversation is recognised."""
-        self.writer.look_up(drafts)
         replayed = self.writer.find_replay(drafts).ids
-        return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(drafts)]
+        return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(self._looked_up(drafts))]
+
+    def _looked_up(self, drafts: list[Draft]) -> Iterator[Draft]:
+        """Yield drafts, looking up the ids of `_LOOKED_UP` of them at a time."""
+        for index, item in enumerate(drafts):
+            if index % _LOOKED_UP == 0:
+                self.writer.look_up(drafts[index : index + _LOOKED_UP])
+            yield item
 
     def _words(self) -> WordView:
         """Return the index with the changes of this transaction: a fork of the shared index, caught up."""

@@ -19,7 +19,7 @@ from recollect.errors import QuotaError
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
-from recollect.stores.derived.usage import Uses
+from recollect.stores.derived_protocols import Uses
 
 #: Maximum number of records that are evicted for one new record. After a quota was lowered, eviction takes several.
 STEP = 1000

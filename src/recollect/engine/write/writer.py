@@ -34,7 +34,7 @@ from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
-from recollect.stores.base import Transaction, expired
+from recollect.stores.base import Resolved, Transaction, expired
 
 #: Stands for the id of a replayed turn that was forgotten, and that is not stored again.
 FORGOTTEN = ""
@@ -43,6 +43,8 @@ SWEPT = 1000
 _ALL = 2**62
 #: Keep up to `_WRITTEN_BYTES` of written records for the write cache, charging `_ID_BYTES` of overhead per id.
 _WRITTEN_BYTES, _ID_BYTES = 2**22, 200
+#: Maximum number of ids whose look-up is kept, in addition to those of a part of a bulk write.
+_MAX_RESOLVED = 2000
 #: Number of ordinals that are tried one by one before the first free one is searched by doubling.
 _TRIED_FIRST = 3
 #: The greatest position that a record can have.
@@ -102,12 +104,21 @@ class Writer:
         self.before = EMPTY
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
-        self._never_known: set[str] = set()  # ids that were never in use before this transaction
+        self._resolved: dict[str, Resolved] = {}  # ids that were looked up, and not written since
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
-        """Look up the ids of many drafts in one query, so that each draft need not query the store for its own."""
-        ids = [stored for draft in drafts for stored in self._naming.candidate_ids(draft)]
-        self._never_known = self._tx.never_known(self._branch, ids)
+        """Look up the ids of many drafts together, so that each draft need not query the store for its own."""
+        ids = dict.fromkeys(stored for draft in drafts for stored in self._naming.candidate_ids(draft))
+        self._resolved = self._tx.resolve(self._branch, list(ids), self._micros)
+
+    def _resolve(self, record_id: str) -> Resolved:
+        """Return what is known of a stored id."""
+        found = self._resolved.get(record_id)
+        if found is None:
+            if len(self._resolved) > _MAX_RESOLVED:
+                self._resolved.clear()
+            found = self._resolved[record_id] = self._tx.resolve(self._branch, [record_id], self._micros)[record_id]
+        return found
 
     @property
     def _naming(self) -> Naming:
@@ -139,18 +150,15 @@ class Writer:
 
     def live(self, record_id: str) -> Record | None:
         """Return the record of a stored id as this transaction sees it, in any scope; None if it has expired."""
-        stored = self._tx.get(self._branch, record_id)
+        _, stored, due = self._resolve(record_id)
         if record_id not in self._pending:
             self._live_before[record_id] = stored.version if stored else None
-        if stored is None:
-            return None
-        record = Record.load(stored.payload)
-        return None if expired(record, self._micros) else record
+        return None if stored is None or due else Record.load(stored.payload)
 
     def _known(self, record_id: str) -> bool:
         if record_id in self._pending:
             return True
-        if record_id not in self._never_known and self._tx.known(self._branch, record_id):
+        if self._resolve(record_id).known:
             return True
         self._live_before[record_id] = None
         return False
@@ -472,6 +480,7 @@ class Writer:
             self._qualified = True
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
+        self._resolved.pop(record.id, None)
         self._tx.put(self._branch, record, Stored(version, payload))
         # Before adding it to `_pending`: an interruption must not leave a pending change that `written` cannot return.
         self._note_written(record.id, record if type(record) is Record else Record.load(payload), len(payload))
@@ -480,6 +489,7 @@ class Writer:
 
     def _drop(self, record_id: str, cause: str) -> None:
         change = Change(record_id, self._before(record_id), None, cause)
+        self._resolved.pop(record_id, None)
         self._tx.drop(self._branch, record_id)
         self._note_written(record_id, None, 0)
         self._pending[record_id] = change

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 import apsw
 
 from recollect.stores import files
-from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite.structure import few_steps, made_by, structure
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.structure import few_steps, made_by, structure
 
 #: The suffixes of the files that SQLite creates next to a database.
 _BESIDE = ("-wal", "-shm", "-journal")

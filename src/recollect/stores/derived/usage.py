@@ -18,7 +18,7 @@ import apsw
 from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
-from recollect.stores.sqlite.errors import SQLITE_ERRORS
+from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
 
 _log = logging.getLogger("recollect")
 #: Maximum number of uses that are buffered in memory before they are written.
@@ -37,7 +37,7 @@ _TRANSIENT = (apsw.BusyError, apsw.FullError, apsw.NoMemError, OSError)
 _DROP = "DELETE FROM uses WHERE uuid = ? AND namespace = ? AND branch = ? AND id = ?"
 
 
-class Uses:
+class UsageFile:
     """The uses of a store's records.
 
     Args:

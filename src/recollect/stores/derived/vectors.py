@@ -15,11 +15,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect.errors import (
     ClosedError,
@@ -32,10 +31,10 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
-from recollect.stores.sqlite.errors import translated
+from recollect.stores.derived_protocols import Floats, Model
+from recollect.stores.sqlite_base.errors import translated
 
 T = TypeVar("T")
-Floats = NDArray[np.float32]
 _log = logging.getLogger("recollect")
 _TABLES = """
 CREATE TABLE about (name TEXT PRIMARY KEY, value) WITHOUT ROWID;
@@ -59,19 +58,7 @@ _MOST_NUMBER = 2**62
 _DIGEST_BYTES, _FLOAT_BYTES = 32, 4
 
 
-class Model(NamedTuple):
-    """An embedding model. A model whose dimension changes counts as another model.
-
-    Attributes:
-        name: The embedder's name.
-        dimension: The number of components of its vectors.
-    """
-
-    name: str
-    dimension: int
-
-
-class VectorStore:
+class VectorFile:
     """The vectors of a store.
 
     Args:

@@ -30,11 +30,12 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import BranchSummary
-from recollect.stores.sqlite import checksums, schema
+from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import back_up, copy, verified
-from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import admit, must_not_write
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.errors import translated
 
 #: Called with a name before each statement and at each other point at which the process may die.
 OnStep = Callable[[str], object]

@@ -1,7 +1,8 @@
 """Rescue: a new store with everything that can be saved from a corrupt one, and a list of the rest.
 
 The old file is only read. The history is copied up to the first commit that does not match its root. Records that
-became live later are written in one more commit, whose actor is "recollect rescue".
+became live later are written in one more commit, whose actor is "recollect rescue". Settings, such as quotas, are
+copied.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -21,16 +22,34 @@ from recollect.ledger.merkle import PUBLIC_KEY, Root, Trie
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
 from recollect.stores.base import Transaction
-from recollect.stores.sqlite import checksums
-from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite.view import implicit_parents
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.errors import translated
 
 ACTOR = "recollect rescue"
 #: Maximum number of changes written in one transaction; only a single larger commit exceeds it.
 _AT_ONCE = 1000
+
+
+class RescuedBranch(NamedTuple):
+    """What was saved of a branch.
+
+    Attributes:
+        records: The number of live records saved.
+        commits: The number of commits saved, from the first one on.
+        without_history: The number of later commits of the old store. They are not saved one by one: a single commit
+            leads to the state after them.
+        same_root: Whether the root of what was saved equals the newest root of the old store. If so, no live record is
+            lost.
+    """
+
+    records: int
+    commits: int
+    without_history: int
+    same_root: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,23 +57,28 @@ class RescueReport:
     """The result of a rescue.
 
     Attributes:
-        records: The number of records saved, by namespace.
-        commits: The number of commits saved, by namespace.
-        same: Whether the root of what was saved equals the newest root of the old store, by namespace. If so, no live
-            record is lost.
+        branches: What was saved, by branch.
+        settings: The names of the settings saved, such as "quota/NAMESPACE".
         lost: What could not be saved, with reasons.
     """
 
-    records: Mapping[str, int]
-    commits: Mapping[str, int]
-    same: Mapping[str, bool]
+    branches: Mapping[Branch, RescuedBranch]
+    settings: tuple[str, ...]
     lost: tuple[Lost, ...]
 
+    @property
+    def records(self) -> int:
+        """The number of live records saved in all branches."""
+        return sum(each.records for each in self.branches.values())
+
     def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
         return {
-            "records": dict(self.records),
-            "commits": dict(self.commits),
-            "same_root": dict(self.same),
+            "branches": [
+                {"namespace": branch.namespace, "branch": branch.name, **each._asdict()}
+                for branch, each in self.branches.items()
+            ],
+            "settings": list(self.settings),
             "lost": [each._asdict() for each in self.lost],
         }
 
@@ -128,21 +152,20 @@ def _checkpoint(path: str) -> None:
 
 
 def _write_all(store: SqliteStore, salvage: Salvage) -> RescueReport:
-    records: dict[str, int] = {}
-    commits: dict[str, int] = {}
-    same: dict[str, bool] = {}
-    lost: list[Lost] = []
+    branches: dict[Branch, RescuedBranch] = {}
+    lost = salvage.lost_settings()
+    settings = salvage.settings()
+    with store.write(Branch("settings")) as transaction:
+        for name, value in settings.items():
+            transaction.set_setting(name, value)
     for branch, saved in salvage.branches():
         proved = _proved(saved)
         _Writer(store, branch, saved).write(proved)
         with store.read() as view:
             root = view.head(branch).root.hash
-        name = branch.namespace
-        records[name] = records.get(name, 0) + len(saved.live)
-        commits[name] = commits.get(name, 0) + len(proved)
-        same[name] = same.get(name, True) and root == saved.root
+        branches[branch] = RescuedBranch(len(saved.live), len(proved), saved.seq - len(proved), root == saved.root)
         lost.extend(saved.lost)
-    return RescueReport(records=records, commits=commits, same=same, lost=tuple(lost))
+    return RescueReport(branches=branches, settings=tuple(sorted(settings)), lost=tuple(lost))
 
 
 class _MemoryPages:
@@ -189,7 +212,7 @@ class _Writer:
         """Write the verified commits, then one more with everything else that is live."""
         at = 0
         while at < len(proved):
-            with self._store.write() as transaction:
+            with self._store.write(self._branch) as transaction:
                 changes = 0
                 while at < len(proved) and (not changes or changes + len(proved[at].changes) <= _AT_ONCE):
                     self._commit(transaction, proved[at])
@@ -214,7 +237,7 @@ class _Writer:
                 root=Root(),
                 changes=tuple(differences),
             )
-            with self._store.write() as transaction:
+            with self._store.write(self._branch) as transaction:
                 self._commit(transaction, commit)
 
     def _commit(self, transaction: Transaction, commit: Commit) -> None:

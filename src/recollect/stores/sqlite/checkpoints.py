@@ -16,7 +16,7 @@ from contextlib import suppress
 
 import apsw
 
-from recollect.stores.sqlite.checksums import connect
+from recollect.stores.sqlite_base.checksums import connect
 from recollect.stores.write_queue import Ticket, WriteQueue
 
 _log = logging.getLogger("recollect")

@@ -20,10 +20,10 @@ from recollect.ledger.commits import CAUSES
 from recollect.ledger.merkle import EMPTY, Child, Leaf, decode_page, leaf_hash, page_hash, path_of, version_hash
 from recollect.records.record import Record
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.errors import translated
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.transaction import HEAD_COLUMNS, head_fields
 from recollect.stores.sqlite.view import decoded_parents
+from recollect.stores.sqlite_base.errors import translated
 
 #: Maximum number of problems that are reported for each part; the others are counted.
 NAMED = 20

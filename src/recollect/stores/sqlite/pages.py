@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
-from recollect.stores.sqlite.checksums import BYTES, checksum, summed
+from recollect.stores.sqlite_base.checksums import BYTES, checksum, summed
 
 Value = int | float | str | bytes | None
 #: The kinds of b-tree pages, by their first byte.

@@ -18,6 +18,7 @@ from recollect.ledger.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_
 from recollect.records.record import Record
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
+from recollect.stores.sqlite.schema import SETTING
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 
 _HASH_BYTES = 32
@@ -32,7 +33,7 @@ class Lost(NamedTuple):
 
     Attributes:
         namespace: The namespace.
-        what: "record", "commit" or "namespace".
+        what: "record", "commit", "namespace", or "settings" (quotas).
         name: The id of the record, the seq of the commit, or the substitute name of the namespace.
         version: For a record, the hash of its live version in hex; "" if it is unknown.
         reason: The reason, for people.
@@ -55,6 +56,7 @@ class Saved(NamedTuple):
         live: The live versions by id.
         versions: Every readable version of the store, by its hash.
         log: The commits from the first one on, up to the first that is incomplete.
+        seq: The number of the newest commit that anything was read of; 0 if there is none.
         root: The newest root; None if it is lost.
         lost: What cannot be saved.
     """
@@ -62,6 +64,7 @@ class Saved(NamedTuple):
     live: dict[str, Stored]
     versions: dict[bytes, Stored]
     log: list[Commit]
+    seq: int
     root: bytes | None
     lost: list[Lost]
 
@@ -187,6 +190,21 @@ class Salvage:
         """Whether the file contains no part of a store."""
         return not (self._versions or self._heads or self._changes or self._commits or self._branches or self._corrupt)
 
+    def settings(self) -> dict[str, str]:
+        """Return the settings, such as quotas, by name, as far as they can be read."""
+        return {
+            name.removeprefix(SETTING): value
+            for name, value in self._meta.items()
+            if name.startswith(SETTING) and isinstance(value, str)
+        }
+
+    def lost_settings(self) -> list[Lost]:
+        """Return a loss if settings may be missing, because a page that can contain them is corrupt."""
+        root = self.trees().get("meta")
+        if root is not None and all(map(self.pages.intact, self.pages.below(root))):
+            return []
+        return [Lost("", "settings", "", "", "a page that can contain settings, such as quotas, cannot be read")]
+
     def trees(self) -> dict[str, int]:
         """Return the root page of each table and index by name, as far as the schema can be read."""
         out: dict[str, int] = {}
@@ -271,9 +289,8 @@ class Salvage:
             for seq in range(1, last + 1)
             if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
         )
-        return Saved(
-            live, self._versions, list(self._log(branch_number, branch)), None if root is None else root.hash, lost
-        )
+        history = list(self._log(branch_number, branch))
+        return Saved(live, self._versions, history, last, None if root is None else root.hash, lost)
 
     @staticmethod
     def _newest_root(commits: dict[int, tuple[object, ...]], log: Iterable[int]) -> Root | None:

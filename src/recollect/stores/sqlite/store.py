@@ -37,20 +37,23 @@ from recollect.errors import (
     StoreReplacedError,
     WrongKeyError,
 )
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup
+from recollect.stores.base import Backup, Capabilities
+from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
-from recollect.stores.sqlite import checksums, schema
+from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copying import back_up
-from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity
 from recollect.stores.sqlite.integrity import problems_in
 from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
-from recollect.stores.sqlite.structure import differing_table, few_steps, structure
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
+from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
+from recollect.stores.sqlite_base.structure import differing_table, few_steps, structure
 from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
 
 #: Maximum number of idle read connections that are kept open for later reads.
@@ -85,6 +88,8 @@ class SqliteStore:
         WrongKeyError: The file was created with another key.
         StoreIOError: The file cannot be read or created. An existing file is not changed by any of these errors.
     """
+
+    capabilities = Capabilities(group_commit=True, copying=True, writers="store", durable=True)
 
     def __init__(
         self,
@@ -294,17 +299,9 @@ class SqliteStore:
                 if connection.in_transaction:  # SQLite itself ends it after some read errors
                     _run_on(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
 
-    def write(self) -> AbstractContextManager[SqliteTransaction]:
-        ticket = Ticket(shares=False)
-        return ticket.managed(self._writing(ticket))
-
-    def write_shared(self) -> AbstractContextManager[SqliteTransaction]:
-        """Open a transaction as `write` does, for short work that waits for no other thread.
-
-        Threads that write at the same time share one durable commit. Each can be rolled back alone. None returns
-        before the commit is durable. If the commit fails, all of them raise, and nothing that they wrote is stored.
-        """
-        ticket = Ticket(shares=True)
+    def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[SqliteTransaction]:
+        """Open a transaction. The file has one writer, whichever branch it writes to."""
+        ticket = Ticket(shares=shared)
         return ticket.managed(self._writing(ticket))
 
     def _writing(self, ticket: Ticket) -> Generator[SqliteTransaction, None, None]:
@@ -447,6 +444,9 @@ class SqliteStore:
 
     # Facts
 
+    def derived(self) -> DerivedFiles:
+        return DerivedFiles(self.path + ".index", self._uuid, read_only=bool(self._write_refused))
+
     def facts(self) -> dict[str, Any]:
         sizes = {}
         for suffix, name in (("", "file_bytes"), ("-wal", "log_bytes")):
@@ -480,7 +480,7 @@ class SqliteStore:
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
-        with self.write() as transaction:
+        with self.write(Branch("probe")) as transaction:
             transaction.set_setting("probe", nonce)
         with self.read() as view:
             value = view.setting("probe")

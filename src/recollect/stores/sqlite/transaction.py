@@ -20,10 +20,10 @@ from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import check_seq
-from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
+from recollect.stores.base import Resolved, check_seq, expired
 from recollect.stores.sqlite.schema import COPIED, SETTING
 from recollect.stores.sqlite.view import Numbers, SqliteView, implicit_parents
+from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 
 #: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16
@@ -118,18 +118,19 @@ class SqliteTransaction(SqliteView):
             self._absent.add(key)
         return known
 
-    def never_known(self, branch: Branch, record_ids: Sequence[str]) -> set[str]:
+    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
         if self._changes:
             self.flush()
         branch_number = self._branch(branch)
-        sql = (
-            "SELECT value FROM json_each(?) "
-            "WHERE NOT EXISTS (SELECT 1 FROM changes WHERE branch = ? AND id = value LIMIT 1)"
-        )
-        others = [record_id for record_id in record_ids if not self._written.get((branch_number, record_id))]
-        unknown = {row[0] for row in self._rows(sql, (json.dumps(others), branch_number))}
-        self._absent.update((branch_number, record_id) for record_id in unknown)
-        return unknown
+        out: dict[str, Resolved] = {}
+        for record_id in record_ids:
+            if (branch_number, record_id) in self._puts:
+                stored = self.get(branch, record_id)
+                due = stored is not None and expired(Record.load(stored.payload), now)
+                out[record_id] = Resolved(stored is not None or self.known(branch, record_id), stored, due)
+        out |= super().resolve(branch, [each for each in record_ids if each not in out], now)
+        self._absent.update((branch_number, each) for each, found in out.items() if found.stored is None)
+        return out
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         self.flush()

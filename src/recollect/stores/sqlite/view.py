@@ -16,10 +16,10 @@ from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
-from recollect.stores.base import Tally, tally_of
+from recollect.stores.base import Resolved, Tally, tally_of
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.errors import SQLITE_ERRORS, ours
 from recollect.stores.sqlite.filters import bounds
+from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 
 _ORDER_BY = {
     "newest": "h.time DESC, h.position DESC, h.id",
@@ -175,6 +175,23 @@ class SqliteView:
             )
             for record_id, digest, payload in self._sql(sql, (branch_number, *ids)):
                 out[record_id] = self._stored(digest, payload)
+        return out
+
+    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
+        branch_number, out = self._branch(branch), {}
+        for begin in range(0, len(record_ids), _IDS_PER_QUERY):
+            ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
+            sql = (
+                f"WITH asked(id) AS (VALUES {','.join(['(?)'] * len(ids))}) "
+                "SELECT asked.id, h.id IS NOT NULL, v.hash, v.payload, h.expires <= ?, h.id IS NOT NULL OR "
+                "EXISTS (SELECT 1 FROM changes c WHERE c.branch = ? AND c.id = asked.id) "
+                "FROM asked LEFT JOIN heads h ON h.branch = ? AND h.id = asked.id "
+                "LEFT JOIN versions v ON v.number = h.version"
+            )
+            rows = self._rows(sql, (*ids, now, branch_number, branch_number))
+            for record_id, has_head, digest, payload, due, known in rows:
+                stored = self._stored(digest, payload) if has_head else None
+                out[record_id] = Resolved(bool(known), stored, bool(due))
         return out
 
     def known(self, branch: Branch, record_id: str) -> bool:

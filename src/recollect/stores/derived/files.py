@@ -1,0 +1,41 @@
+"""The derived files of a store that is a file on this machine, or in memory: the usual `Derived`."""
+
+from __future__ import annotations
+
+from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived.segment_files import SegmentFiles
+from recollect.stores.derived.usage import UsageFile
+from recollect.stores.derived.vectors import VectorFile
+
+
+class DerivedFiles:
+    """A `Derived` in a folder.
+
+    Args:
+        folder: The folder, such as `FILE.index`, created with mode 0700 when first needed; None keeps all in memory.
+        uuid: The uuid of the store. Files of another store in that folder are replaced.
+        read_only: Write nothing: files that exist are read, and the rest is in memory.
+    """
+
+    def __init__(self, folder: str | None, uuid: str, *, read_only: bool = False) -> None:
+        self._folder = folder
+        self._uuid = uuid
+        self._read_only = read_only
+
+    def segments(self) -> SegmentFiles | None:
+        """Return the segment files; None in memory."""
+        if self._folder is None:
+            return None
+        return SegmentFiles(self._folder, self._uuid, read_only=self._read_only)
+
+    def full_text(self) -> FullText:
+        """Return the full-text index."""
+        return FullText(None if self._read_only else self._folder, self._uuid)
+
+    def uses(self) -> UsageFile:
+        """Return the uses of the records."""
+        return UsageFile(None if self._read_only else self._folder, self._uuid)
+
+    def vectors(self) -> VectorFile:
+        """Return the vectors of the texts."""
+        return VectorFile(self._folder, self._uuid, read_only=self._read_only)
