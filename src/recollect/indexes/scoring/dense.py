@@ -86,14 +86,11 @@ def products(matrix: Quantised, vector: Quantised) -> Ints:
     return out
 
 
-def _compiled() -> Products:
-    from recollect.indexes.kernels.numba import dot_products as numba_dense
-
-    found: Products = numba_dense.loaded()
-    return found
+def _by_numpy() -> Products:
+    return products
 
 
-_serving = Choice(lambda: products, _compiled).serving
+_serving = Choice(_by_numpy, "recollect.indexes.kernels.numba.dot_products").serving
 
 
 class DenseView:
