@@ -25,6 +25,7 @@ settings.register_profile(
 # What the developer's shell names is no part of what is tested.
 os.environ.pop("LLM_EMBEDDING_MODEL", None)
 os.environ.pop("RECOLLECT_INDEX_BYTES", None)
+os.environ.pop("RECOLLECT_VECTOR_BYTES", None)
 settings.load_profile(PROFILE)
 
 

@@ -19,7 +19,14 @@ from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.cursors import Cursors
 from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.keeper import IndexKeeper
-from recollect.engine.index.vectors import Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
+from recollect.engine.index.vectors import (
+    VECTOR_BYTES,
+    Progress,
+    QuestionVector,
+    VectorKeeper,
+    needs_embedder,
+    no_embedder,
+)
 from recollect.engine.listeners import Feed, Subscription
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import (
@@ -94,6 +101,7 @@ class Engine:
         embedder: Embedder | None = None,
         *,
         index_bytes: int = INDEX_BYTES,
+        vector_bytes: int = VECTOR_BYTES,
         on_call: OnCall | None = None,
     ) -> None:
         self.store = store
@@ -116,7 +124,8 @@ class Engine:
         self._fulltext = FullText(None if read_only else folder, uuid)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
-            self.vectors = VectorKeeper(embedder, VectorStore(folder, uuid, read_only=read_only))
+            vectors = VectorStore(folder, uuid, read_only=read_only)
+            self.vectors = VectorKeeper(embedder, vectors, budget_bytes=vector_bytes)
 
     def now(self) -> datetime:
         """Return the clock's time.
