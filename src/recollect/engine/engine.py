@@ -40,7 +40,8 @@ from recollect.engine.write.batch import Services, Writing, check_head, drafts_o
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.quotas import UsageTotalsCache
-from recollect.engine.write.writer import Replay, Writer
+from recollect.engine.write.replay import Replay, TurnCache
+from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
     DamagedStoreError,
@@ -121,6 +122,7 @@ class Engine:
         self.keeper = IndexKeeper(store, files, digests=embedder is not None, budget_bytes=index_bytes)
         self._uses = Uses(None if read_only else folder, uuid)
         self._usage_totals = UsageTotalsCache(self._uses)
+        self._turns = TurnCache()
         self._fulltext = FullText(None if read_only else folder, uuid)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
@@ -282,7 +284,15 @@ class Engine:
                 # `now` is the default time of records; `reads_at` decides which records have expired.
                 at = _now(reads_at, now)
                 writer = Writer(
-                    transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._usage_totals
+                    transaction,
+                    branch,
+                    self.store.key,
+                    at,
+                    scope,
+                    self.intake,
+                    self._tries,
+                    self._usage_totals,
+                    self._turns,
                 )
                 services = Services(
                     self.store, self.intake, self.keeper, self.vectors is not None, self.read, self.grep
@@ -367,7 +377,7 @@ class Engine:
                         known = writing.writer.find_replay(all_drafts)
                     for number, (index, each) in enumerate(part, start):
                         try:
-                            outcomes.append((index, writing.remember_draft(each, known.ids.get(number))))
+                            outcomes.append((index, writing.remember_draft(each, known.repeated.get(number))))
                         except StoreError:
                             raise
                         except RecollectError as error:

@@ -143,7 +143,8 @@ class Calls:
             RecollectError: With `on_error="raise"`, the first error.
 
         Cost:
-            About a tenth of `remember` per item.
+            About a tenth of `remember` per item. A conversation that is passed again is read at the first call in a
+            process, and later compared in memory.
         """
         if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
             raise InvalidArgumentError("items", items, "must be a list of things to remember")

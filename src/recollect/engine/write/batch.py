@@ -12,6 +12,7 @@ from recollect.engine.read.filter_bounds import as_ids, bounds, uses_filter_term
 from recollect.engine.results import Failed, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
+from recollect.engine.write.replay import Repeated
 from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
@@ -180,24 +181,24 @@ class Writing:
         index_view = words.at(self._reads_at)
         return as_ids(where, bounds(where, index_view), index_view)
 
-    def remember_draft(self, item: Draft, replayed_id: str | None = None) -> Outcome:
-        """Store a draft; `replayed_id` is the id of the turn that it repeats, if `Writer.find_replay` found one."""
-        return self.writer.remember(item) if replayed_id is None else self.writer.remember_replayed(item, replayed_id)
+    def remember_draft(self, item: Draft, repeated: Repeated | None = None) -> Outcome:
+        """Store a draft; `repeated` is the turn that it repeats, if `Writer.find_replay` found one."""
+        return self.writer.remember(item) if repeated is None else self.writer.remember_replayed(item, repeated)
 
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Store drafts that were passed together, so that a replayed conversation is recognised."""
         self.writer.look_up(drafts)
-        replayed = self.writer.find_replay(drafts).ids
-        return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(drafts)]
+        repeated = self.writer.find_replay(drafts).repeated
+        return [self.remember_draft(item, repeated.get(index)) for index, item in enumerate(drafts)]
 
     def _remember_all(self, operation: RememberAll) -> Report:
         drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
         self.writer.look_up([item for _, item in drafts])
-        replayed = self.writer.find_replay([item for _, item in drafts]).ids
+        repeated = self.writer.find_replay([item for _, item in drafts]).repeated
         results: list[Outcome] = []
         for number, (index, item) in enumerate(drafts):
             try:
-                results.append(self.remember_draft(item, replayed.get(number)))
+                results.append(self.remember_draft(item, repeated.get(number)))
             except StoreError:
                 raise
             except RecollectError as error:
