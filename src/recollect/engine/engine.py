@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.cursors import Cursors
-from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import (
     VECTOR_BYTES,
@@ -183,8 +182,7 @@ class Engine:
             if value is not None:
                 check_label(name, value)
         if isinstance(operation, RememberAll):
-            with gc_paused():  # for the whole call: each resume triggers a collection of all objects created so far
-                return self._remember_all(operation, branch, scope, actor, reason)
+            return self._remember_all(operation, branch, scope, actor, reason)
         if isinstance(operation, SetQuota):
             return self._set_quota(operation, branch, scope)
         if isinstance(operation, WRITES):
