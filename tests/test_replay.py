@@ -259,6 +259,14 @@ def test_a_turn_that_the_same_list_changes_first_is_reported_as_it_is(
         assert results[2].record.importance == 0.9
 
 
+def test_new_conversations_are_not_cached_before_they_have_turns() -> None:
+    with recollect.open(":memory:") as memory:
+        memory.remember_all([turns(f"c{number}", ["hello"], None)[0] for number in range(50)])
+        assert len(memory._engine._turns._cached) == 0
+        memory.remember_all(turns("c7", ["hello", "again"], None))
+        assert len(memory._engine._turns._cached) == 1
+
+
 def test_the_cached_turns_stay_within_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
         cached = memory._engine._turns._cached

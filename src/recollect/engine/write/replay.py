@@ -101,7 +101,7 @@ class TurnCache:
                 turns = _Turns(head)
                 turns.add(transaction.select(branch, where, order="position", now=_NO_EXPIRY))
             cached = turns
-            if cached.nbytes <= _CACHED_BYTES:
+            if cached.turns and cached.nbytes <= _CACHED_BYTES:  # an empty one costs nothing to read again
                 self._cached.put(key, cached)
             else:
                 self._cached.drop(key)
