@@ -29,6 +29,7 @@ settings.register_profile(
 # What the developer's shell names is no part of what is tested.
 os.environ.pop("LLM_EMBEDDING_MODEL", None)
 os.environ.pop("RECOLLECT_INDEX_BYTES", None)
+os.environ.pop("RECOLLECT_VECTOR_BYTES", None)
 settings.load_profile(PROFILE)
 # With RECOLLECT_TEST_EXECUTOR=loopback, every memory that the tests open passes its operations through JSON bytes.
 OVER_LOOPBACK = os.environ.get("RECOLLECT_TEST_EXECUTOR") == "loopback"

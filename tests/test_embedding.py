@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import shutil
 import stat
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -31,9 +34,11 @@ from recollect.errors import (
     StoreIOError,
     UnsupportedError,
 )
+from recollect.ledger.commits import Branch
 from recollect.memory import RecollectWarning
 from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.derived_protocols import Model
+from recollect.testing.internals import core_of
 
 Open = Callable[..., Memory]
 #: Words that mean nearly the same, as a model knows and letters do not.
@@ -650,6 +655,79 @@ class TestBoundaries:
         memory.embed_all()
         dense = [shares["dense"] for _, shares in found(ana, "feline one")]
         assert dense == [shares["dense"] for _, shares in before]
+
+
+class TestMemoryLimit:
+    NAMESPACES = tuple(f"space {number}" for number in range(40))
+
+    @pytest.fixture
+    def stored(self, tmp_path: Path) -> Path:
+        path = tmp_path / "many.db"
+        with recollect.open(path, embedder=Hashed()) as memory:
+            for place, name in enumerate(self.NAMESPACES):
+                space = memory.namespace(name)
+                space.remember_all([f"boat {place + number} of the harbour {number}" for number in range(8)])
+                space.embed_all()
+        return path
+
+    @staticmethod
+    def answers(memory: Memory, name: str) -> list[tuple[str, dict[str, float]]]:
+        hits = memory.namespace(name).recall("harbor boats")
+        assert hits.plan.notes == ()
+        return [(hit.record.text, dict(hit.why.shares)) for hit in hits]
+
+    @staticmethod
+    def cache(memory: Memory) -> Any:
+        vectors = core_of(memory).vectors
+        assert vectors is not None
+        return vectors._cached
+
+    def test_the_vectors_of_many_namespaces_stay_within_the_limit_and_rank_the_same(self, stored: Path) -> None:
+        with recollect.open(stored, embedder=Hashed()) as memory:
+            expected = {name: self.answers(memory, name) for name in self.NAMESPACES}
+            assert any("dense" in shares for _, shares in expected["space 0"])
+            cached = self.cache(memory)
+            assert len(cached) == 40
+            limit = 3 * (cached.nbytes // 40)
+        with recollect.open(stored, embedder=Hashed(), vector_bytes=limit) as memory:
+            cached = self.cache(memory)
+            for name in [*self.NAMESPACES, *self.NAMESPACES[::-1]]:
+                assert self.answers(memory, name) == expected[name]
+                assert cached.nbytes <= limit
+                assert len(cached) <= 3
+            assert {branch.namespace for branch, _ in cached._entries} == {"space 0", "space 1", "space 2"}
+
+    def test_the_vectors_of_one_namespace_stay_whatever_the_limit(
+        self, stored: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("RECOLLECT_VECTOR_BYTES", "1")
+        with recollect.open(stored, embedder=Hashed()) as memory:
+            for name in self.NAMESPACES[:3]:
+                assert self.answers(memory, name)
+                assert [branch.namespace for branch, _ in self.cache(memory)._entries] == [name]
+
+    def test_threads_that_evict_each_others_vectors_get_the_same_answers(self, stored: Path) -> None:
+        with recollect.open(stored, embedder=Hashed()) as memory:
+            expected = {name: self.answers(memory, name) for name in self.NAMESPACES}
+        with recollect.open(stored, embedder=Hashed(), vector_bytes=1) as memory, ThreadPoolExecutor(4) as threads:
+            asked = self.NAMESPACES * 4
+            for name, found in zip(asked, threads.map(lambda name: self.answers(memory, name), asked), strict=True):
+                assert found == expected[name]
+            assert len(self.cache(memory)) == 1
+
+    def test_vectors_do_not_keep_an_evicted_index_in_memory(self, stored: Path) -> None:
+        with recollect.open(stored, embedder=Hashed(), index_bytes=1) as memory:
+            self.answers(memory, "space 0")
+            keeper = core_of(memory).keeper
+            rows = weakref.ref(keeper._indexes[Branch("space 0")].index.documents.rows)
+            self.answers(memory, "space 1")
+            gc.collect()
+            assert rows() is None
+
+    @pytest.mark.parametrize("wrong", [0, True, "9"])
+    def test_a_limit_that_is_no_positive_integer_is_refused(self, tmp_path: Path, wrong: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="vector_bytes must be an integer of at least 1"):
+            recollect.open(tmp_path / "none.db", vector_bytes=wrong)
 
 
 class TestFile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 import subprocess
 import sys
@@ -355,22 +356,18 @@ class TestHistories:
         memory.close()
         assert list(path.parent.glob("m.db.index/*.seg"))
 
-    def test_the_collector_is_on_in_a_child_that_was_forked_during_bulk_work(self) -> None:
-        import gc
-        import os
-
-        from recollect.engine.gc_pause import gc_paused
-
-        read, write = os.pipe()
-        with gc_paused():
-            child = os.fork()
-            if not child:
-                os.write(write, b"1" if gc.isenabled() else b"0")
-                os._exit(0)
-            os.waitpid(child, 0)
-        assert (os.read(read, 1), gc.isenabled()) == (b"1", True)
-        os.close(read)
-        os.close(write)
+    def test_bulk_work_leaves_the_garbage_collector_as_it_was(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        changed: list[str] = []
+        for name in ("disable", "enable", "freeze", "collect", "set_threshold"):
+            monkeypatch.setattr(gc, name, lambda *args, name=name: changed.append(name))
+        with recollect.open(path) as memory:
+            memory.remember_all(texts(1500))
+            memory.recall("boat")
+            memory.remember_all(texts(200, 2000))
+            memory.recall("boat")
+        assert not changed
 
 
 def replaced(path: Path, by: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TypeVar
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.keeper import IndexKeeper
-from recollect.engine.index.vectors import QuestionVector, VectorKeeper
+from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.listeners import Feed
 from recollect.engine.read.queries import Reading
 from recollect.engine.scope import Scope
@@ -24,6 +24,7 @@ from recollect.engine.write.batch import Services, Writing, check_head
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.quotas import UsageTotalsCache
+from recollect.engine.write.replay import TurnCache
 from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.indexes.words.index import WordView
@@ -60,6 +61,7 @@ class Core:
         embedder: Embedder | None = None,
         *,
         index_bytes: int = INDEX_BYTES,
+        vector_bytes: int = VECTOR_BYTES,
     ) -> None:
         self.store = store
         self._pid = os.getpid()
@@ -75,10 +77,11 @@ class Core:
         self.keeper = IndexKeeper(store, derived.segments(), digests=embedder is not None, budget_bytes=index_bytes)
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
+        self._turns = TurnCache()
         self.fulltext = derived.full_text()
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
-            self.vectors = VectorKeeper(embedder, derived.vectors())
+            self.vectors = VectorKeeper(embedder, derived.vectors(), budget_bytes=vector_bytes)
 
     def now(self) -> datetime:
         """Return the clock's time.
@@ -165,7 +168,15 @@ class Core:
                 # `now` is the default time of records; `reads_at` decides which records have expired.
                 at = _now(reads_at, now)
                 writer = Writer(
-                    transaction, branch, self.store.key, at, scope, self.intake, self._tries, self._usage_totals
+                    transaction,
+                    branch,
+                    self.store.key,
+                    at,
+                    scope,
+                    self.intake,
+                    self._tries,
+                    self._usage_totals,
+                    self._turns,
                 )
                 # Not kept: it refers to this object, and a reference cycle would keep the store from being freed.
                 services = Services(

@@ -12,6 +12,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.handlers import HANDLERS, Request, execute_in_batch
+from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.listeners import Subscription
 from recollect.engine.read.queries import visible_part
 from recollect.engine.scope import Scope
@@ -32,6 +33,7 @@ class Engine:
         intake: The limits and the default language of the memory.
         embedder: The embedding model, if any.
         index_bytes: Limit on the memory of all indexes together.
+        vector_bytes: Limit on the memory of all vectors that are cached for recall.
         on_call: Called with a `Call` when an operation has ended.
     """
 
@@ -43,9 +45,10 @@ class Engine:
         embedder: Embedder | None = None,
         *,
         index_bytes: int = INDEX_BYTES,
+        vector_bytes: int = VECTOR_BYTES,
         on_call: OnCall | None = None,
     ) -> None:
-        self.core = Core(store, clock, intake, embedder, index_bytes=index_bytes)
+        self.core = Core(store, clock, intake, embedder, index_bytes=index_bytes, vector_bytes=vector_bytes)
         self._calls = CallLog(on_call)
 
     @property

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine.core import Core
-from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.vectors import QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.export import export
@@ -18,7 +17,7 @@ from recollect.engine.results import Export, Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing, drafts_of
 from recollect.engine.write.drafts import draft
-from recollect.engine.write.writer import Replay
+from recollect.engine.write.replay import Replay
 from recollect.errors import (
     ClosedError,
     InvalidOperationError,
@@ -148,11 +147,6 @@ def _remember(core: Core, request: Request) -> Outcome:
 
 def _remember_all(core: Core, request: Request) -> Report:
     """Check all items, then store the valid ones in commits of `BULK` items."""
-    with gc_paused():  # for the whole call: each resume triggers a collection of all objects created so far
-        return _remember_in_parts(core, request)
-
-
-def _remember_in_parts(core: Core, request: Request) -> Report:
     operation: RememberAll = request.operation
     drafts, failed = drafts_of(operation, request.scope, core.now(), core.intake)
     all_drafts = [each for _, each in drafts]
@@ -174,7 +168,7 @@ def _remember_in_parts(core: Core, request: Request) -> Report:
                     known = writing.writer.find_replay(all_drafts)
                 for number, (index, each) in enumerate(part, start):
                     try:
-                        outcomes.append((index, writing.remember_draft(each, known.ids.get(number))))
+                        outcomes.append((index, writing.remember_draft(each, known.repeated.get(number))))
                     except StoreError:
                         raise
                     except RecollectError as error:

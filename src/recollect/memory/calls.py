@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
-from recollect.engine.gc_pause import gc_paused
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Everything, Filter
@@ -143,7 +142,8 @@ class Calls:
             RecollectError: With `on_error="raise"`, the first error.
 
         Cost:
-            About a tenth of `remember` per item.
+            About a tenth of `remember` per item. A conversation that is passed again is read at the first call in a
+            process, and later compared in memory.
         """
         if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
             raise InvalidArgumentError("items", items, "must be a list of things to remember")
@@ -151,16 +151,15 @@ class Calls:
         operations: list[Remember] = []
         positions: list[int] = []  # of the operations in `all_items`
         failed: list[Failed] = []
-        with gc_paused():
-            for position, item in enumerate(all_items):
-                try:
-                    operations.append(remember_operation(item))
-                    positions.append(position)
-                except RecollectError as error:
-                    if on_error == "raise":
-                        raise
-                    failed.append(Failed(item, position, error))
-            report: Report = self.execute(RememberAll(items=tuple(operations), on_error=on_error))
+        for position, item in enumerate(all_items):
+            try:
+                operations.append(remember_operation(item))
+                positions.append(position)
+            except RecollectError as error:
+                if on_error == "raise":
+                    raise
+                failed.append(Failed(item, position, error))
+        report: Report = self.execute(RememberAll(items=tuple(operations), on_error=on_error))
         failed.extend(
             Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
         )

@@ -13,6 +13,7 @@ from recollect.embedding.environment import NO_EMBEDDER, embedder_from, embedder
 from recollect.engine.call_log import OnCall
 from recollect.engine.core import INDEX_BYTES
 from recollect.engine.engine import Engine
+from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedError
@@ -28,8 +29,9 @@ from recollect.text.unicode import has_surrogate
 
 #: The environment variable with the path of the default store.
 PATH_VARIABLE = "RECOLLECT_DB"
-#: The environment variable with the default of `index_bytes`.
+#: The environment variables with the defaults of `index_bytes` and `vector_bytes`.
 INDEX_BYTES_VARIABLE = "RECOLLECT_INDEX_BYTES"
+VECTOR_BYTES_VARIABLE = "RECOLLECT_VECTOR_BYTES"
 
 
 def default_path() -> str:
@@ -57,6 +59,7 @@ def open(  # noqa: A001 - recollect.open is the name
     language: str | None = None,
     embedder: Embedder | str | None = None,
     index_bytes: int | None = None,
+    vector_bytes: int | None = None,
     on_call: OnCall | None = None,
 ) -> Memory:
     """Open a memory: one namespace of a store. The store is created if there is none.
@@ -83,6 +86,9 @@ def open(  # noqa: A001 - recollect.open is the name
         index_bytes: Memory limit of the word indexes of the store's namespaces together, in bytes. Beyond it, the least
             recently used index is evicted, and loaded again when it is needed; one index always stays. Default: the
             number in RECOLLECT_INDEX_BYTES, or else 2 GiB.
+        vector_bytes: Memory limit of the vectors of the store's namespaces together, in bytes. Beyond it, those of the
+            least recently used namespace are evicted, and loaded again when they are needed; those of one namespace
+            always stay. Default: the number in RECOLLECT_VECTOR_BYTES, or else 2 GiB.
         on_call: Called with a `recollect.Call` when an operation has ended, in the thread of the caller: the name, the
             time, the number of results and the error, never content. For metrics and traces. An exception that it
             raises is logged and has no other effect.
@@ -116,11 +122,18 @@ def open(  # noqa: A001 - recollect.open is the name
         check_tag(language)
     if on_call is not None and not callable(on_call):
         raise InvalidArgumentError("on_call", on_call, "must be a function of a call")
-    budget = _index_bytes(index_bytes)
+    for_indexes = _memory_limit("index_bytes", index_bytes, INDEX_BYTES_VARIABLE, INDEX_BYTES)
+    for_vectors = _memory_limit("vector_bytes", vector_bytes, VECTOR_BYTES_VARIABLE, VECTOR_BYTES)
     model = _embedder(embedder)
     store = _open_store(path, create, read_only, key or PUBLIC_KEY, timeout, durability)
     engine = Engine(
-        store, clock or utc_now, Intake(limits or Limits(), language), model, index_bytes=budget, on_call=on_call
+        store,
+        clock or utc_now,
+        Intake(limits or Limits(), language),
+        model,
+        index_bytes=for_indexes,
+        vector_bytes=for_vectors,
+        on_call=on_call,
     )
     return Memory(engine, Branch(name))
 
@@ -137,12 +150,11 @@ def store_file(path: str | None = None) -> str:
     return location
 
 
-def _index_bytes(value: int | None) -> int:
-    name: str = "index_bytes"
+def _memory_limit(name: str, value: int | None, variable: str, default: int) -> int:
     if value is None:
-        name, text = INDEX_BYTES_VARIABLE, os.environ.get(INDEX_BYTES_VARIABLE, "")
+        name, text = variable, os.environ.get(variable, "")
         if not text:
-            return INDEX_BYTES
+            return default
         if not (text.isascii() and text.isdigit()):
             raise InvalidArgumentError(name, text, "must be an integer of at least 1")
         value = int(text)

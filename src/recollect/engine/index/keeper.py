@@ -13,11 +13,9 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 
-from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.document_of import document_of, rules
 from recollect.engine.index.record_cache import cache_of
 from recollect.engine.index.write_cache import WriteCache, Written
@@ -39,8 +37,7 @@ MERGED_FROM, MERGED_PART = 1000, 8
 #: Approximate memory of a branch in addition to its index and its record cache, and how far the record cache may grow
 #: before its size is updated in the sum.
 _BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
-#: From this many changes on, an update is bulk work. If there are at least as many changes as live records, the index
-#: is rebuilt.
+#: If there are at least this many changes, and as many as live records, the index is rebuilt.
 _BULK_CHANGES = 100
 #: Memory limit of the write cache.
 _WRITE_CACHE_BYTES = 2**26
@@ -233,10 +230,9 @@ class IndexKeeper:
         """
         head = view.head(branch)
         builder = Builder()
-        with gc_paused():
-            for record in self._records(view, branch, head):
-                builder.add(document_of(record, digests=self._digests))
-            segment = builder.segment()
+        for record in self._records(view, branch, head):
+            builder.add(document_of(record, digests=self._digests))
+        segment = builder.segment()
         self._write_cache.drop(branch, head.seq)
         cached.index, cached.seq, cached.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
@@ -383,17 +379,11 @@ def _is_near(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> b
 def read_back(view: View, branch: Branch, changed: Iterable[str]) -> Written:
     """Read the records of some ids from a view; None for those that have none."""
     changed = list(changed)
-    with _gc_paused_if_bulk(len(changed)):
-        stored = view.several(branch, changed)
-        return {each: Record.load(stored[each].payload) if each in stored else None for each in changed}
+    stored = view.several(branch, changed)
+    return {each: Record.load(stored[each].payload) if each in stored else None for each in changed}
 
 
 def apply_written(index: WordIndex, written: Written, *, digests: bool = True) -> None:
     """Apply changes to an index: remove the document of each id, and insert that of its new record."""
-    with _gc_paused_if_bulk(len(written)):
-        documents = [document_of(record, digests=digests) for record in written.values() if record is not None]
-        index.apply(written, sorted(documents, key=lambda document: (document.sort_key, document.id)))
-
-
-def _gc_paused_if_bulk(changes: int) -> AbstractContextManager[None]:
-    return gc_paused() if changes > _BULK_CHANGES else nullcontext()
+    documents = [document_of(record, digests=digests) for record in written.values() if record is not None]
+    index.apply(written, sorted(documents, key=lambda document: (document.sort_key, document.id)))

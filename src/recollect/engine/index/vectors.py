@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.embedding.base import Embedder, Floats, Supplied, embedded, floors_of
+from recollect.engine.index.budget import Budget
 from recollect.engine.index.document_of import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (
@@ -34,6 +35,8 @@ from recollect.stores.derived_protocols import Model, Vectors
 
 #: (number of records processed so far, total)
 Progress = Callable[[int, int], object]
+#: Memory limit of the vectors that are cached for recall, of all namespaces together, in bytes.
+VECTOR_BYTES = 2**31
 #: Number of records that are read at a time, and of question vectors that are cached.
 _PAGE = 500
 _QUESTIONS = 256
@@ -82,22 +85,34 @@ class _CachedVectors:
     seen: int = 0  # the number of the newest vector in `index`
     lock: threading.Lock = field(default_factory=threading.Lock)
 
+    @property
+    def nbytes(self) -> int:
+        return self.index.nbytes
+
 
 class VectorKeeper:
-    """The vectors of a store and their embedder. Shared by all namespaces and scopes opened from one memory."""
+    """The vectors of a store and their embedder. Shared by all namespaces and scopes opened from one memory.
 
-    def __init__(self, embedder: Embedder, store: Vectors) -> None:
+    Args:
+        embedder: The embedder.
+        store: The stored vectors.
+        budget_bytes: Memory limit of the vectors cached for recall. Those of the least recently used branch and model
+            are evicted, and read again when they are needed. At least one matrix is kept.
+    """
+
+    def __init__(self, embedder: Embedder, store: Vectors, *, budget_bytes: int = VECTOR_BYTES) -> None:
         self.embedder = embedder
         self.store = store
         self._floors = floors_of(embedder)
         self._lock = threading.Lock()
-        self._cached: dict[tuple[Branch, Model], _CachedVectors] = {}
+        self._cached: Budget[tuple[Branch, Model], _CachedVectors] = Budget(budget_bytes)
         self._questions: dict[str, tuple[Model, Quantised]] = {}
         #: (namespace, digest) -> reason why the latest run could not embed the text.
         self._failed: dict[tuple[str, bytes], str] = {}
 
     def close(self) -> None:
         """Close the file, and the embedder if it can be closed."""
+        self._cached.clear()
         self.store.close()
         close = getattr(self.embedder, "close", None)
         if callable(close):
@@ -142,19 +157,21 @@ class VectorKeeper:
         """Return the dense signal of each document of a table, and a note; None and the reason if there is none."""
         with self._lock:
             cached = self._cached.get((branch, model))
-            if cached is None or cached.index.rows is not table.rows or cached.life != self.store.life:
+            if cached is None or not cached.index.is_of(table) or cached.life != self.store.life:
                 cached = _CachedVectors(DenseIndex(table.rows, model.dimension), self.store.life)
-                self._cached[branch, model] = cached
+                self._cached.put((branch, model), cached)
         with cached.lock:
             try:
                 for number, vectors in self.store.newer(model, branch.namespace, cached.seen):
                     cached.index.add(vectors)
                     cached.seen = number
+                view = cached.index.view(table) if len(cached.index) else None
             except StoreError as error:
                 return None, f"the dense signal is not used: {error}"
-            if not len(cached.index):
-                return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
-            view = cached.index.view(table)
+            finally:
+                self._cached.count((branch, model), cached)
+        if view is None:
+            return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
         return view.score(question, table, *self._floors), ""
 
     def reached(self, view: View, branch: Branch, model: Model) -> int:

@@ -15,6 +15,7 @@ from recollect.engine.read.queries import Reading
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
+from recollect.engine.write.replay import Repeated
 from recollect.engine.write.writer import Writer
 from recollect.errors import ClosedError, ConflictError, RecollectError, ScopeError, StoreError, StoreIOError
 from recollect.filters.tree import Everything, Filter
@@ -125,12 +126,12 @@ class Writing:
     def remember_all(self, operation: RememberAll) -> Report:
         """Store the valid items."""
         drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
-        replayed = self.writer.find_replay([item for _, item in drafts]).ids
+        repeated = self.writer.find_replay([item for _, item in drafts]).repeated
         results: list[Outcome] = []
         looked_up = self._looked_up([item for _, item in drafts])
         for number, ((index, _), item) in enumerate(zip(drafts, looked_up, strict=True)):
             try:
-                results.append(self.remember_draft(item, replayed.get(number)))
+                results.append(self.remember_draft(item, repeated.get(number)))
             except StoreError:
                 raise
             except RecollectError as error:
@@ -214,14 +215,14 @@ class Writing:
         index_view = words.at(self._reads_at)
         return as_ids(where, bounds(where, index_view), index_view)
 
-    def remember_draft(self, item: Draft, replayed_id: str | None = None) -> Outcome:
-        """Store a draft; `replayed_id` is the id of the turn that it repeats, if `Writer.find_replay` found one."""
-        return self.writer.remember(item) if replayed_id is None else self.writer.remember_replayed(item, replayed_id)
+    def remember_draft(self, item: Draft, repeated: Repeated | None = None) -> Outcome:
+        """Store a draft; `repeated` is the turn that it repeats, if `Writer.find_replay` found one."""
+        return self.writer.remember(item) if repeated is None else self.writer.remember_replayed(item, repeated)
 
     def remember_drafts(self, drafts: list[Draft]) -> list[Outcome]:
         """Store drafts that were passed together, so that a replayed conversation is recognised."""
-        replayed = self.writer.find_replay(drafts).ids
-        return [self.remember_draft(item, replayed.get(index)) for index, item in enumerate(self._looked_up(drafts))]
+        repeated = self.writer.find_replay(drafts).repeated
+        return [self.remember_draft(item, repeated.get(index)) for index, item in enumerate(self._looked_up(drafts))]
 
     def _looked_up(self, drafts: list[Draft]) -> Iterator[Draft]:
         """Yield drafts, looking up the ids of `_LOOKED_UP` of them at a time."""

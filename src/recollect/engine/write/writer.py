@@ -7,11 +7,10 @@ assigned here, inside the transaction, because only here it is certain which ids
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, islice
-from typing import Any, NamedTuple
+from typing import Any
 
 from recollect.engine.quota import quota_of
 from recollect.engine.results import Outcome
@@ -20,6 +19,7 @@ from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, 
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache
+from recollect.engine.write.replay import Repeated, Replay, Search, TurnCache, find_replay, outdated
 from recollect.errors import (
     ConflictError,
     InvalidRecordError,
@@ -27,7 +27,7 @@ from recollect.errors import (
     ScopeError,
     UnknownRecordError,
 )
-from recollect.filters.tree import EVERYTHING, AllOf, Filter, Is
+from recollect.filters.tree import EVERYTHING, AllOf, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import EMPTY, version_hash
 from recollect.operations import ABSENT
@@ -36,8 +36,6 @@ from recollect.records.identity import derived_id, derived_ids, numbered_ids, sa
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Resolved, Transaction, expired
 
-#: Stands for the id of a replayed turn that was forgotten, and that is not stored again.
-FORGOTTEN = ""
 #: Maximum number of expired records that a commit removes, so that no commit takes long.
 SWEPT = 1000
 _ALL = 2**62
@@ -49,22 +47,6 @@ _MAX_RESOLVED = 2000
 _TRIED_FIRST = 3
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
-
-
-class Replay(NamedTuple):
-    """The drafts that repeat stored turns, because a conversation is passed again from its start, as of a commit.
-
-    Attributes:
-        ids: Index of the draft -> id of the stored turn, or `FORGOTTEN`.
-        seq: The seq of the commit.
-        conversations: The conversations of the drafts.
-        turns: The values of `ids`.
-    """
-
-    ids: dict[int, str]
-    seq: int
-    conversations: frozenset[str]
-    turns: frozenset[str]
 
 
 class Writer:
@@ -84,6 +66,7 @@ class Writer:
         intake: Intake,
         tries: TrieKeeper,
         usage_totals: UsageTotalsCache,
+        turns: TurnCache,
     ) -> None:
         self._tx = transaction
         self._branch = branch
@@ -94,6 +77,7 @@ class Writer:
         self._limits = intake
         self._tries = tries
         self._usage_totals = usage_totals
+        self._turns = turns
         self._room: Room | None = None
         self._room_known = False
         self._swept = False
@@ -268,13 +252,6 @@ class Writer:
     def _exists(self, existing: Record) -> RecordExistsError:
         shown = self._scope.shown(existing)
         return RecordExistsError(shown.id, shown.hash)
-
-    def remember_replayed(self, draft: Draft, record_id: str) -> Outcome:
-        """Handle a draft that repeats a stored turn, as found by `find_replay`."""
-        if record_id == FORGOTTEN:
-            return Outcome(None, "unchanged")
-        existing = self.live(record_id)
-        return self.remember(draft) if existing is None else self._remember_same(draft, existing)
 
     def _take_over(self, draft: Draft, existing: Record) -> Outcome:
         """Handle `if_exists` "update" or "error" if the caller's id is in use, with the same or a different text."""
@@ -561,73 +538,37 @@ class Writer:
             self._usage_totals.keep(self._branch, head, self._room.committed(commit.micros))
         return commit
 
+    # Replays
+
     def outdated(self, known: Replay) -> bool:
         """Return whether other commits have changed turns of the conversations since the replay was computed."""
-        if self._tx.head(self._branch).seq == known.seq:
-            return False
-        changed = self._tx.changed(self._branch, known.seq)
-        if not known.turns.isdisjoint(changed):
-            return True
-        records = (Record.load(stored.payload) for stored in self._tx.several(self._branch, changed).values())
-        return any(record.conversation in known.conversations for record in records)
+        return outdated(known, self._tx, self._branch)
 
     def find_replay(self, drafts: Sequence[Draft]) -> Replay:
-        """Find the drafts that repeat stored turns, because a conversation is passed again from its start.
+        """Find the drafts that repeat stored turns, because a conversation is passed again from its start."""
+        search = Search(
+            self._tx,
+            self._branch,
+            self._scope,
+            self._micros,
+            self._known,
+            self._naming.find,
+            self._pending.keys(),
+            self._turns,
+        )
+        return find_replay(drafts, search)
 
-        Turns without ids and positions repeat a conversation if they begin with all of its stored turns, or if they
-        are two or more and are its beginning. Turns among them that were forgotten stay forgotten (`FORGOTTEN`). All
-        other drafts are new turns, as if they were passed one by one.
-        """
-        by_conversation: dict[str, list[int]] = {}
-        for index, draft in enumerate(drafts):
-            if draft.is_appended:
-                assert draft.record.conversation is not None
-                by_conversation.setdefault(draft.record.conversation, []).append(index)
-        out: dict[int, str] = {}
-        for conversation, indexes in by_conversation.items():
-            existing = list(self._turns(conversation))
-            found = self._aligned(existing, [(index, drafts[index].record) for index in indexes])
-            matched = sum(each != FORGOTTEN for each in found.values())
-            if matched and (matched == len(existing) or (len(found) == len(indexes) and len(indexes) > 1)):
-                out.update(found)
-        return Replay(out, self._tx.head(self._branch).seq, frozenset(by_conversation), frozenset(out.values()))
-
-    def _aligned(self, existing: Sequence[Record], turns: Sequence[tuple[int, Record]]) -> dict[int, str]:
-        """Match turns from the start with the stored turns in order, skipping forgotten ones; stop at the first other.
-
-        Returns:
-            Index of the turn -> id of the stored turn, or `FORGOTTEN`.
-        """
-        found: dict[int, str] = {}
-        occurrences: Counter[str] = Counter()
-        matched = 0
-        for index, record in turns:
-            former_id = derived_id(record, occurrences[record.id])
-            occurrences[record.id] += 1
-            if matched < len(existing) and same_fact(existing[matched], record):
-                found[index] = existing[matched].id
-                matched += 1
-            elif self._was_forgotten(former_id):
-                found[index] = FORGOTTEN
-            else:
-                break
-        return found
-
-    def _was_forgotten(self, record_id: str) -> bool:
-        """Return whether a derived id had a record in the scope and has none now."""
-        if not self._known(record_id) or self._naming.find(record_id) is not None:
-            return False
-        if not self._scope.fixed or record_id in self._pending:
-            return True
-        # A caller outside of the scope may have used this id for a record of another scope.
-        commits = self._tx.commits(self._branch, 0, None, record_id)
-        versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
-        payloads = (self._tx.payload(self._branch, version) for version in versions if version is not None)
-        return any(payload is not None and self._scope.admits(Record.load(payload)) for payload in payloads)
-
-    def _turns(self, conversation: str) -> Iterator[Record]:
-        where = AllOf.of(self._scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
-        return self._tx.select(self._branch, where, order="position", now=self._micros)
+    def remember_replayed(self, draft: Draft, repeated: Repeated) -> Outcome:
+        """Handle a draft that repeats a stored turn, as found by `find_replay`."""
+        stored = repeated.record
+        if stored is None:
+            return Outcome(None, "unchanged")
+        existing: Record | None = stored
+        if stored.id in self._pending or self._tx.head(self._branch) != repeated.head:
+            existing = self.live(stored.id)
+        elif expired(stored, self._micros):
+            existing = None
+        return self.remember(draft) if existing is None else self._remember_same(draft, existing)
 
 
 def _differ(name: str, one: Record, other: Record) -> bool:

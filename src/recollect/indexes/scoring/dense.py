@@ -10,6 +10,7 @@ Which cosines are significant depends on the model: the caller passes the floors
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -30,6 +31,8 @@ _UNIT_BITS = 14
 COSINE_BITS = 2 * _UNIT_BITS
 #: Bits of the greatest component before a vector is scaled to length 1.
 _FINE_BITS = 20
+#: Approximate memory of a digest and its row number, and of a digest and the list of the documents that wait for it.
+_ROW_BYTES, _WAITING_BYTES = 200, 300
 #: Number of rows that are products_of at a time, so that they stay in the processor's cache.
 _BLOCK = 4096
 
@@ -86,14 +89,11 @@ def products(matrix: Quantised, vector: Quantised) -> Ints:
     return out
 
 
-def _compiled() -> Products:
-    from recollect.indexes.kernels.numba import dot_products as numba_dense
-
-    found: Products = numba_dense.loaded()
-    return found
+def _by_numpy() -> Products:
+    return products
 
 
-_serving = Choice(lambda: products, _compiled).serving
+_serving = Choice(_by_numpy, "recollect.indexes.kernels.numba.dot_products").serving
 
 
 class DenseView:
@@ -150,18 +150,29 @@ class DenseIndex:
     """The vectors of a table's documents under construction: one writer, any number of views.
 
     Args:
-        rows: The rows of the table, which only grow, with the digests of the texts. They identify the table.
+        rows: The rows of the table, which only grow, with the digests of the texts. They identify the table, and are
+            not kept in memory by the vectors.
         dimension: Number of components of the vectors.
     """
 
     def __init__(self, rows: Rows, dimension: int) -> None:
-        self.rows = rows
+        self._table_rows = weakref.ref(rows)
         self._matrix: Quantised = np.zeros((16, dimension), dtype=np.int16)
         self._used = 0
         self._row_of: dict[bytes, int] = {}
         self._rows: Ints = np.full(16, NONE, dtype=np.int64)
         self._seen = 0
         self._waiting: dict[bytes, list[int]] = {}  # digest -> documents whose text has no vector yet
+
+    def is_of(self, table: Table) -> bool:
+        """Return whether these are the vectors of a table's documents."""
+        return self._table_rows() is table.rows
+
+    @property
+    def nbytes(self) -> int:
+        """The approximate memory use, in bytes."""
+        by_digest = len(self._row_of) * _ROW_BYTES + len(self._waiting) * _WAITING_BYTES
+        return self._matrix.nbytes + self._rows.nbytes + by_digest
 
     def add(self, vectors: Mapping[bytes, Floats]) -> None:
         """Add vectors by the digests of their texts, replacing existing ones."""
@@ -180,7 +191,7 @@ class DenseIndex:
             self._rows[self._waiting.pop(digest, [])] = row
 
     def view(self, table: Table) -> DenseView:
-        """Return the vectors of a table's documents.
+        """Return the vectors of the documents of a table that `is_of` accepts.
 
         Cost:
             O(documents) for a copy, and O(new documents).
@@ -188,7 +199,7 @@ class DenseIndex:
         while len(self._rows) < table.count:
             self._rows = np.concatenate([self._rows, np.full_like(self._rows, NONE)])
         for number in range(self._seen, table.count):
-            digest = self.rows.text(number)
+            digest = table.rows.text(number)
             row = self._row_of.get(digest, NONE)
             self._rows[number] = row
             if row == NONE and digest:

@@ -12,10 +12,4 @@ def _by_numpy() -> SdrKernels:
     return numpy_sdr.KERNELS
 
 
-def _by_numba() -> SdrKernels:
-    from recollect.indexes.sdr import with_numba as numba_sdr
-
-    return numba_sdr.loaded()
-
-
-serving = Choice(_by_numpy, _by_numba).serving
+serving = Choice(_by_numpy, "recollect.indexes.sdr.with_numba").serving

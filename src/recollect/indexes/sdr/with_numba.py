@@ -8,13 +8,14 @@ so far. Loops over whole columns are written so that the compiler vectorises the
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Ints
-from recollect.indexes.kernels.numba.compiling import compiled
+from recollect.indexes.kernels.numba.compiling import compiled, finished
 from recollect.indexes.sdr.encoding import BITS, Sdrs
 from recollect.indexes.sdr.rows import based, rows_of
 from recollect.indexes.sdr.types import FACTOR_BITS, Base, Found, Query, Rows
@@ -212,10 +213,16 @@ class NumbaSdr:
 
 def loaded() -> NumbaSdr:
     """Return the kernels, compiled for the types that they are called with."""
+    return finished(loading())
+
+
+def loading() -> Generator[None, None, NumbaSdr]:
+    """Do as `loaded`, in a single step."""
     kernels = NumbaSdr()
     rows = rows_of([1], Sdrs(np.array([1], dtype=np.uint16), np.array([0, 1], dtype=np.int64)))
     weights = np.zeros(BITS, dtype=np.int32)
     weights[1] = 1
     factors = np.full(BITS + 1, 1 << FACTOR_BITS, dtype=np.int64)
     kernels.best(based(rows), rows, Query(np.array([1]), weights, 0, 1, 0, factors, 0, 1), 1)
+    yield
     return kernels

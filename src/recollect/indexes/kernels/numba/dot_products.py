@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
 
 from recollect.indexes.documents.columns import Ints
-from recollect.indexes.kernels.numba.compiling import compiled
+from recollect.indexes.kernels.numba.compiling import compiled, finished
 
 
 @compiled
@@ -33,5 +34,11 @@ def products(matrix: Any, wanted: Any) -> Ints:
 
 def loaded() -> Any:
     """Return the kernel, compiled for the types that it is called with."""
+    return finished(loading())
+
+
+def loading() -> Generator[None, None, Any]:
+    """Do as `loaded`, in a single step."""
     products(np.zeros((1, 1), dtype=np.int16), np.zeros(1, dtype=np.int16))
+    yield
     return products

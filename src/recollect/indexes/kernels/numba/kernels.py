@@ -6,6 +6,7 @@ numba is imported with this module, which takes most of a second (`kernels.numba
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from recollect.indexes.documents.table import Documents, Table
 from recollect.indexes.kernels.numba import independent as plain
 from recollect.indexes.kernels.numba import neighbours as walking
 from recollect.indexes.kernels.numba import top_k as ranking
+from recollect.indexes.kernels.numba.compiling import finished
 from recollect.indexes.kernels.types import RAW, About, Matched, Reached, Weights
 from recollect.indexes.parameters import FROM_BEFORE
 from recollect.indexes.words.postings import Postings
@@ -191,6 +193,11 @@ def _factors(table: Table, about: About) -> tuple[Any, ...]:
 
 def loaded() -> NumbaKernels:
     """Return the kernels, compiled for the types that they are called with."""
+    return finished(loading())
+
+
+def loading() -> Generator[None, None, NumbaKernels]:
+    """Do as `loaded`, in steps of at most some tenths of a second if the kernels are in numba's cache."""
     kernels = NumbaKernels()
     table = Documents().view()
     nothing = np.zeros(0, dtype=np.int64)
@@ -199,16 +206,23 @@ def loaded() -> NumbaKernels:
     pairs = np.zeros((0, 3), dtype=np.int64)
     weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
     kernels.tally(postings, table)
+    yield
     no_documents = np.zeros(0, dtype=np.int32)
     kernels.matched(postings, table, weights, nothing, nothing)
+    yield
     kernels.best(nothing, nothing, table, 1)
+    yield
     for each in (table, replace(table, has_turns=True)):
         about = About(NONE, ())
         reached = kernels.reach(postings, each, weights, no_documents)
+        yield
         # Shares are mostly the filled part of a larger array, which to numba has another type than a contiguous one.
         part = np.zeros((len(RAW), 2), dtype=reached.shares.dtype)[:, :1]
         for some in (reached, reached._replace(shares=part)):
             kernels.weigh(some, nothing, table, about)
+            yield
             kernels.best_of(some, nothing, table, about, 1)
+            yield
         kernels.reach_best(postings, each, weights, about, 1)
+        yield
     return kernels

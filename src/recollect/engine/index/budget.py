@@ -1,0 +1,85 @@
+"""A cache of values within a memory budget: beyond it, the least recently used values are evicted.
+
+Values may grow while they are cached: the user of the cache says when a value must be counted again.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Generic, Protocol, TypeVar
+
+
+class Sized(Protocol):
+    @property
+    def nbytes(self) -> int:
+        """The memory that the value uses, in bytes."""
+        ...
+
+
+K = TypeVar("K")
+V = TypeVar("V", bound=Sized)
+
+
+class Budget(Generic[K, V]):
+    """Values by key. Safe for use by several threads.
+
+    Args:
+        budget_bytes: Memory limit of all values together. The most recently used value stays, whatever its size.
+
+    Attributes:
+        nbytes: The size of all values, each as it was last counted.
+    """
+
+    def __init__(self, budget_bytes: int) -> None:
+        self._budget_bytes = budget_bytes
+        self._entries: dict[K, tuple[V, int]] = {}  # each with its counted size; the most recently used one is last
+        self._lock = threading.Lock()
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def get(self, key: K) -> V | None:
+        """Return the value of a key, from now on the most recently used one; None if there is none."""
+        with self._lock:
+            entry = self._entries.pop(key, None)
+            if entry is None:
+                return None
+            self._entries[key] = entry
+            return entry[0]
+
+    def put(self, key: K, value: V) -> None:
+        """Set the value of a key as the most recently used one, and evict others until all are within the budget."""
+        nbytes = value.nbytes
+        with self._lock:
+            self.nbytes += nbytes - self._entries.pop(key, (None, 0))[1]
+            self._entries[key] = value, nbytes
+            self._evict()
+
+    def count(self, key: K, value: V) -> None:
+        """Update the size of a value that has changed, unless it was evicted or replaced, and evict others as `put`."""
+        nbytes = value.nbytes
+        with self._lock:
+            cached, counted = self._entries.get(key, (None, 0))
+            if cached is value:
+                self._entries[key] = value, nbytes
+                self.nbytes += nbytes - counted
+                self._evict()
+
+    def _evict(self) -> None:
+        while self.nbytes > self._budget_bytes and len(self._entries) > 1:
+            self.nbytes -= self._entries.pop(next(iter(self._entries)))[1]
+
+    def drop(self, key: K) -> None:
+        """Remove the value of a key, if there is one."""
+        with self._lock:
+            self.nbytes -= self._entries.pop(key, (None, 0))[1]
+
+    def clear(self) -> None:
+        """Remove all values."""
+        with self._lock:
+            self._entries.clear()
+            self.nbytes = 0

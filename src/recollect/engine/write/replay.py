@@ -1,0 +1,231 @@
+"""Recognition of a conversation that is passed again from its start, so that only its new turns are stored.
+
+Agents pass their whole list of messages after each one. So that this costs comparing them, and not reading the whole
+conversation again, its turns are cached: tagged with the commit they reflect, verified by its root, and caught up from
+the log. Expired turns are included, since turns expire without a commit; they are left out at each use.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from operator import itemgetter
+from typing import NamedTuple
+
+from recollect.engine.index.budget import Budget
+from recollect.engine.scope import Scope
+from recollect.engine.write.drafts import Draft
+from recollect.filters.tree import AllOf, Filter, Is
+from recollect.ledger.commits import Branch, Head
+from recollect.records.codec import microseconds
+from recollect.records.identity import derived_id, same_fact
+from recollect.records.record import Record
+from recollect.stores.base import Transaction, expired
+
+#: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
+_CACHED_BYTES, _TURN_BYTES = 2**25, 1200
+#: From this many changes more than there are turns on, a conversation is read again instead of caught up.
+_MANY_CHANGES = 1000
+_NO_EXPIRY = -(2**63)  # a time at which nothing has expired
+
+
+class Repeated(NamedTuple):
+    """The stored turn that a draft repeats.
+
+    Attributes:
+        record: The record; None if it was forgotten, and is not stored again.
+        head: The newest commit when it was read.
+    """
+
+    record: Record | None
+    head: Head
+
+
+class Replay(NamedTuple):
+    """The drafts that repeat stored turns, because a conversation is passed again from its start, as of a commit.
+
+    Attributes:
+        repeated: Index of the draft -> the stored turn.
+        seq: The seq of the commit.
+        conversations: The conversations of the drafts.
+        turns: The ids of the stored turns that were not forgotten.
+    """
+
+    repeated: dict[int, Repeated]
+    seq: int
+    conversations: frozenset[str]
+    turns: frozenset[str]
+
+
+@dataclass
+class _Turns:
+    """The turns of a conversation in a scope as of a commit, in order of position, including expired ones."""
+
+    head: Head
+    turns: list[tuple[tuple[int, int, bytes], Record]] = field(default_factory=list)
+    nbytes: int = 0
+
+    def add(self, records: Iterable[Record]) -> None:
+        self.turns += ((_key(record), record) for record in records)
+        self.turns.sort(key=itemgetter(0))
+        self.nbytes = sum(_TURN_BYTES + 2 * len(record.to_bytes()) for _, record in self.turns)
+
+
+def _key(record: Record) -> tuple[int, int, bytes]:
+    """Return the sort key within a conversation, as `stores.base.in_order` sorts by position."""
+    position = -1 if record.position is None else record.position
+    micros = _NO_EXPIRY if record.time is None else microseconds(record.time)
+    return position, micros, record.id.encode("utf-8")
+
+
+class TurnCache:
+    """The turns of conversations that were passed before. The caller must hold the write lock."""
+
+    def __init__(self) -> None:
+        self._cached: Budget[tuple[Branch, Scope, str], _Turns] = Budget(_CACHED_BYTES)
+
+    def at(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
+        """Return the live turns of a conversation in a scope, in order, at the newest commit.
+
+        Cost:
+            At first, reads the conversation; later, the records changed since.
+        """
+        key = branch, scope, conversation
+        cached = self._cached.get(key)
+        head = transaction.head(branch)
+        if cached is None or cached.head != head:
+            where = turns_of(scope, conversation)
+            turns = None if cached is None else _caught_up(cached, transaction, branch, where, head)
+            if turns is None:
+                turns = _Turns(head)
+                turns.add(transaction.select(branch, where, order="position", now=_NO_EXPIRY))
+            cached = turns
+            if cached.turns and cached.nbytes <= _CACHED_BYTES:  # an empty one costs nothing to read again
+                self._cached.put(key, cached)
+            else:
+                self._cached.drop(key)
+        return [record for _, record in cached.turns if not expired(record, now)]
+
+
+def turns_of(scope: Scope, conversation: str) -> Filter:
+    """Return the filter of the turns of a conversation in a scope."""
+    return AllOf.of(scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
+
+
+def _caught_up(cached: _Turns, transaction: Transaction, branch: Branch, where: Filter, head: Head) -> _Turns | None:
+    """Return the turns at the newest commit; None if it is cheaper or necessary to read all of them."""
+    as_of = cached.head
+    if not 0 < as_of.seq < head.seq or transaction.root_at(branch, as_of.seq) != as_of.root.hash:
+        return None  # another history: the store was restored from a copy
+    changed = set(transaction.changed(branch, as_of.seq))
+    if len(changed) > len(cached.turns) + _MANY_CHANGES:
+        return None
+    records = {each: Record.load(stored.payload) for each, stored in transaction.several(branch, list(changed)).items()}
+    if any(each != record.id for each, record in records.items()):
+        return None  # corrupt: reading the conversation raises the error
+    turns = _Turns(head, [turn for turn in cached.turns if turn[1].id not in changed])
+    turns.add(record for record in records.values() if where.matches(record))
+    return turns
+
+
+@dataclass(frozen=True)
+class Search:
+    """What `find_replay` reads, as a transaction sees it.
+
+    Attributes:
+        transaction: The transaction.
+        branch: The branch.
+        scope: The scope of the caller.
+        now: The time that decides which records have expired, in microseconds since 1970.
+        known: Returns whether a stored id was ever in use.
+        find: Returns the live record that the scope shows under an id.
+        written: The ids that the transaction has written.
+        cache: The cached turns.
+    """
+
+    transaction: Transaction
+    branch: Branch
+    scope: Scope
+    now: int
+    known: Callable[[str], bool]
+    find: Callable[[str], Record | None]
+    written: Collection[str]
+    cache: TurnCache
+
+    def turns(self, conversation: str) -> list[Record]:
+        if not self.written:
+            return self.cache.at(self.transaction, self.branch, self.scope, conversation, self.now)
+        where = turns_of(self.scope, conversation)  # the cache lacks what the transaction has written
+        return list(self.transaction.select(self.branch, where, order="position", now=self.now))
+
+    def was_forgotten(self, record_id: str) -> bool:
+        """Return whether a derived id had a record in the scope and has none now."""
+        if not self.known(record_id) or self.find(record_id) is not None:
+            return False
+        if not self.scope.fixed or record_id in self.written:
+            return True
+        # A caller outside of the scope may have used this id for a record of another scope.
+        commits = self.transaction.commits(self.branch, 0, None, record_id)
+        versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
+        payloads = (self.transaction.payload(self.branch, version) for version in versions if version is not None)
+        return any(payload is not None and self.scope.admits(Record.load(payload)) for payload in payloads)
+
+
+def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
+    """Find the drafts that repeat stored turns, because a conversation is passed again from its start.
+
+    Turns without ids and positions repeat a conversation if they begin with all of its stored turns, or if they are two
+    or more and are its beginning. Turns among them that were forgotten stay forgotten. All other drafts are new turns,
+    as if they were passed one by one.
+    """
+    by_conversation: dict[str, list[int]] = {}
+    for index, draft in enumerate(drafts):
+        if draft.is_appended:
+            assert draft.record.conversation is not None
+            by_conversation.setdefault(draft.record.conversation, []).append(index)
+    out: dict[int, Repeated] = {}
+    head = search.transaction.head(search.branch)
+    for conversation, indexes in by_conversation.items():
+        existing = search.turns(conversation)
+        found = _aligned(existing, [(index, drafts[index].record) for index in indexes], search, head)
+        matched = sum(each.record is not None for each in found.values())
+        if matched and (matched == len(existing) or (len(found) == len(indexes) and len(indexes) > 1)):
+            out.update(found)
+    ids = frozenset(each.record.id for each in out.values() if each.record is not None)
+    return Replay(out, head.seq, frozenset(by_conversation), ids)
+
+
+def _aligned(
+    existing: Sequence[Record], turns: Sequence[tuple[int, Record]], search: Search, head: Head
+) -> dict[int, Repeated]:
+    """Match turns from the start with the stored turns in order, skipping forgotten ones; stop at the first other.
+
+    Returns:
+        Index of the turn -> the stored turn.
+    """
+    found: dict[int, Repeated] = {}
+    occurrences: Counter[str] = Counter()
+    matched = 0
+    for index, record in turns:
+        ordinal = occurrences[record.id]
+        occurrences[record.id] += 1
+        if matched < len(existing) and same_fact(existing[matched], record):
+            found[index] = Repeated(existing[matched], head)
+            matched += 1
+        elif search.was_forgotten(derived_id(record, ordinal)):
+            found[index] = Repeated(None, head)
+        else:
+            break
+    return found
+
+
+def outdated(replay: Replay, transaction: Transaction, branch: Branch) -> bool:
+    """Return whether other commits have changed turns of the conversations since the replay was computed."""
+    if transaction.head(branch).seq == replay.seq:
+        return False
+    changed = transaction.changed(branch, replay.seq)
+    if not replay.turns.isdisjoint(changed):
+        return True
+    records = (Record.load(stored.payload) for stored in transaction.several(branch, changed).values())
+    return any(record.conversation in replay.conversations for record in records)
