@@ -354,6 +354,26 @@ class CopiedStore(Store, Protocol):
         ...
 
 
+@runtime_checkable
+class WatchedStore(Store, Protocol):
+    """Optional protocol: a store to which other processes may commit, and that can be polled for commits."""
+
+    def version(self) -> int:
+        """Return a number that changes with every commit of any process, this one included.
+
+        Called several times a second while commits are waited for.
+
+        Raises:
+            ClosedError: The store is closed.
+            ForkedError: The store was opened by the parent process.
+            StoreError: The store cannot be read.
+
+        Cost:
+            Microseconds, without opening a view.
+        """
+        ...
+
+
 def in_order(records: Iterable[Record], order: str) -> list[Record]:
     """Sort records in one of `operations.ORDERS`: the reference that every store's `select` follows."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -22,7 +23,7 @@ from recollect.ledger.merkle import check, root_of, update, version_hash
 from recollect.operations import ORDERS
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Store, Transaction, View, expired, in_order, tally_of
+from recollect.stores.base import Store, Transaction, View, WatchedStore, expired, in_order, tally_of
 from recollect.testing.strategies import START, filters, records
 
 BRANCH = Branch("tenant")
@@ -465,6 +466,18 @@ class StoreContract:
             with again.read() as view:
                 assert view.setting("one") == "1"
             again.close()
+
+    def test_the_version_of_a_watched_store_changes_with_every_commit(self, store: Store) -> None:
+        if not isinstance(store, WatchedStore):
+            return  # no other process can commit to it
+        versions = [store.version()]
+        for number, branch in enumerate((BRANCH, OTHER, BRANCH)):
+            write(store, [note(f"r{number}")], branch=branch)
+            versions.append(store.version())
+        assert all(before != after for before, after in pairwise(versions))
+        store.close()
+        with pytest.raises(ClosedError):
+            store.version()
 
     def test_a_closed_store_raises_and_closing_twice_is_allowed(self, store: Store) -> None:
         store.close()
