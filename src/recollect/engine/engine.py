@@ -17,18 +17,21 @@ from typing import Any, TypeVar
 from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.cursors import Cursors
+from recollect.engine.feed import Feed
 from recollect.engine.gc_pause import gc_paused
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import Progress, QuestionVector, VectorKeeper, needs_embedder, no_embedder
-from recollect.engine.listeners import Feed, Subscription
+from recollect.engine.listeners import Subscription
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import (
     selective,
     uses_filter_terms,
 )
-from recollect.engine.read.queries import QUERIES, Reading, importance_limit, stored_record, visible_part
+from recollect.engine.read.log import Log
+from recollect.engine.read.queries import QUERIES, Reading, importance_limit, stored_record
 from recollect.engine.results import Export, Failed, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Services, Writing, check_head, drafts_of
 from recollect.engine.write.drafts import Intake, draft
 from recollect.engine.write.head_cache import TrieKeeper
@@ -101,7 +104,7 @@ class Engine:
         self.clock = clock
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self.intake = intake
-        self.feed = Feed()
+        self.feed = Feed(store)
         self._calls = CallLog(on_call)
         self._tries = TrieKeeper()
         self._write_shared = store.write_shared if isinstance(store, SharingStore) else store.write
@@ -292,7 +295,7 @@ class Engine:
             raise
         if commit is not None:
             self.keeper.note(commit, writer.before, writer.written(commit))
-            self.feed.wake()
+            self.feed.wake(branch, commit.seq)
 
     def _in_view(self, branch: Branch, read: Callable[[View, WordView | None], T], *, needs_index: bool) -> T:
         """Call `read` with a view of the store and, if needed, the index at that view."""
@@ -472,18 +475,29 @@ class Engine:
         self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
     ) -> Subscription:
         """Deliver the commits after the cursor `since` to a callback; None: only future commits."""
-        if since is None:
-            with self.store.read() as view:
-                after = view.head(branch).seq
-        else:
-            after = self._cursors.seq(since, branch, scope)
+        log = self.log(branch, scope)
+        return Subscription(callback, log, log.start(since), self.feed)
 
-        def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
-            with self.store.read() as view:
-                commits = view.commits(branch, seen, limit)
-                return [(commit.seq, visible_part(commit, view, scope, self._cursors)) for commit in commits]
+    def subscribe(self, branch: Branch, scope: Scope, since: int | str | None) -> CommitStream:
+        """Return a stream of the commits after the cursor `since`; None: only future commits."""
+        log = self.log(branch, scope)
+        return CommitStream(log, log.start(since), self.feed)
 
-        return self.feed.add(callback, read, after)
+    def wait(self, branch: Branch, scope: Scope, since: int | str, timeout_s: float) -> bool:
+        """Wait until there is a commit after the cursor `since`, and return whether there is one.
+
+        Args:
+            branch: The branch.
+            scope: The scope of the caller. Only commits that it sees count.
+            since: The cursor.
+            timeout_s: How long to wait, in seconds; 0: not at all.
+        """
+        with self.subscribe(branch, scope, since) as stream:
+            return stream.wait(timeout_s) is not None
+
+    def log(self, branch: Branch, scope: Scope) -> Log:
+        """Return the log of a branch as a scope sees it."""
+        return Log(self.store, branch, scope, self._cursors)
 
     def check(self) -> list[str]:
         """Check the structure of the store and the root of every namespace, and return the problems."""
@@ -510,6 +524,7 @@ class Engine:
                 self.keeper.close()
             finally:
                 self.store.close()
+            self.feed.join()
             self._uses.write()
             self._fulltext.close()
             if self.vectors is not None:

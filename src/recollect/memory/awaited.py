@@ -27,7 +27,8 @@ from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Item
 from recollect.memory.memory import Memory
-from recollect.operations import Operation
+from recollect.memory.streams import AsyncCommitStream
+from recollect.operations import Changes, Operation
 from recollect.records.record import Fields, Record
 from recollect.stores.base import Backup
 
@@ -232,9 +233,25 @@ class AsyncMemory:
     async def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
         """Call a function with each commit once it is durable. See `Memory.listen`.
 
-        The callback runs in the listener's thread, not in the event loop.
+        The callback runs in a thread of the listeners, not in the event loop.
         """
         return await self._run(self._memory.listen, callback, since=since)
+
+    def subscribe(self, *, since: int | str | None = None) -> AsyncCommitStream:
+        """Return an asynchronous iterator over the commits that waits for the next one. See `Memory.subscribe`.
+
+            async with memory.subscribe(since=cursor) as commits:
+                async for commit in commits:
+                    cursor = commit.cursor
+
+        A stream that waits occupies no thread. Without a cursor, it starts with the next commit of this process after
+        this call, and of other processes after the `async with` block is entered or the first commit is awaited.
+        """
+        if since is not None:
+            Changes(since=since)  # checks it
+        memory, engine = self._memory, self._memory._engine
+        log = engine.log(memory._branch, memory._scope)
+        return AsyncCommitStream(log, None if since is None else log.seq(since), engine.feed, self._pool)
 
     @asynccontextmanager
     async def batch(

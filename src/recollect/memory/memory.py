@@ -19,6 +19,7 @@ from recollect.engine.engine import Engine
 from recollect.engine.listeners import Subscription
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
+from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
 from recollect.memory.batch import Batch
@@ -162,9 +163,9 @@ class Memory(Calls):
     def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
         """Call a function with each commit, in order, once the commit is durable.
 
-        The callback runs in a thread of its own. An exception in it is logged and stored in `subscription.error`, and
-        the next commit is delivered nevertheless. Commits of other processes are delivered when this process next
-        writes or `subscription.wake()` is called.
+        Callbacks run in a thread that all listeners of the store share; one that takes long delays no other listener.
+        An exception in the callback is logged and stored in `subscription.error`, and the next commit is delivered
+        nevertheless. Commits of other processes are noticed within a second.
 
         Args:
             callback: Called with each commit.
@@ -182,6 +183,27 @@ class Memory(Calls):
         if since is not None:
             Changes(since=since)  # checks it
         return self._engine.listen(callback, self._branch, self._scope, since)
+
+    def subscribe(self, *, since: int | str | None = None) -> CommitStream:
+        """Return an iterator over the commits, in order, that waits for the next one.
+
+            with memory.subscribe(since=cursor) as commits:
+                for commit in commits:
+                    cursor = commit.cursor
+
+        The log is read in the thread of the loop, and commits of other processes are noticed within a second. The
+        iteration ends when the stream or the memory is closed. `commits.wait(timeout_s)` waits for a limited time.
+
+        Args:
+            since: Start after this cursor or seq; default: with the next commit after this call.
+
+        Raises:
+            InvalidArgumentError: `since` is not a cursor of this memory.
+            ScopeError: `since` is a seq and this memory is scoped.
+        """
+        if since is not None:
+            Changes(since=since)  # checks it
+        return self._engine.subscribe(self._branch, self._scope, since)
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
         """Return a view of this memory that is restricted to one user, agent or conversation.
@@ -403,7 +425,8 @@ class Memory(Calls):
     def close(self) -> None:
         """Close the store, also for all namespaces and scopes that share it.
 
-        Commits are delivered to the listeners first, and calls in progress are waited for. Closing twice is allowed.
+        Commits are delivered to the listeners first, and calls in progress are waited for. Streams end. Closing twice
+        is allowed.
 
         Raises:
             ScopeError: This memory is scoped: close the memory that it was created from.
