@@ -8,7 +8,7 @@
     python -m bench kernels --records 100000 --json
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
-    python -m bench namespaces, pauses, filters, catch-up, loading, once, plot, all
+    python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
 
 Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
 user's cache folder, or in RECOLLECT_BENCH_CACHE. Every process is pinned to one core. docs/benchmarks.md describes the
@@ -84,6 +84,7 @@ MEASURES = {
     "pauses": ("pauses.pauses", "records"),
     "filters": ("filtering.filters", "records questions"),
     "catch-up": ("catching_up.catching_up", "records"),
+    "feed": ("feed.feeds", "listeners"),
     "loading": ("loading.loadings", ""),
     "sdr": ("sdrs.sdrs", "records questions"),
     "sdr-encoders": ("sdr_encoders.sdr_encoders", "records questions"),
@@ -151,6 +152,8 @@ def _parser() -> argparse.ArgumentParser:
     command("pauses", "the longest call among mixed writes", 100_000)
     command("filters", "recall with filters", 100_000, 100)
     command("catch-up", "what a commit of another process costs a reader", 100_000)
+    feed = command("feed", "listeners on as many namespaces: threads, views and latencies", None)
+    feed.add_argument("--listeners", type=int, default=1000)
     command("loading", "what the compiled kernels cost to load", None)
     command("sdr", "the best of many SDRs beside reading all their rows", 100_000, 100)
     command("sdr-encoders", "how well SDRs find, by which bits are kept", 5_000, 400)

@@ -27,6 +27,7 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     yield "filters", ["filters"]
     yield "pauses", ["pauses"]
     yield "catch-up", ["catch-up"]
+    yield "feed", ["feed"]
     yield "loading", ["loading"]
     yield "vectors", ["vectors"]
     yield "once", ["once"]

@@ -33,7 +33,7 @@ from recollect.testing.strategies import names, texts
 #: Operation -> the method that creates it, where it has another name.
 METHODS = {"export": "open_export", "get_quota": "quota"}
 #: Public names of a memory that execute no operation.
-LOCAL = {"close", "embedder", "name", "namespace", "scoped", "batch", "execute", "listen"}
+LOCAL = {"close", "embedder", "name", "namespace", "scoped", "batch", "execute", "listen", "subscribe"}
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
 WHERE = filters(custom=False)
@@ -83,6 +83,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Changes: st.builds(
         ops.Changes, since=st.integers(0, 4), limit=st.none() | st.integers(1, 3), newest_first=st.booleans()
     ),
+    ops.Wait: st.builds(ops.Wait, since=st.integers(0, 9), timeout=st.just(0)),
     ops.Export: st.builds(ops.Export),
     ops.EmbedAll: st.builds(ops.EmbedAll, batch_size=st.integers(1, 3)),
     ops.VectorStats: st.builds(ops.VectorStats),
@@ -165,6 +166,7 @@ class TestEveryCallIsAnOperation:
             "forget": ("none",),
             "update": ("none", lambda record: record),
             "backup": ("x",),
+            "wait": (0, 0),
         }
         for name in sorted(public(Memory) - LOCAL):
             spy.executed.clear()
@@ -189,8 +191,13 @@ class TestEveryCallIsAnOperation:
 
     def test_what_cannot_be_part_of_a_batch_is_refused_and_the_batch_goes_on(self) -> None:
         memory = memory_on(MemoryStore())
+        needed: dict[type[ops.Operation], dict[str, Any]] = {
+            ops.BackUp: {"path": "x"},
+            ops.Wait: {"since": 0},
+            ops.Batch: {"operations": ()},
+        }
         for kind in set(REGISTRY.values()) - set(PARTS):
-            operation = kind(path="x") if kind is ops.BackUp else kind(operations=()) if kind is ops.Batch else kind()
+            operation = kind(**needed.get(kind, {}))
             with pytest.raises(InvalidOperationError, match="cannot be part of a batch"):
                 ops.Batch(operations=(operation,))
             with memory.batch() as batch:

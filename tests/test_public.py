@@ -15,9 +15,9 @@ from recollect import errors
 from recollect.errors import RecollectError, StoreError
 
 PUBLIC = {
-    "ABSENT AsyncMemory Backup Batch Call Change Commit EntityId Failed Hit Hits Limits Memory Migrated Outcome Record "
-    "RecordId RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters migrate "
-    "open operations rescue restore"
+    "ABSENT AsyncCommitStream AsyncMemory Backup Batch Call Change Commit CommitStream EntityId Failed Hit Hits Limits "
+    "Memory Migrated Outcome Record RecordId RecollectError RecollectWarning Report RescueReport Subscription Why "
+    "__version__ errors filters migrate open operations rescue restore"
 }
 
 
@@ -37,6 +37,8 @@ def test_every_public_call_is_documented() -> None:
         recollect.Hits,
         recollect.Record,
         recollect.Subscription,
+        recollect.CommitStream,
+        recollect.AsyncCommitStream,
     )
     members: list[tuple[Any, str, Any]] = [(owner, *member) for owner in owners for member in inspect.getmembers(owner)]
     members += [(recollect.filters, name, getattr(recollect.filters, name)) for name in recollect.filters.__all__]

@@ -171,6 +171,11 @@ def _heard(m: Memory, cursor: Any) -> Any:
     return heard
 
 
+def _streamed(m: Memory, cursor: Any) -> Any:
+    with m.subscribe(since=cursor) as stream:
+        return list(iter(lambda: stream.wait(0), None))
+
+
 #: name -> what it does in a scope, and with which arguments. A cursor is one that the world gave before.
 CALLS: dict[str, tuple[Callable[..., Any], st.SearchStrategy[tuple[str, dict[str, Any]]]]] = {}
 
@@ -247,6 +252,8 @@ does("namespaces", lambda m: (m.namespaces(), m.name))
 does("changes", lambda m, cursor: m.changes(cursor), cursor=st.integers(0, 50))
 does("changes of an id", lambda m, cursor, id: m.changes(cursor, 3, id), cursor=st.integers(0, 50), id=names)  # noqa: A006
 does("listen", lambda m, cursor: _heard(m, cursor), cursor=st.integers(0, 50))
+does("subscribe", lambda m, cursor: _streamed(m, cursor), cursor=st.integers(0, 50))
+does("wait", lambda m: m.wait(0, 0))
 does("batch", _batch, text=texts, id=names, fails=st.booleans())
 does("narrower", lambda m, id: m.scoped(agent="x").remember("in a narrower scope", id=id), id=names)  # noqa: A006
 does("of a narrower one", lambda m: m.scoped(agent="x").find(order="id"))

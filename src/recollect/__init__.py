@@ -24,12 +24,14 @@ if TYPE_CHECKING:
     from recollect.engine.call_log import Call
     from recollect.engine.listeners import Subscription
     from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
+    from recollect.engine.streams import CommitStream
     from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
     from recollect.ledger.commits import Change, Commit
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
     from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
+    from recollect.memory.streams import AsyncCommitStream
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
     from recollect.stores.base import Backup
@@ -39,12 +41,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ABSENT",
+    "AsyncCommitStream",
     "AsyncMemory",
     "Backup",
     "Batch",
     "Call",
     "Change",
     "Commit",
+    "CommitStream",
     "EntityId",
     "Failed",
     "Hit",
@@ -77,6 +81,8 @@ _HOMES = {
     "memory.awaited": ("AsyncMemory",),
     "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
+    "engine.streams": ("CommitStream",),
+    "memory.streams": ("AsyncCommitStream",),
     "engine.write.limits": ("Limits",),
     "engine.results": ("Failed", "Hit", "Hits", "Outcome", "Report", "Why"),
     "errors": ("RecollectError",),

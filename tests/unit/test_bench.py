@@ -15,6 +15,7 @@ from typing import Any
 import bench
 import numpy as np
 import pytest
+from bench import feed as feeding
 from bench import poison as poisoning
 from bench.__main__ import ONCE
 from bench.catching_up import catching_up
@@ -168,6 +169,15 @@ def test_the_other_measurements_have_their_figures() -> None:
     caught_up = catching_up(300)
     assert all(caught_up[kind]["p50_ms"] > 0 for kind in ("nothing", "remember", "update", "turn", "forget"))
     assert min(_loaded({})) > 0
+
+
+def test_the_feed_is_measured_with_the_listeners_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feeding, "COMMITS", 5)
+    monkeypatch.setattr(feeding, "FOREIGN", 2)
+    found = feeding.feeds(3)
+    assert found["threads"] <= 2
+    assert found["views_of_a_commit"]["heard"] >= 1
+    assert min(found[name]["p50_ms"] for name in ("commit_to_callback", "commit_of_another_process_to_callback")) > 0
 
 
 def test_poison_names_the_dearest_texts_and_compares_them_with_plain_words(monkeypatch: pytest.MonkeyPatch) -> None:

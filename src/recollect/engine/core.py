@@ -15,9 +15,10 @@ from typing import TypeVar
 
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
+from recollect.engine.feed import Feed
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
-from recollect.engine.listeners import Feed
+from recollect.engine.read.log import Log
 from recollect.engine.read.queries import Reading
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Services, Writing, check_head
@@ -68,7 +69,7 @@ class Core:
         self.clock = clock
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self.intake = intake
-        self.feed = Feed()
+        self.feed = Feed(store)
         self._tries = TrieKeeper()
         self.cursors = Cursors(
             hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
@@ -125,6 +126,10 @@ class Core:
             language=self.intake.language,
             facts=self.store.facts,
         )
+
+    def log(self, branch: Branch, scope: Scope) -> Log:
+        """Return the log of a branch as a scope sees it."""
+        return Log(self.store, branch, scope, self.cursors)
 
     def on_index(self, branch: Branch, read: Callable[[View, WordView], T]) -> T:
         """Call `read` with a view of the store and the index at that view."""
@@ -202,7 +207,7 @@ class Core:
             raise
         if commit is not None:
             self.keeper.note(commit, writer.before, writer.written(commit))
-            self.feed.wake()
+            self.feed.wake(branch, commit.seq)
 
     def close(self) -> None:
         """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""
@@ -215,6 +220,7 @@ class Core:
                 self.keeper.close()
             finally:
                 self.store.close()
+            self.feed.join()
             self.uses.write()
             self.fulltext.close()
             if self.vectors is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -11,15 +11,15 @@ from typing import Any
 from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.core import INDEX_BYTES, Core
+from recollect.engine.feed import Feed
 from recollect.engine.handlers import HANDLERS, Request, execute_in_batch
 from recollect.engine.index.vectors import VECTOR_BYTES
-from recollect.engine.listeners import Subscription
-from recollect.engine.read.queries import visible_part
+from recollect.engine.read.log import Log
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
 from recollect.errors import InvalidOperationError
-from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.commits import Branch
 from recollect.operations import Operation, check_label
 from recollect.stores.base import Store
 
@@ -95,23 +95,14 @@ class Engine:
                 yield OpenBatch(writing)
             count[0] = writing.executed
 
-    def listen(
-        self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
-    ) -> Subscription:
-        """Deliver the commits after the cursor `since` to a callback. See `Executor.listen`."""
-        core = self.core
-        if since is None:
-            with core.store.read() as view:
-                after = view.head(branch).seq
-        else:
-            after = core.cursors.seq(since, branch, scope)
+    def log(self, branch: Branch, scope: Scope) -> Log:
+        """Return the log of a branch as a scope sees it. See `Executor.log`."""
+        return self.core.log(branch, scope)
 
-        def read(seen: int, limit: int) -> Sequence[tuple[int, Commit | None]]:
-            with core.store.read() as view:
-                commits = view.commits(branch, seen, limit)
-                return [(commit.seq, visible_part(commit, view, scope, core.cursors)) for commit in commits]
-
-        return core.feed.add(callback, read, after)
+    @property
+    def feed(self) -> Feed:
+        """Wakes those that follow a branch."""
+        return self.core.feed
 
     def close(self) -> None:
         """Close the store. See `Executor.close`. Does nothing in a forked process."""

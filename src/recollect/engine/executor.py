@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from recollect.embedding.base import Embedder
-from recollect.engine.listeners import Subscription
+from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.scope import Scope
-from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.commits import Branch
 from recollect.operations import Operation
 
 
@@ -61,10 +60,13 @@ class Executor(Protocol):
         """Open a batch: a transaction that is committed when the block ends, and undone if the block raises."""
         ...
 
-    def listen(
-        self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
-    ) -> Subscription:
-        """Deliver the commits after the cursor `since` to a callback; None: only future commits."""
+    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+        """Return the log of a branch as a scope sees it. Listeners and commit streams read it."""
+        ...
+
+    @property
+    def feed(self) -> Feed:
+        """Wakes those that follow a branch when it has new commits."""
         ...
 
     def close(self) -> None:

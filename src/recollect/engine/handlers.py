@@ -15,6 +15,7 @@ from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
 from recollect.engine.results import Export, Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
+from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Writing, drafts_of
 from recollect.engine.write.drafts import draft
 from recollect.engine.write.replay import Replay
@@ -55,6 +56,7 @@ from recollect.operations import (
     Sweep,
     Update,
     VectorStats,
+    Wait,
 )
 from recollect.operations import Export as ExportOperation
 from recollect.records.record import Record
@@ -298,6 +300,13 @@ def _export(core: Core, request: Request) -> Export:
     return export(request.branch, request.scope, core.store, core.reads_at)
 
 
+def _wait(core: Core, request: Request) -> bool:
+    operation: Wait = request.operation
+    log = core.log(request.branch, request.scope)
+    with CommitStream(log, log.start(operation.since), core.feed) as stream:
+        return stream.wait(operation.timeout) is not None
+
+
 # The store as a whole
 
 
@@ -357,6 +366,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     GetQuota: _read(Reading.quota),
     Namespaces: _read(Reading.namespaces),
     Changes: _alone(_read(Reading.changes).run),
+    Wait: _alone(_wait),
     ExportOperation: _alone(_export),
     EmbedAll: _alone(_embed_all, writes=True),
     VectorStats: _alone(_vector_stats),

@@ -44,6 +44,7 @@ from recollect.operations import (
     Sweep,
     Update,
     VectorStats,
+    Wait,
 )
 from recollect.operations import Export as ExportOperation
 from recollect.stores.base import Backup
@@ -90,6 +91,7 @@ _FORMS: dict[type[Operation], _Form] = {
     GetQuota: _optional(_Form(Quota.to_json, Quota.from_json)),
     Namespaces: _PLAIN,
     Changes: _list_of(_Form(lambda commit: commit.to_json(), Commit.from_json)),
+    Wait: _PLAIN,
     ExportOperation: _Form(Export.to_json, Export.from_json),
     EmbedAll: _PLAIN,
     VectorStats: _PLAIN,

@@ -23,6 +23,8 @@ from recollect.embedding.base import Embedder
 from recollect.errors import ClosedError
 from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
+from recollect.memory.streams import AsyncCommitStream
+from recollect.operations import Changes
 from recollect.records.record import Record
 
 P = ParamSpec("P")
@@ -116,6 +118,7 @@ class AsyncMemory:
     head = _awaited(Memory.head)
     changes = _awaited(Memory.changes)
     listen = _awaited(Memory.listen)
+    wait = _awaited(Memory.wait)
     namespaces = _awaited(Memory.namespaces)
     quota = _awaited(Memory.quota)
     set_quota = _awaited(Memory.set_quota)
@@ -126,6 +129,22 @@ class AsyncMemory:
     check = _awaited(Memory.check)
     backup = _awaited(Memory.backup)
     probe = _awaited(Memory.probe)
+
+    def subscribe(self, *, since: int | str | None = None) -> AsyncCommitStream:
+        """Return an asynchronous iterator over the commits that waits for the next one. See `Memory.subscribe`.
+
+            async with memory.subscribe(since=cursor) as commits:
+                async for commit in commits:
+                    cursor = commit.cursor
+
+        A stream that waits occupies no thread. Without a cursor, it starts with the next commit of this process after
+        this call, and of other processes after the `async with` block is entered or the first commit is awaited.
+        """
+        if since is not None:
+            Changes(since=since)  # checks it
+        memory = self._wrapped
+        log = memory._executor.log(memory._branch, memory._scope)
+        return AsyncCommitStream(log, None if since is None else log.seq(since), memory._executor.feed, self._pool)
 
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""

@@ -20,6 +20,7 @@ from recollect.engine.listeners import Subscription
 from recollect.engine.quota import Quota
 from recollect.engine.results import Export, NamespaceHead
 from recollect.engine.scope import Scope
+from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
 from recollect.memory.batch import Batch
@@ -38,6 +39,7 @@ from recollect.operations import (
     SetQuota,
     Sweep,
     VectorStats,
+    Wait,
 )
 from recollect.operations import Batch as BatchOperation
 from recollect.operations import Export as ExportOperation
@@ -166,9 +168,9 @@ class Memory(Calls):
     def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
         """Call a function with each commit, in order, once the commit is durable.
 
-        The callback runs in a thread of its own. An exception in it is logged and stored in `subscription.error`, and
-        the next commit is delivered nevertheless. Commits of other processes are delivered when this process next
-        writes or `subscription.wake()` is called.
+        Callbacks run in a thread that all listeners of the store share; one that takes long delays no other listener.
+        An exception in the callback is logged and stored in `subscription.error`, and the next commit is delivered
+        nevertheless. Commits of other processes are noticed within a second.
 
         Args:
             callback: Called with each commit.
@@ -185,7 +187,44 @@ class Memory(Calls):
             raise InvalidArgumentError("callback", callback, "must be a function of a commit")
         if since is not None:
             Changes(since=since)  # checks it
-        return self._executor.listen(callback, self._branch, self._scope, since)
+        log = self._executor.log(self._branch, self._scope)
+        return Subscription(callback, log, log.start(since), self._executor.feed)
+
+    def subscribe(self, *, since: int | str | None = None) -> CommitStream:
+        """Return an iterator over the commits, in order, that waits for the next one.
+
+            with memory.subscribe(since=cursor) as commits:
+                for commit in commits:
+                    cursor = commit.cursor
+
+        The log is read in the thread of the loop, and commits of other processes are noticed within a second. The
+        iteration ends when the stream or the memory is closed. `commits.wait(timeout_s)` waits for a limited time.
+
+        Args:
+            since: Start after this cursor or seq; default: with the next commit after this call.
+
+        Raises:
+            InvalidArgumentError: `since` is not a cursor of this memory.
+            ScopeError: `since` is a seq and this memory is scoped.
+        """
+        if since is not None:
+            Changes(since=since)  # checks it
+        log = self._executor.log(self._branch, self._scope)
+        return CommitStream(log, log.start(since), self._executor.feed)
+
+    def wait(self, since: int | str, timeout: float = 60.0) -> bool:
+        """Wait until there is a commit after a cursor, and return whether there is one.
+
+        Args:
+            since: The cursor of a commit or of hits, or, outside of scopes, a seq.
+            timeout: Maximum number of seconds to wait, 0 to 86,400.
+
+        Raises:
+            InvalidArgumentError: `since` is not a cursor of this memory, or `timeout` is invalid.
+            ScopeError: `since` is a seq and this memory is scoped.
+        """
+        found: bool = self.execute(Wait(since=since, timeout=timeout))
+        return found
 
     def scoped(self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None) -> Memory:
         """Return a view of this memory that is restricted to one user, agent or conversation.
@@ -417,7 +456,8 @@ class Memory(Calls):
     def close(self) -> None:
         """Close the store, also for all namespaces and scopes that share it.
 
-        Commits are delivered to the listeners first, and calls in progress are waited for. Closing twice is allowed.
+        Commits are delivered to the listeners first, and calls in progress are waited for. Streams end. Closing twice
+        is allowed.
 
         Raises:
             ScopeError: This memory is scoped: close the memory that it was created from.

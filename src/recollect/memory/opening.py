@@ -20,7 +20,7 @@ from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedErro
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory.memory import Memory, namespace_name
-from recollect.operations import check_tag, check_text
+from recollect.operations import check_tag, check_text, check_timeout
 from recollect.records.record import utc_now
 from recollect.stores import files
 from recollect.stores.base import Store
@@ -114,8 +114,7 @@ def open(  # noqa: A001 - recollect.open is the name
         raise InvalidArgumentError("clock", clock, "must be a function that returns an aware datetime")
     if key is not None and (not isinstance(key, bytes) or len(key) < 16):
         raise InvalidArgumentError("key", "...", "must be 16 bytes or more")
-    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 <= timeout <= 86_400:
-        raise InvalidArgumentError("timeout", timeout, "must be seconds, 0 to 86400")
+    check_timeout(timeout)
     if limits is not None and not isinstance(limits, Limits):
         raise InvalidArgumentError("limits", limits, "must be a recollect.Limits")
     if language is not None:

@@ -9,7 +9,7 @@ UnsupportedError for it, and never leaves it out.
 from __future__ import annotations
 
 from recollect.operations.base import REGISTRY, Operation, from_json, plain
-from recollect.operations.checks import MAX_TTL_S, check_label, check_tag, check_text
+from recollect.operations.checks import MAX_TTL_S, check_label, check_tag, check_text, check_timeout
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -24,6 +24,7 @@ from recollect.operations.reads import (
     Now,
     Recall,
     Stats,
+    Wait,
 )
 from recollect.operations.upkeep import (
     SCOPED,
@@ -86,9 +87,11 @@ __all__ = [
     "Sweep",
     "Update",
     "VectorStats",
+    "Wait",
     "check_label",
     "check_tag",
     "check_text",
+    "check_timeout",
     "expectation",
     "from_json",
     "plain",

@@ -9,6 +9,8 @@ from recollect.filters.tree import Filter
 
 #: The longest `ttl`, in seconds: a hundred years.
 MAX_TTL_S = 3_155_760_000
+#: The longest time to wait for a lock or a commit, in seconds.
+MAX_TIMEOUT_S = 86_400
 _TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
 
 
@@ -30,6 +32,12 @@ def check_seconds(name: str, value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid `ttl`."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_TTL_S:
         raise InvalidArgumentError(name, value, f"must be seconds, above 0 and at most {MAX_TTL_S} (a hundred years)")
+
+
+def check_timeout(value: object) -> None:
+    """Raise InvalidArgumentError unless it is a valid timeout."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_TIMEOUT_S:
+        raise InvalidArgumentError("timeout", value, f"must be seconds, 0 to {MAX_TIMEOUT_S}")
 
 
 def check_filter(where: object) -> None:

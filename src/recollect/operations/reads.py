@@ -8,7 +8,7 @@ from datetime import datetime
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Everything, Filter
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_choice, check_count, check_filter, check_tag, check_text
+from recollect.operations.checks import check_choice, check_count, check_filter, check_tag, check_text, check_timeout
 from recollect.records.record import aware, record_id
 from recollect.records.unchecked import altered
 
@@ -134,6 +134,24 @@ class Changes(Operation, name="changes", in_batch=False):
         check_count("limit", self.limit, optional=True)
         if not isinstance(self.newest_first, bool):
             raise InvalidArgumentError("newest_first", self.newest_first, "must be true or false")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wait(Operation, name="wait", in_batch=False):
+    """Wait until there is a commit after a cursor or a seq. The result is whether there is one.
+
+    Attributes:
+        since: A seq, or the cursor of a commit.
+        timeout: Maximum number of seconds to wait.
+    """
+
+    since: int | str
+    timeout: float = 60.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.since, str):
+            check_count("since", self.since, least=0)
+        check_timeout(self.timeout)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,12 +92,14 @@ class Capabilities:
         copying: `back_up` copies the store to a file.
         writers: How many transactions can be open at a time: one for the "store", or one for each "branch".
         durable: Commits survive the end of the process.
+        watched: Other processes can commit to the store, and `version` notices it.
     """
 
     group_commit: bool
     copying: bool
     writers: str
     durable: bool
+    watched: bool
 
 
 class Resolved(NamedTuple):
@@ -356,6 +358,22 @@ class Store(Protocol):
             StoreBusyError: The timeout has passed; nothing was written.
             ReadOnlyStoreError: The store must not be written.
             StoreError: Writing failed.
+        """
+        ...
+
+    def version(self) -> int:
+        """Return a number that changes with every commit of any process, this one included.
+
+        Called several times a second while commits are waited for.
+
+        Raises:
+            UnsupportedError: Other processes cannot commit to the store (`Capabilities.watched`).
+            ClosedError: The store is closed.
+            ForkedError: The store was opened by the parent process.
+            StoreError: The store cannot be read.
+
+        Cost:
+            Microseconds, without opening a view.
         """
         ...
 

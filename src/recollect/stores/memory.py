@@ -84,7 +84,7 @@ class MemoryStore:
     """
 
     path = ":memory:"
-    capabilities = Capabilities(group_commit=False, copying=False, writers="store", durable=False)
+    capabilities = Capabilities(group_commit=False, copying=False, writers="store", durable=False, watched=False)
 
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key
@@ -141,6 +141,9 @@ class MemoryStore:
         finally:
             if ticket.has_lock:
                 queue.release(ticket)
+
+    def version(self) -> int:
+        raise UnsupportedError("watching", "no other process can commit to a store in memory")
 
     def derived(self) -> DerivedFiles:
         return DerivedFiles(None, self._uuid)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -561,6 +562,20 @@ class StoreContract:
         full_text.close()
         with pytest.raises(ClosedError):
             full_text.search(BRANCH, "boat", lambda seq, root: updates)
+
+    def test_the_version_of_a_watched_store_changes_with_every_commit(self, store: Store) -> None:
+        if not store.capabilities.watched:
+            with pytest.raises(UnsupportedError):
+                store.version()
+            return
+        versions = [store.version()]
+        for number, branch in enumerate((BRANCH, OTHER, BRANCH)):
+            write(store, [note(f"r{number}")], branch=branch)
+            versions.append(store.version())
+        assert all(before != after for before, after in pairwise(versions))
+        store.close()
+        with pytest.raises(ClosedError):
+            store.version()
 
     def test_a_closed_store_raises_and_closing_twice_is_allowed(self, store: Store) -> None:
         store.close()

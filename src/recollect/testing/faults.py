@@ -43,6 +43,9 @@ class SteppedStore:
             yield stepped
             self.step("commit")
 
+    def version(self) -> int:
+        return self.inner.version()
+
     def derived(self) -> Derived:
         return self.inner.derived()
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from recollect.embedding.base import Embedder
 from recollect.engine.executor import BatchExecutor, Executor
-from recollect.engine.listeners import Subscription
+from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.result_json import result_from_json, result_to_json
 from recollect.engine.scope import Scope
 from recollect.errors import RecollectError
@@ -59,17 +59,33 @@ class Loopback:
         with self.executor.batch(branch, scope, actor, reason, expect_head) as opened:
             yield _LoopbackBatch(opened)
 
-    def listen(
-        self, callback: Callable[[Commit], object], branch: Branch, scope: Scope, since: int | str | None
-    ) -> Subscription:
-        """Deliver the commits after a cursor to a callback."""
-        return self.executor.listen(
-            lambda commit: callback(Commit.from_json(_through_bytes(commit.to_json()))), branch, scope, since
-        )
+    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+        """Return the log of a branch as a scope sees it. Its commits pass through bytes."""
+        return _LoopbackLog(self.executor.log(branch, scope))
+
+    @property
+    def feed(self) -> Feed:
+        """The feed of the other executor."""
+        return self.executor.feed
 
     def close(self) -> None:
         """Close the other executor."""
         self.executor.close()
+
+
+class _LoopbackLog:
+    """A `CommitLog` whose commits pass through bytes."""
+
+    def __init__(self, log: CommitLog) -> None:
+        self.branch = log.branch
+        self._log = log
+        self.head, self.start, self.seq = log.head, log.start, log.seq
+
+    def read(self, since: int) -> list[tuple[int, Commit | None]]:
+        return [
+            (seq, None if commit is None else Commit.from_json(_through_bytes(commit.to_json())))
+            for seq, commit in self._log.read(since)
+        ]
 
 
 class _LoopbackBatch:

@@ -89,7 +89,7 @@ class SqliteStore:
         StoreIOError: The file cannot be read or created. An existing file is not changed by any of these errors.
     """
 
-    capabilities = Capabilities(group_commit=True, copying=True, writers="store", durable=True)
+    capabilities = Capabilities(group_commit=True, copying=True, writers="store", durable=True, watched=True)
 
     def __init__(
         self,
@@ -113,6 +113,8 @@ class SqliteStore:
         self._queue = WriteQueue(self._recover)  # one writer of this process at a time
         self._checkpointer = Checkpointer(self.path, self._queue)
         self._idle: list[apsw.Connection] = []
+        self._poller: apsw.Connection | None = None  # for `version`
+        self._polling = threading.Lock()
         self._readers: dict[object, Steps] = {}
         self._readers_done = threading.Condition()
         self._write_refused = must_not_write(self.path, read_only)
@@ -298,6 +300,22 @@ class SqliteStore:
             finally:
                 if connection.in_transaction:  # SQLite itself ends it after some read errors
                     _run_on(connection, "ROLLBACK", self.path)  # nothing was written; this only ends the view
+
+    def version(self) -> int:
+        """Return SQLite's `data_version`, which changes when another connection, of any process, has committed.
+
+        The connection for this stays open and never writes. Between two calls it has no snapshot, so it delays no
+        checkpoint.
+        """
+        self._check_usable()  # before the lock: in a fork, the thread that holds it does not exist
+        with self._polling:
+            self._check_usable()
+            self._identity.check_file()
+            if self._poller is None:
+                self._poller = self._connect(writing=False)
+            with translated(self.path):
+                version: int = self._poller.pragma("data_version")
+            return version
 
     def write(self, branch: Branch, *, shared: bool = False) -> AbstractContextManager[SqliteTransaction]:
         """Open a transaction. The file has one writer, whichever branch it writes to."""
@@ -502,7 +520,9 @@ class SqliteStore:
         ticket = Ticket(shares=False)
         try:
             self._queue.take(ticket)
-            self._identity.close((*self._idle, self._writer))
+            with self._polling:
+                pollers = () if self._poller is None else (self._poller,)
+            self._identity.close((*self._idle, *pollers, self._writer))
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)
