@@ -38,7 +38,7 @@ from recollect.ledger.commits import Branch
 from recollect.memory import RecollectWarning
 from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.derived_protocols import Model
-from recollect.testing.internals import core_of
+from recollect.testing.internals import core_of, index_of
 
 Open = Callable[..., Memory]
 #: Words that mean nearly the same, as a model knows and letters do not.
@@ -718,8 +718,7 @@ class TestMemoryLimit:
     def test_vectors_do_not_keep_an_evicted_index_in_memory(self, stored: Path) -> None:
         with recollect.open(stored, embedder=Hashed(), index_bytes=1) as memory:
             self.answers(memory, "space 0")
-            keeper = core_of(memory).keeper
-            rows = weakref.ref(keeper._indexes[Branch("space 0")].index.documents.rows)
+            rows = weakref.ref(index_of(memory, Branch("space 0")).documents.rows)
             self.answers(memory, "space 1")
             gc.collect()
             assert rows() is None

@@ -139,8 +139,10 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
         memory.remember_all([f"more tea {at}" for at in range(1000)])
         assert loaded(memory)
         keeper, branch = core_of(memory).keeper, memory._branch
-        keeper._merge_now(branch, keeper._indexes[branch])
-        assert keeper._indexes[branch].view is None  # nobody has asked since
+        keeper._merge_now(branch, keeper.entry(branch))
+        cached = keeper.entry(branch).value
+        assert cached is not None
+        assert cached.view is None  # nobody has asked since
         assert loaded(memory)
         memory.remember_all([f"most tea {at}" for at in range(1001)])
         assert not loaded(memory)
@@ -150,7 +152,7 @@ def test_an_index_is_at_hand_from_the_first_recall_on_unless_it_is_far_behind(tm
             head = view.head(branch)  # from here on it sees nothing new
             memory.remember("tea in between")
             memory.recall("tea")
-            assert keeper._indexes[branch].seq == head.seq + 1
+            assert keeper.entry(branch).seq == head.seq + 1
             assert keeper.loaded(view, branch, in_file=True) is None
 
 
@@ -182,7 +184,7 @@ def test_an_index_in_a_file_is_at_hand_unless_it_is_far_behind_or_of_another_his
     with recollect.open(path) as memory:
         memory.recall("tea")
         keeper, branch = core_of(memory).keeper, memory._branch
-        keeper._merge_now(branch, keeper._indexes[branch])
+        keeper._merge_now(branch, keeper.entry(branch))
         seq = memory.seq
     assert opened_with_it()
     copy.replace(path)
@@ -203,7 +205,7 @@ def test_an_index_whose_file_is_damaged_is_not_made_anew_for_who_can_do_without(
     (kept,) = (tmp_path / "a.db.index").glob("*.seg")
     whole = kept.read_bytes()
     kept.write_bytes(whole[:-200] + b"x" * 200)
-    with recollect.open(path) as memory, patch.object(IndexKeeper, "_rebuild", side_effect=AssertionError):
+    with recollect.open(path) as memory, patch.object(IndexKeeper, "start", side_effect=AssertionError):
         for _ in range(3):
             assert len(memory.find(where=f.tag("t1"))) == memory.count(f.tag("t1")) == 15
         assert memory.forget_where(f.tag("t2")) == 15
@@ -224,9 +226,9 @@ def test_an_index_in_a_file_is_not_read_for_what_the_store_finds_by_its_own(tmp_
             memory.forget_where(where & f.tag("blue"))
         memory.find(order="importance", limit=300)
         memory.scoped(user="u7").count(f.tag("red"))
-        assert not core_of(memory).keeper._indexes
+        assert not list(core_of(memory).keeper.entries)
         memory.find(order="importance", limit=3)
-        assert core_of(memory).keeper._indexes
+        assert list(core_of(memory).keeper.entries)
 
 
 def test_where_memory_does_not_suffice_for_an_index_the_store_answers_by_itself(
@@ -236,7 +238,7 @@ def test_where_memory_does_not_suffice_for_an_index_the_store_answers_by_itself(
         memory.remember_all([{"content": f"tea {at}", "tags": ("red",)} for at in range(3)])
         memory.recall("tea")
         memory.remember("more tea", tags=("red",))
-        with patch.object(IndexKeeper, "_catch_up", side_effect=MemoryError):
+        with patch.object(IndexKeeper, "_bring", side_effect=MemoryError):
             assert len(memory.find(where=f.tag("red"))) == 4
             assert "changes no result" in caplog.text
             with pytest.raises(NoMemoryError):

@@ -26,7 +26,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.memory.calls import Calls
 from recollect.memory.memory import Memory
-from recollect.testing.internals import core_of
+from recollect.testing.internals import core_of, index_of
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
 QUESTIONS = ("which boat is in the harbour?", "lihgthouse tea", "rope", "gull storm 3")
@@ -211,7 +211,7 @@ class TestMerging:
                 now = told(memory)
                 settled(keeper)
                 assert told(memory) == now
-            index = keeper._indexes[DEFAULT].index
+            index = index_of(memory)
             assert index.segment is not None
             assert index.segment.count > 60  # more than what it began with
             assert told(memory) == complete(memory)
@@ -220,13 +220,13 @@ class TestMerging:
         with recollect.open(path, clock=clock) as memory:
             memory.remember_all(texts(30))
             told(memory)
-            index = core_of(memory).keeper._indexes[DEFAULT].index
+            index = index_of(memory)
             with memory.batch() as batch:
                 batch.remember_all(texts(200, 1000))
                 batch.forget(memory.find(order="oldest", limit=1)[0].id)
                 within = told(batch)
             assert told(memory) == within
-            assert core_of(memory).keeper._indexes[DEFAULT].index is not index
+            assert index_of(memory) is not index
             assert within == complete(memory)
 
     def test_the_dead_are_left_out(self, path: Path) -> None:
@@ -237,7 +237,7 @@ class TestMerging:
                 memory.forget(record.id)
             memory.recall("boat")
             settled(core_of(memory).keeper)
-            segment = core_of(memory).keeper._indexes[DEFAULT].index.segment
+            segment = index_of(memory).segment
             assert segment is not None
             assert segment.count == 20
             assert told(memory) == complete(memory)
@@ -325,18 +325,18 @@ class TestHistories:
     ) -> None:
         with recollect.open(path) as memory:
             memory.remember("the harbour was held before")
-            keeper, real = core_of(memory).keeper, IndexKeeper._viewed
+            keeper, real = core_of(memory).keeper, IndexKeeper.at
 
-            def let_go(self: IndexKeeper, view: Any, branch: Branch) -> Any:
-                found = real(self, view, branch)
+            def let_go(self: IndexKeeper, view: Any, branch: Branch, key: Branch, **options: Any) -> Any:
+                found = real(self, view, branch, key, **options)
                 self.drop(branch)
                 return found
 
-            monkeypatch.setattr(IndexKeeper, "_viewed", let_go)
+            monkeypatch.setattr(IndexKeeper, "at", let_go)
             with memory.batch() as batch:
                 batch.remember("the harbour is new")
                 assert len(batch.recall("harbour")) == 2
-            assert keeper._indexes == {}
+            assert not list(keeper.entries)
 
     def test_without_a_thread_to_be_had_recall_and_close_go_on(
         self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -386,11 +386,11 @@ class TestBudget:
         with recollect.open(path) as memory:
             for at in range(5):
                 assert not memory.namespace(f"nobody-{at}").recall("boat")
-            assert core_of(memory).keeper._indexes == {}
+            assert not list(core_of(memory).keeper.entries)
             memory.remember("boat " * 5000)
             memory.remember("a boat")
             assert len(memory.recall("boat")) == 2
-            cache = cache_of(core_of(memory).keeper._indexes[DEFAULT].index.documents.rows)
+            cache = cache_of(index_of(memory).documents.rows)
             assert [record.text for record in cache.known(range(9)).values()] == ["a boat"]
 
     def test_what_was_not_asked_for_the_longest_is_let_go_first(
@@ -402,15 +402,15 @@ class TestBudget:
                 space.remember_all(texts(30))
             keeper = core_of(memory).keeper
             before = [told(space) for space in spaces]
-            one = keeper._indexes[Branch("c")].counted
-            keeper._budget_bytes = 2 * one + one // 2
+            one = keeper.entry(Branch("c")).nbytes
+            keeper.entries._budget_bytes = 2 * one + one // 2
             spaces[0].recall("boat")
             spaces[1].remember("one more boat")
             spaces[1].recall("boat")
-            assert [branch.namespace for branch in keeper._indexes] == ["a", "b"]
-            keeper._budget_bytes = 1  # at least the one that is asked is held
+            assert [branch.namespace for branch in keeper.entries] == ["a", "b"]
+            keeper.entries._budget_bytes = 1  # at least the one that is asked is held
             assert told(spaces[2]) == before[2]
-            assert [branch.namespace for branch in keeper._indexes] == ["c"]
+            assert [branch.namespace for branch in keeper.entries] == ["c"]
             assert told(spaces[0]) == before[0]
 
     def test_the_limit_is_an_argument_or_a_variable(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -418,7 +418,7 @@ class TestBudget:
             with recollect.open(path, **options) as memory:
                 for name in "abc":
                     memory.namespace(name).recall("boat")
-                return [branch.namespace for branch in core_of(memory).keeper._indexes]
+                return [branch.namespace for branch in core_of(memory).keeper.entries]
 
         with recollect.open(path) as memory:
             for name in "abc":
@@ -451,20 +451,21 @@ class TestBudget:
             settled(keeper)
             for space in spaces:
                 told(space)
-            assert keeper._total_bytes == sum(each.counted for each in keeper._indexes.values())
+            assert keeper.entries.nbytes == sum(keeper.entry(branch).nbytes for branch in keeper.entries)
             keeper.drop(Branch("b"))
-            assert keeper._total_bytes == sum(each.counted for each in keeper._indexes.values())
+            assert keeper.entries.nbytes == sum(keeper.entry(branch).nbytes for branch in keeper.entries)
 
     def test_what_one_question_brings_to_hand_is_counted_at_once(self, path: Path) -> None:
         with recollect.open(path) as memory:
             memory.remember_all([f"{text} tea" for text in texts(200)])
             memory.recall("nothing of this")
             keeper = core_of(memory).keeper
-            before = keeper._total_bytes
+            before = keeper.entries.nbytes
             assert len(memory.recall("tea", k=200)) == 200
-            (kept,) = keeper._indexes.values()
-            assert kept.cache_bytes > 100_000
-            assert keeper._total_bytes == before + kept.cache_bytes
+            kept = keeper.entry(DEFAULT).value
+            assert kept is not None
+            assert kept.record_cache_bytes > 100_000
+            assert keeper.entries.nbytes == before + kept.record_cache_bytes
 
 
 class TestRecent:

@@ -34,7 +34,7 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 class Uncached(TurnCache):
     """Reads the conversation each time: what the cache must not be distinguishable from."""
 
-    def at(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
+    def live(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
         return list(transaction.select(branch, turns_of(scope, conversation), order="position", now=now))
 
 
@@ -222,7 +222,7 @@ def test_a_store_that_was_restored_from_a_copy_is_read_again(tmp_path: Path) -> 
         memory.remember_all(said(5))
         cache = core_of(memory)._turns
         memory.remember_all(said(5))
-        cached = cache._cached.get((Branch("default"), Scope(), "c"))
+        cached = cache.entry((Branch("default"), Scope(), "c")).value
         assert cached is not None
         assert len(cached.turns) == 5
     shutil.copy(copy, path)
@@ -263,14 +263,14 @@ def test_a_turn_that_the_same_list_changes_first_is_reported_as_it_is(
 def test_new_conversations_are_not_cached_before_they_have_turns() -> None:
     with recollect.open(":memory:") as memory:
         memory.remember_all([turns(f"c{number}", ["hello"], None)[0] for number in range(50)])
-        assert len(core_of(memory)._turns._cached) == 0
+        assert len(core_of(memory)._turns.entries) == 0
         memory.remember_all(turns("c7", ["hello", "again"], None))
-        assert len(core_of(memory)._turns._cached) == 1
+        assert len(core_of(memory)._turns.entries) == 1
 
 
 def test_the_cached_turns_stay_within_their_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with recollect.open(tmp_path / "a.db") as memory:
-        cached = core_of(memory)._turns._cached
+        cached = core_of(memory)._turns.entries
         memory.remember_all(said(100))
         memory.remember_all(said(100))
         assert 100 * replay._TURN_BYTES < cached.nbytes < 100 * (replay._TURN_BYTES + 1000)

@@ -203,7 +203,8 @@ class Core:
                 commit = writer.commit(actor, reason)
                 writing.seq = transaction.head(branch).seq
         except BaseException:
-            self._tries.drop(branch)
+            self._tries.drop(branch)  # they may reflect the commit that was undone
+            self._usage_totals.drop(branch)
             raise
         if commit is not None:
             self.keeper.note(commit, writer.before, writer.written(commit))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from recollect.engine.core import Core
 from recollect.engine.engine import Engine
+from recollect.indexes.words.index import WordIndex
+from recollect.ledger.commits import Branch
 from recollect.memory.memory import Memory
 from recollect.stores.derived.fulltext import FullText
 
@@ -21,3 +23,11 @@ def full_text_of(memory: Memory) -> FullText:
     index = core_of(memory).fulltext
     assert isinstance(index, FullText)
     return index
+
+
+def index_of(memory: Memory, branch: Branch | None = None) -> WordIndex:
+    """Return the word index of a branch, which must be loaded; default: that of the memory."""
+    entry = core_of(memory).keeper.entries.get(branch or memory._branch)
+    assert entry is not None
+    assert entry.value is not None
+    return entry.value.index

@@ -13,9 +13,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from queue import SimpleQueue
 
+from recollect.engine.follower import Follower, Tagged, changed_since, in_history
 from recollect.engine.index.document_of import document_of, rules
 from recollect.engine.index.record_cache import cache_of
 from recollect.engine.index.write_cache import WriteCache, Written
@@ -48,28 +49,19 @@ _MAX_BEHIND = 1000
 
 
 @dataclass
-class _CachedIndex:
-    index: WordIndex = field(default_factory=WordIndex)
-    seq: int = 0  # of the commit that the index reflects; 0 if it is not usable
-    root: bytes = EMPTY
+class _Cached:
+    """A word index and its newest view."""
+
+    index: WordIndex
     view: WordView | None = None
-    merging: bool = False
-    counted: int = 0  # its size as included in the keeper's sum
-    counted_cache_bytes: int = 0  # the part of that which is its record cache
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    counted_bytes: int = 0  # of the record cache, as it was last counted
 
     @property
-    def cache_bytes(self) -> int:
+    def record_cache_bytes(self) -> int:
         return cache_of(self.index.documents.rows).nbytes
 
-    @property
-    def nbytes(self) -> int:
-        segment = self.index.segment
-        index_bytes = self.index.tail_bytes + (0 if segment is None else segment.nbytes)
-        return _BRANCH_BYTES + index_bytes + self.counted_cache_bytes
 
-
-class IndexKeeper:
+class IndexKeeper(Follower[Branch, _Cached]):
     """The word indexes of a store.
 
     Args:
@@ -80,15 +72,14 @@ class IndexKeeper:
     """
 
     def __init__(self, store: Store, files: Segments | None, *, digests: bool, budget_bytes: int) -> None:
+        super().__init__(budget_bytes)
         self._store = store
         self._files = files
         self._digests = digests
         self._rules = rules(digests)
-        self._budget_bytes = budget_bytes
-        self._indexes: dict[Branch, _CachedIndex] = {}  # the most recently used one is last
-        self._total_bytes = 0
         self._write_cache = WriteCache(_WRITE_CACHE_BYTES)
         self._unusable: dict[Branch, Made] = {}  # index files that could not be used
+        self._merging: set[Branch] = set()  # indexes that the worker merges, or is going to merge
         self._lock = threading.Lock()
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._worker: threading.Thread | None = None
@@ -106,7 +97,30 @@ class IndexKeeper:
             In proportion to the changes since the index was last used. On first use, in proportion to the index file,
             or, if there is none, to the number of records.
         """
-        return self._viewed(view, branch)[1]
+        if not view.head(branch).seq:  # the branch has no commit: keep no index for it
+            self.drop(branch)
+            return WordIndex().view()
+        entry = self.at(view, branch, branch)
+        if entry is None:
+            return None
+        with entry.lock:
+            if not entry.reflects(view.head(branch)):  # another thread has caught it up meanwhile
+                return self.view(view, branch)
+            assert entry.value is not None
+            if entry.value.view is None:
+                entry.value.view = entry.value.index.view()
+                self.count(branch, entry)
+            return entry.value.view
+
+    def at(self, view: View, branch: Branch, key: Branch, *, newest: bool = False) -> Tagged[_Cached] | None:
+        """Return the entry of a branch, caught up to a view. See `Follower.at`."""
+        try:
+            entry = super().at(view, branch, key, newest=newest)
+        except MemoryError as error:
+            if isinstance(error, RecollectError):
+                raise
+            raise NoMemoryError(self._store.path, "while its index was built") from error
+        return entry
 
     def loaded(self, view: View, branch: Branch, *, in_file: bool) -> WordView | None:
         """Return the index at a view if that is cheap: it is loaded and at most `_MAX_BEHIND` records behind.
@@ -121,108 +135,49 @@ class IndexKeeper:
         Cost:
             In proportion to the number of records that the index is behind, and to the file if it is loaded.
         """
-        head = view.head(branch)
         try:
-            cached = self._indexes.get(branch)
-            if (cached is None or not cached.seq) and in_file:
-                cached = self._load_near(view, branch, head)
-            if cached is None:
+            entry = self.entries.get(branch)
+            if (entry is None or not entry.seq) and in_file:
+                entry = self._load_near(view, branch)
+            if entry is None:
                 return None
-            with cached.lock:
-                return self._viewed(view, branch)[1] if _is_near(view, branch, head, cached.seq, cached.root) else None
+            with entry.lock:
+                return self.view(view, branch) if _is_near(view, branch, entry.seq, entry.root) else None
         except MemoryError as error:
             _log.warning("the index of %r is not used, which changes no result: %s", branch.namespace, error)
             return None
 
-    def _load_near(self, view: View, branch: Branch, head: Head) -> _CachedIndex | None:
+    def _load_near(self, view: View, branch: Branch) -> Tagged[_Cached] | None:
         """Load the index from its file, if it is at most `_MAX_BEHIND` records behind the view."""
         made = None if self._files is None else self._files.made(branch, self._rules)
         if self._files is None or made is None or made == self._unusable.get(branch):
             return None
-        if not _is_near(view, branch, head, made.seq, made.root_hash):
+        if not _is_near(view, branch, made.seq, made.root_hash):
             return None
         found = self._files.read(branch, self._rules)
-        if found is None or not _is_near(view, branch, head, found[1].seq, found[1].root_hash):
+        if found is None or not _is_near(view, branch, found[1].seq, found[1].root_hash):
             self._unusable[branch] = made  # corrupt: do not read it again at each call
             return None
-        cached = self._cached(branch)
-        with cached.lock:
-            if not cached.seq:  # no other thread has loaded it meanwhile
-                cached.index, cached.view = WordIndex(found[0]), None
-                cached.seq, cached.root = found[1].seq, found[1].root_hash
-        return cached
+        entry = self.entry(branch)
+        with entry.lock:
+            if not entry.seq:  # no other thread has loaded it meanwhile
+                entry.set(_Cached(WordIndex(found[0])), found[1].seq, found[1].root_hash)
+        return entry
 
-    def _viewed(self, view: View, branch: Branch) -> tuple[_CachedIndex, WordView | None]:
-        head = view.head(branch)
-        if not head.seq:  # the branch has no commit: keep no index for it
-            self.drop(branch)
-            return (empty := _CachedIndex()), empty.index.view()
-        cached = self._cached(branch)
-        with cached.lock:
-            if head.seq < cached.seq:
-                return cached, None
-            if head.seq == cached.seq and cached.view is not None and head.root.hash == cached.root:
-                return cached, cached.view
-            try:
-                self._catch_up(cached, view, branch)
-            except BaseException as error:
-                self._discard(branch, cached)  # the next reader rebuilds it, even one that waits for this lock
-                if isinstance(error, MemoryError) and not isinstance(error, RecollectError):
-                    raise NoMemoryError(self._store.path, "while its index was built") from error
-                raise
-            if cached.view is None:
-                cached.view = cached.index.view()
-            words = cached.view
-            self._count(branch, cached)
-        return cached, words
+    # What the follower calls
 
-    def _cached(self, branch: Branch) -> _CachedIndex:
-        with self._lock:
-            cached = self._indexes.pop(branch, None) or _CachedIndex()
-            self._indexes[branch] = cached
-            return cached
-
-    def _discard(self, branch: Branch, cached: _CachedIndex) -> None:
-        with self._lock:
-            if self._indexes.get(branch) is cached:
-                del self._indexes[branch]
-                self._total_bytes -= cached.counted
-
-    def _catch_up(self, cached: _CachedIndex, view: View, branch: Branch) -> None:
-        head = view.head(branch)
-        if cached.seq and not _in_history(view, branch, head, cached.seq, cached.root):
-            cached.seq = 0  # another history: the store was restored from a copy
-        if cached.seq == 0 and head.seq:
-            self._load_or_rebuild(cached, view, branch)
-        if head.seq > cached.seq:
-            since = cached.seq
-            # Mark the index as unusable first: an interruption may leave it partly updated.
-            cached.seq, cached.view = 0, None
-            written = self._write_cache.since(branch, since, cached.root, head)
-            changed = view.changed(branch, since) if written is None else list(written)
-            if len(changed) >= max(_BULK_CHANGES, cached.index.documents.live_count):
-                self._rebuild(cached, view, branch)  # faster than applying this many changes
-                return
-            if written is None:
-                written = read_back(view, branch, changed)
-            apply_written(cached.index, written, digests=self._digests)
-            self._write_cache.drop(branch, head.seq)
-        cached.seq, cached.root = head.seq, head.root.hash
-        self._merge_if_due(cached, branch)
-
-    def _load_or_rebuild(self, cached: _CachedIndex, view: View, branch: Branch) -> None:
-        """Load the index from its file, or else build it from the records."""
-        cached.view = None
-        found = self._files.read(branch, self._rules) if self._files is not None else None
-        if found is not None:
-            segment, about = found
-            if view.root_at(branch, about.seq) == about.root_hash:
-                cached.index, cached.seq, cached.root = WordIndex(segment), about.seq, about.root_hash
-                return
+    def load(self, view: View, branch: Branch, key: Branch) -> tuple[_Cached, int, bytes] | None:
+        """Return the index in the file; None if there is none or it belongs to another history."""
+        found = None if self._files is None else self._files.read(branch, self._rules)
+        if found is None:
+            return None
+        segment, made = found
+        if view.root_at(branch, made.seq) != made.root_hash:
             _log.warning("the index file of %r belongs to another history; it is rebuilt", branch.namespace)
-        self._rebuild(cached, view, branch)
+            return None
+        return _Cached(WordIndex(segment)), made.seq, made.root_hash
 
-    def _rebuild(self, cached: _CachedIndex, view: View, branch: Branch) -> None:
+    def start(self, view: View, branch: Branch, key: Branch) -> _Cached:
         """Build the index from the records.
 
         Cost:
@@ -234,9 +189,9 @@ class IndexKeeper:
             builder.add(document_of(record, digests=self._digests))
         segment = builder.segment()
         self._write_cache.drop(branch, head.seq)
-        cached.index, cached.seq, cached.root = WordIndex(segment), head.seq, head.root.hash
         if len(builder) >= KEPT_FROM and self._files is not None:
-            self._schedule_merge(branch, cached)
+            self._schedule_merge(branch)
+        return _Cached(WordIndex(segment))
 
     def _records(self, view: View, branch: Branch, head: Head) -> Iterator[Record]:
         """Return the live records of a view."""
@@ -245,32 +200,52 @@ class IndexKeeper:
             return (Record.load(stored.payload) for _, stored in view.versions(branch))
         return (record for record in written.values() if record is not None)
 
-    def _merge_if_due(self, cached: _CachedIndex, branch: Branch) -> None:
-        index = cached.index
+    def catch_up(
+        self, value: _Cached, view: View, branch: Branch, key: Branch, tag: tuple[int, bytes]
+    ) -> _Cached | None:
+        """Apply the changes since a commit; None if rebuilding is faster."""
+        head = view.head(branch)
+        value.view = None
+        written = self._write_cache.since(branch, *tag, head)
+        changed = view.changed(branch, tag[0]) if written is None else list(written)
+        if len(changed) >= max(_BULK_CHANGES, value.index.documents.live_count):
+            return None
+        if written is None:
+            written = read_back(view, branch, changed)
+        apply_written(value.index, written, digests=self._digests)
+        self._write_cache.drop(branch, head.seq)
+        index = value.index
         in_segment = 0 if index.segment is None else index.segment.count
         added = index.documents.count - in_segment
         removed = index.documents.count - index.documents.live_count
         if max(added, removed) >= max(MERGED_FROM, in_segment // MERGED_PART):
-            self._schedule_merge(branch, cached)
+            self._schedule_merge(branch)
+        return value
+
+    def nbytes(self, value: _Cached) -> int:
+        """Return the approximate memory of an index and its record cache."""
+        segment = value.index.segment
+        index_bytes = value.index.tail_bytes + (0 if segment is None else segment.nbytes)
+        value.counted_bytes = value.record_cache_bytes
+        return _BRANCH_BYTES + index_bytes + value.counted_bytes
 
     # The worker
 
-    def _schedule_merge(self, branch: Branch, cached: _CachedIndex) -> None:
-        """Make the worker merge an index and save it to its file."""
+    def _schedule_merge(self, branch: Branch) -> None:
+        """Make the worker merge the index of a branch and save it to its file."""
         with self._lock:
-            if cached.merging or self._closed:
+            if branch in self._merging or self._closed:
                 return
-            cached.merging = True
             if self._worker is None:
                 worker = threading.Thread(target=self._work, name="recollect-indexes", daemon=True)
                 try:
                     worker.start()
                 except RuntimeError as error:  # no thread can be started: the current index remains in use
                     _log.warning("an index could not be merged, which changes no result: %s", error)
-                    cached.merging = False
                     return
                 self._worker = worker
-        self._tasks.put(lambda: self._merge(branch, cached))
+            self._merging.add(branch)
+        self._tasks.put(lambda: self._merge(branch))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
@@ -281,15 +256,19 @@ class IndexKeeper:
             except Exception:  # noqa: BLE001 - after any error the current index remains in use
                 _log.exception("an index could not be merged, which changes no result")
 
-    def _merge(self, branch: Branch, cached: _CachedIndex) -> None:
+    def _merge(self, branch: Branch) -> None:
         try:
-            self._merge_now(branch, cached)
+            entry = self.entries.get(branch)
+            if entry is not None:
+                self._merge_now(branch, entry)
         finally:
-            cached.merging = False
+            self._merging.discard(branch)
 
-    def _merge_now(self, branch: Branch, cached: _CachedIndex) -> None:
-        with cached.lock:
-            index, seq, root = cached.index, cached.seq, cached.root
+    def _merge_now(self, branch: Branch, entry: Tagged[_Cached]) -> None:
+        with entry.lock:
+            if entry.value is None or not entry.seq:
+                return
+            index, seq, root = entry.value.index, entry.seq, entry.root
             words = index.view()
         segment = index.segment
         if segment is None or index.documents.count != segment.count or words.table.live_count != segment.count:
@@ -303,16 +282,17 @@ class IndexKeeper:
         while True:
             with self._store.read() as view:
                 head = view.head(branch)
-                if self._closed or not _in_history(view, branch, head, seq, root):
+                if self._closed or not in_history(view, branch, seq, root):
                     return
                 written = read_back(view, branch, view.changed(branch, seq))
                 apply_written(successor, written, digests=self._digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _MAX_LAG:
                 break
-        with cached.lock:
-            if cached.index is index:  # the successor may be some commits behind: the next reader catches it up
-                cached.index, cached.seq, cached.root, cached.view = successor, seq, root, None
+        with entry.lock:
+            # The successor may be some commits behind: the next reader catches it up.
+            if entry.value is not None and entry.value.index is index:
+                entry.set(_Cached(successor), seq, root)
 
     def close(self) -> None:
         """Wait for the worker to finish its current task, and release all indexes."""
@@ -323,57 +303,32 @@ class IndexKeeper:
             self._tasks.put(None)
             worker.join()
         self._write_cache.clear()
-        with self._lock:
-            self._indexes.clear()
-            self._total_bytes = 0
-
-    # Memory
+        self.entries.clear()
 
     def recount(self, branch: Branch) -> None:
-        """Update the counted size of a branch's record cache. Called after each recall."""
-        cached = self._indexes.get(branch)
-        if cached is not None and cached.cache_bytes > cached.counted_cache_bytes + _UNCOUNTED_BYTES:
-            self._count(branch, cached)
-
-    def _count(self, branch: Branch, cached: _CachedIndex) -> None:
-        """Update the counted size of an index, and evict others until all are within the budget."""
-        cached.counted_cache_bytes = cached.cache_bytes
-        nbytes = cached.nbytes
-        with self._lock:
-            if self._indexes.get(branch) is not cached:
-                return
-            self._total_bytes += nbytes - cached.counted
-            cached.counted = nbytes
-            while self._total_bytes > self._budget_bytes and len(self._indexes) > 1:
-                oldest = next(iter(self._indexes))
-                self._total_bytes -= self._indexes.pop(oldest).counted
-
-    def drop(self, branch: Branch) -> None:
-        """Remove the index of a branch, so that it is rebuilt on next use."""
-        with self._lock:
-            cached = self._indexes.pop(branch, None)
-            self._total_bytes -= 0 if cached is None else cached.counted
+        """Count the record cache of a branch again. Called after each recall."""
+        entry = self.entries.get(branch)
+        if entry is not None and entry.value is not None:
+            if entry.value.record_cache_bytes > entry.value.counted_bytes + _UNCOUNTED_BYTES:
+                self.count(branch, entry)
 
     def fork(self, view: View, branch: Branch) -> WordIndex:
         """Return a copy of the index at a view, to be changed independently. The caller must hold the write lock."""
         while True:
             # Use this object, as another thread may evict the branch's index meanwhile.
-            cached, _ = self._viewed(view, branch)
-            with cached.lock:
-                if cached.seq == view.head(branch).seq:  # else the worker has replaced it by one that is behind
-                    return cached.index.fork()
+            entry = self.at(view, branch, branch, newest=True)
+            assert entry is not None
+            with entry.lock:
+                if entry.value is not None and entry.reflects(view.head(branch)):  # else the worker has replaced it
+                    return entry.value.index.fork()
 
 
-def _in_history(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
-    """Return whether the history of a view contains a commit with this seq and root."""
-    return (head.root.hash == root) if head.seq == seq else head.seq > seq and view.root_at(branch, seq) == root
-
-
-def _is_near(view: View, branch: Branch, head: Head, seq: int, root: bytes) -> bool:
+def _is_near(view: View, branch: Branch, seq: int, root: bytes) -> bool:
     """Return whether an index belongs to the history of a view and is at most `_MAX_BEHIND` records behind."""
-    if not seq or not 0 <= head.seq - seq <= _MAX_BEHIND or not _in_history(view, branch, head, seq, root):
+    if not seq or not 0 <= view.head(branch).seq - seq <= _MAX_BEHIND:
         return False
-    return head.seq == seq or len(view.changed(branch, seq)) <= _MAX_BEHIND
+    changed = changed_since(view, branch, seq, root)
+    return changed is not None and len(changed) <= _MAX_BEHIND
 
 
 def read_back(view: View, branch: Branch, changed: Iterable[str]) -> Written:

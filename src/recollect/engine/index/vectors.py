@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from recollect.embedding.base import Embedder, Floats, Supplied, embedded, floors_of
-from recollect.engine.index.budget import Budget
+from recollect.engine.budget import Budget
+from recollect.engine.follower import changed_since, in_history
 from recollect.engine.index.document_of import digest_of, text_of
 from recollect.engine.scope import Scope
 from recollect.errors import (
@@ -177,7 +178,7 @@ class VectorKeeper:
     def reached(self, view: View, branch: Branch, model: Model) -> int:
         """Return the seq up to which every text has a vector; 0 if it belongs to another history (a restored copy)."""
         seq, root = self.store.reached(model, branch)
-        return seq if seq and view.root_at(branch, seq) == root else 0
+        return seq if in_history(view, branch, seq, root) else 0
 
     # The worker
 
@@ -222,9 +223,9 @@ class VectorKeeper:
         """Return the newest commit, and the ids of the records that may lack a vector."""
         with store.read() as view:
             head = view.head(branch)
-            seq = 0 if scope.fixed else self.reached(view, branch, model)
-            if seq:
-                ids = view.changed(branch, seq)
+            changed = None if scope.fixed else changed_since(view, branch, *self.store.reached(model, branch))
+            if changed is not None:
+                ids = changed
             elif scope.fixed:  # only the scope's records, since progress reports their number
                 ids = [record.id for record in view.select(branch, scope.filter, order="id", now=-(2**63))]
             else:  # first run, or another history

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
+from recollect.engine.follower import changed_since
 from recollect.engine.scope import Scope
 from recollect.errors import DamagedStoreError
 from recollect.ledger.commits import Branch
@@ -46,10 +47,11 @@ def grep(
             view = stack.enter_context(store.read())
             views[:] = [view]
             head = view.head(branch)
-            if reached and view.root_at(branch, reached) != root:
+            changed = changed_since(view, branch, reached, root or b"")
+            if changed is None:
                 texts = ((each, Record.load(stored.payload).text) for each, stored in view.versions(branch))
-                return Updates(head.seq, head.root.hash, True, texts)
-            return Updates(head.seq, head.root.hash, False, _texts(view, branch, view.changed(branch, reached)))
+                return Updates(head.seq, head.root.hash, bool(reached), texts)
+            return Updates(head.seq, head.root.hash, False, _texts(view, branch, changed))
 
         with store.read():
             pass  # raises if the store is closed or forked, before the file and locks of the index are used

@@ -1,35 +1,31 @@
-"""A cache of the Merkle tries of recently written branches, so that the next commit need not load their pages again.
-
-A cached trie belongs to one commit. It is used only if that commit is still the newest one in the store.
-"""
+"""A cache of the Merkle tries of recently written branches, so that the next commit need not load their pages again."""
 
 from __future__ import annotations
 
-from recollect.ledger.commits import Branch, Head
+from recollect.engine.follower import Follower
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import Trie
+from recollect.stores.base import View
 
-#: Maximum number of cached tries, of about a megabyte each.
-_MAX_TRIES = 16
+#: Memory limit of the cached tries, and the approximate memory of one.
+_CACHED_BYTES, _TRIE_BYTES = 2**24, 2**20
 
 
-class TrieKeeper:
-    """The cached tries of a store. A writer takes one out inside its transaction, and puts it back updated."""
+class TrieKeeper(Follower[Branch, Trie]):
+    """The tries of a store. A writer takes one out inside its transaction, and puts it back updated."""
 
     def __init__(self) -> None:
-        self._kept: dict[Branch, tuple[Head, Trie]] = {}
+        super().__init__(_CACHED_BYTES)
 
-    def take(self, branch: Branch, head: Head) -> Trie:
-        """Return the trie at the newest commit of a branch, and remove it, so that a failed update leaves none."""
-        kept_head, trie = self._kept.pop(branch, (None, None))
-        # The head differs if another process has committed, or the store was restored from a copy.
-        return trie if trie is not None and kept_head == head else Trie(head.root)
+    def start(self, view: View, branch: Branch, key: Branch) -> Trie:
+        """Return the trie at a view. Its pages are loaded when they are needed."""
+        return Trie(view.head(branch).root)
 
-    def keep(self, branch: Branch, head: Head, trie: Trie) -> None:
-        """Cache the trie for the next commit."""
-        self._kept[branch] = (head, trie)
-        if len(self._kept) > _MAX_TRIES:
-            self.drop(next(iter(self._kept)))
+    def take(self, view: View, branch: Branch, key: Branch) -> Trie:
+        """Return the trie at the writer's view, and remove it, so that a failed update leaves none."""
+        trie, root = super().take(view, branch, key), view.head(branch).root
+        return trie if trie.root == root else Trie(root)  # the same records in other pages
 
-    def drop(self, branch: Branch) -> None:
-        """Remove the trie of a branch, after a commit was undone."""
-        self._kept.pop(branch, None)
+    def nbytes(self, value: Trie) -> int:
+        """Return the approximate memory of a trie with the pages of some thousand commits."""
+        return _TRIE_BYTES

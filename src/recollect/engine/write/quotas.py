@@ -1,9 +1,8 @@
 """Enforcement of quotas: usage totals, and the eviction of records that exceed a quota.
 
 A quota (`engine.quota`) is kept in the store and enforced for every writer, inside the transaction that writes. The
-records are counted once; the totals are then updated by each write. `UsageTotalsCache` caches the totals at one commit,
-and catches them up from the log if other processes wrote meanwhile. A `Room` adds the changes of the current
-transaction to them.
+records are counted once; the totals are then updated by each write, and caught up from the log if other processes wrote
+meanwhile (`UsageTotalsCache`). A `Room` adds the changes of the current transaction to them.
 """
 
 from __future__ import annotations
@@ -14,17 +13,18 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from recollect.engine.quota import LEAST_RECENT, REFUSE, Quota
+from recollect.engine.follower import Follower
+from recollect.engine.quota import LEAST_RECENT, REFUSE, Quota, quota_of
 from recollect.errors import QuotaError
-from recollect.ledger.commits import Branch, Head
+from recollect.ledger.commits import Branch
 from recollect.records.record import Record
-from recollect.stores.base import Transaction
+from recollect.stores.base import Transaction, View
 from recollect.stores.derived_protocols import Uses
 
 #: Maximum number of records that are evicted for one new record. After a quota was lowered, eviction takes several.
 STEP = 1000
-#: Maximum number of namespaces with cached totals.
-_MAX_CACHED = 16
+#: Memory limit of the cached totals, and the approximate memory of a record in them.
+_CACHED_BYTES, _ENTRY_BYTES = 2**26, 400
 
 
 class _Entry(NamedTuple):
@@ -126,14 +126,42 @@ class UsageTotals:
         return (ranked[index][1] for index in range(start, len(ranked)))
 
 
-class UsageTotalsCache:
-    """Usage totals per branch, tagged with the commit they reflect. The caller must hold the write lock."""
+class UsageTotalsCache(Follower[Branch, UsageTotals]):
+    """Usage totals per branch. The caller must hold the write lock."""
 
     def __init__(self, uses: Uses) -> None:
+        super().__init__(_CACHED_BYTES)
         self._uses = uses
-        self._kept: dict[Branch, tuple[Head, UsageTotals]] = {}
 
-    def at(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> UsageTotals:
+    def start(self, view: View, branch: Branch, key: Branch) -> UsageTotals:
+        """Count all records. Writing is a use; the log has its time."""
+        quota = quota_of(view, branch) or Quota()
+        totals = UsageTotals(quota.when_full, quota.per)
+        written, last = view.last_touched(branch, 0), view.head(branch).micros
+        for record_id, stored in view.versions(branch):
+            totals.put(record_id, totals.entry(Record.load(stored.payload), written.get(record_id, last)))
+        for record_id, micros in self._uses.of(branch).items():
+            totals.used(record_id, micros)
+        self._uses.keep_only(branch, totals)
+        return totals
+
+    def catch_up(
+        self, value: UsageTotals, view: View, branch: Branch, key: Branch, tag: tuple[int, bytes]
+    ) -> UsageTotals:
+        """Count the records that were changed, also by other processes."""
+        written = view.last_touched(branch, tag[0])
+        live = view.several(branch, list(written))
+        for record_id, micros in written.items():
+            stored = live.get(record_id)
+            entry = None if stored is None else value.entry(Record.load(stored.payload), micros)
+            value.put(record_id, entry)
+        return value
+
+    def nbytes(self, value: UsageTotals) -> int:
+        """Return the approximate memory of the totals."""
+        return _ENTRY_BYTES * len(value)
+
+    def current(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> UsageTotals:
         """Return the totals at the newest commit.
 
         Args:
@@ -147,46 +175,17 @@ class UsageTotalsCache:
             At first, reads all records and the log; later, the changes since the cached commit.
         """
         head = transaction.head(branch)
-        as_of, totals = self._kept.pop(branch, (Head(), UsageTotals(quota.when_full, quota.per)))
-        is_continuation = as_of == head or (
-            0 < as_of.seq < head.seq and transaction.root_at(branch, as_of.seq) == as_of.root.hash
-        )
-        if (totals.when_full, totals.per) != (quota.when_full, quota.per) or not is_continuation:
-            as_of, totals = Head(), UsageTotals(quota.when_full, quota.per)
-        if as_of != head:
-            # Writing is a use. The log has its time, also for commits of other processes.
-            written = transaction.last_touched(branch, as_of.seq)
-            if as_of.seq:
-                live = transaction.several(branch, list(written))
-                for record_id in written:
-                    if record_id not in live:
-                        totals.put(record_id, None)
-            else:
-                live = dict(transaction.versions(branch))
-            for record_id, stored in live.items():
-                totals.put(record_id, totals.entry(Record.load(stored.payload), written.get(record_id, head.micros)))
-        if not as_of.seq:
-            for record_id, micros in self._uses.of(branch).items():
-                totals.used(record_id, micros)
-            self._uses.keep_only(branch, totals)
+        unchanged = self.entry(branch).reflects(head)
+        totals = self.take(transaction, branch, branch)
+        if (totals.when_full, totals.per) != (quota.when_full, quota.per):
+            unchanged, totals = False, self.start(transaction, branch, branch)
         for record_id, micros in self._uses.new(branch).items():
             totals.used(record_id, micros)
         if clean and self._uses.known(branch) > 2 * len(totals) + STEP:
             self._uses.keep_only(branch, totals)
-        if clean or as_of == head:
-            self.keep(branch, head, totals)
+        if clean or unchanged:
+            self.put(branch, totals, head)
         return totals
-
-    def drop(self, branch: Branch) -> None:
-        """Remove the totals of a branch, so that its records are counted again."""
-        self._kept.pop(branch, None)
-
-    def keep(self, branch: Branch, head: Head, totals: UsageTotals) -> None:
-        """Cache the totals at a commit."""
-        self._kept.pop(branch, None)
-        self._kept[branch] = (head, totals)
-        if len(self._kept) > _MAX_CACHED:
-            del self._kept[next(iter(self._kept))]
 
 
 class _Delta(NamedTuple):

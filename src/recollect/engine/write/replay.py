@@ -1,8 +1,8 @@
 """Recognition of a conversation that is passed again from its start, so that only its new turns are stored.
 
 Agents pass their whole list of messages after each one. So that this costs comparing them, and not reading the whole
-conversation again, its turns are cached: tagged with the commit they reflect, verified by its root, and caught up from
-the log. Expired turns are included, since turns expire without a commit; they are left out at each use.
+conversation again, its turns are cached and caught up from the log. Expired turns are included, since turns expire
+without a commit; they are left out at each use.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
-from recollect.engine.index.budget import Budget
+from recollect.engine.follower import Follower
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft
 from recollect.filters.tree import AllOf, Filter, Is
@@ -21,7 +21,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.records.codec import microseconds
 from recollect.records.identity import derived_id, same_fact
 from recollect.records.record import Record
-from recollect.stores.base import Transaction, expired
+from recollect.stores.base import Transaction, View, expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200
@@ -60,9 +60,8 @@ class Replay(NamedTuple):
 
 @dataclass
 class _Turns:
-    """The turns of a conversation in a scope as of a commit, in order of position, including expired ones."""
+    """The turns of a conversation in a scope, in order of position, including expired ones."""
 
-    head: Head
     turns: list[tuple[tuple[int, int, bytes], Record]] = field(default_factory=list)
     nbytes: int = 0
 
@@ -79,54 +78,59 @@ def _key(record: Record) -> tuple[int, int, bytes]:
     return position, micros, record.id.encode("utf-8")
 
 
-class TurnCache:
+#: A branch, the scope of the caller, and a conversation.
+_Key = tuple[Branch, Scope, str]
+
+
+class TurnCache(Follower[_Key, _Turns]):
     """The turns of conversations that were passed before. The caller must hold the write lock."""
 
     def __init__(self) -> None:
-        self._cached: Budget[tuple[Branch, Scope, str], _Turns] = Budget(_CACHED_BYTES)
+        super().__init__(_CACHED_BYTES)
 
-    def at(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
+    def live(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
         """Return the live turns of a conversation in a scope, in order, at the newest commit.
 
         Cost:
             At first, reads the conversation; later, the records changed since.
         """
         key = branch, scope, conversation
-        cached = self._cached.get(key)
-        head = transaction.head(branch)
-        if cached is None or cached.head != head:
-            where = turns_of(scope, conversation)
-            turns = None if cached is None else _caught_up(cached, transaction, branch, where, head)
-            if turns is None:
-                turns = _Turns(head)
-                turns.add(transaction.select(branch, where, order="position", now=_NO_EXPIRY))
-            cached = turns
-            if cached.turns and cached.nbytes <= _CACHED_BYTES:  # an empty one costs nothing to read again
-                self._cached.put(key, cached)
-            else:
-                self._cached.drop(key)
-        return [record for _, record in cached.turns if not expired(record, now)]
+        entry = self.at(transaction, branch, key, newest=True)
+        assert entry is not None
+        assert entry.value is not None
+        turns = entry.value
+        if not turns.turns or turns.nbytes > _CACHED_BYTES:  # nothing to save, or too much for the cache
+            self.discard(key, entry)
+        return [record for _, record in turns.turns if not expired(record, now)]
+
+    def start(self, view: View, branch: Branch, key: _Key) -> _Turns:
+        """Read the turns."""
+        turns = _Turns()
+        turns.add(view.select(branch, turns_of(*key[1:]), order="position", now=_NO_EXPIRY))
+        return turns
+
+    def catch_up(self, value: _Turns, view: View, branch: Branch, key: _Key, tag: tuple[int, bytes]) -> _Turns | None:
+        """Read the turns that were changed; None if there are so many changes that reading all is cheaper."""
+        changed = set(view.changed(branch, tag[0]))
+        if len(changed) > len(value.turns) + _MANY_CHANGES:
+            return None
+        stored = view.several(branch, list(changed))
+        records = {each: Record.load(version.payload) for each, version in stored.items()}
+        if any(each != record.id for each, record in records.items()):
+            return None  # corrupt: reading the conversation raises the error
+        where = turns_of(*key[1:])
+        turns = _Turns([turn for turn in value.turns if turn[1].id not in changed])
+        turns.add(record for record in records.values() if where.matches(record))
+        return turns
+
+    def nbytes(self, value: _Turns) -> int:
+        """Return the approximate memory of the turns."""
+        return value.nbytes
 
 
 def turns_of(scope: Scope, conversation: str) -> Filter:
     """Return the filter of the turns of a conversation in a scope."""
     return AllOf.of(scope.filter, Is("conversation", (conversation,)), Is("kind", ("conversation",)))
-
-
-def _caught_up(cached: _Turns, transaction: Transaction, branch: Branch, where: Filter, head: Head) -> _Turns | None:
-    """Return the turns at the newest commit; None if it is cheaper or necessary to read all of them."""
-    as_of = cached.head
-    if not 0 < as_of.seq < head.seq or transaction.root_at(branch, as_of.seq) != as_of.root.hash:
-        return None  # another history: the store was restored from a copy
-    changed = set(transaction.changed(branch, as_of.seq))
-    if len(changed) > len(cached.turns) + _MANY_CHANGES:
-        return None
-    records = {each: Record.load(stored.payload) for each, stored in transaction.several(branch, list(changed)).items()}
-    if any(each != record.id for each, record in records.items()):
-        return None  # corrupt: reading the conversation raises the error
-    turns = _Turns(head, [turn for turn in cached.turns if turn[1].id not in changed])
-    turns.add(record for record in records.values() if where.matches(record))
-    return turns
 
 
 @dataclass(frozen=True)
@@ -155,7 +159,7 @@ class Search:
 
     def turns(self, conversation: str) -> list[Record]:
         if not self.written:
-            return self.cache.at(self.transaction, self.branch, self.scope, conversation, self.now)
+            return self.cache.live(self.transaction, self.branch, self.scope, conversation, self.now)
         where = turns_of(self.scope, conversation)  # the cache lacks what the transaction has written
         return list(self.transaction.select(self.branch, where, order="position", now=self.now))
 

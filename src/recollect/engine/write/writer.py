@@ -487,7 +487,7 @@ class Writer:
         if not self._room_known:
             quota = quota_of(self._tx, self._branch)
             if quota is not None:
-                totals = self._usage_totals.at(self._tx, self._branch, quota, clean=not self._pending)
+                totals = self._usage_totals.current(self._tx, self._branch, quota, clean=not self._pending)
                 visible = all(name == quota.per for name, _ in self._scope.fixed)
                 self._room = Room(self._branch, quota, totals, self._micros, self._due_of_others, visible=visible)
                 for record_id in self._pending:  # only removals precede the first `_put`
@@ -518,7 +518,7 @@ class Writer:
             return None
         head = self._tx.head(self._branch)
         self.before = head.root.hash
-        trie = self._tries.take(self._branch, head)
+        trie = self._tries.take(self._tx, self._branch, self._branch)
         commit = Commit(
             namespace=self._branch.namespace,
             branch=self._branch.name,
@@ -532,10 +532,10 @@ class Writer:
         )
         self._tx.append(commit)
         head = Head(commit.seq, commit.root, commit.micros)
-        self._tries.keep(self._branch, head, trie)
+        self._tries.put(self._branch, trie, head)
         if self._room is not None:
             self._usage_totals.drop(self._branch)  # first, so that an interruption leaves no partly updated totals
-            self._usage_totals.keep(self._branch, head, self._room.committed(commit.micros))
+            self._usage_totals.put(self._branch, self._room.committed(commit.micros), head)
         return commit
 
     # Replays

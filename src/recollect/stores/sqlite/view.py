@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import apsw
@@ -181,14 +182,7 @@ class SqliteView:
         branch_number, out = self._branch(branch), {}
         for begin in range(0, len(record_ids), _IDS_PER_QUERY):
             ids = tuple(record_ids[begin : begin + _IDS_PER_QUERY])
-            sql = (
-                f"WITH asked(id) AS (VALUES {','.join(['(?)'] * len(ids))}) "
-                "SELECT asked.id, h.id IS NOT NULL, v.hash, v.payload, h.expires <= ?, h.id IS NOT NULL OR "
-                "EXISTS (SELECT 1 FROM changes c WHERE c.branch = ? AND c.id = asked.id) "
-                "FROM asked LEFT JOIN heads h ON h.branch = ? AND h.id = asked.id "
-                "LEFT JOIN versions v ON v.number = h.version"
-            )
-            rows = self._rows(sql, (*ids, now, branch_number, branch_number))
+            rows = self._rows(_resolving(len(ids)), (*ids, now, branch_number, branch_number))
             for record_id, has_head, digest, payload, due, known in rows:
                 stored = self._stored(digest, payload) if has_head else None
                 out[record_id] = Resolved(bool(known), stored, bool(due))
@@ -390,6 +384,18 @@ class SqliteView:
         if body is None:
             raise DamagedStoreError(self._path, f"page {page} of its Merkle trie is missing")
         return bytes(body)
+
+
+@cache
+def _resolving(count: int) -> str:
+    """Return the statement that resolves this many ids."""
+    return (
+        f"WITH asked(id) AS (VALUES {','.join(['(?)'] * count)}) "
+        "SELECT asked.id, h.id IS NOT NULL, v.hash, v.payload, h.expires <= ?, h.id IS NOT NULL OR "
+        "EXISTS (SELECT 1 FROM changes c WHERE c.branch = ? AND c.id = asked.id) "
+        "FROM asked LEFT JOIN heads h ON h.branch = ? AND h.id = asked.id "
+        "LEFT JOIN versions v ON v.number = h.version"
+    )
 
 
 def implicit_parents(branch: Branch, seq: int) -> tuple[tuple[str, int], ...]:

@@ -6,6 +6,7 @@ Values may grow while they are cached: the user of the cache says when a value m
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 
@@ -39,6 +40,10 @@ class Budget(Generic[K, V]):
     def __len__(self) -> int:
         return len(self._entries)
 
+    def __iter__(self) -> Iterator[K]:
+        """Iterate over the keys, the least recently used first."""
+        return iter(tuple(self._entries))
+
     def __contains__(self, key: object) -> bool:
         return key in self._entries
 
@@ -48,6 +53,17 @@ class Budget(Generic[K, V]):
             entry = self._entries.pop(key, None)
             if entry is None:
                 return None
+            self._entries[key] = entry
+            return entry[0]
+
+    def get_or_put(self, key: K, create: Callable[[], V]) -> V:
+        """Return the value of a key, from now on the most recently used one; a new one if there is none."""
+        with self._lock:
+            entry = self._entries.pop(key, None)
+            if entry is None:
+                value = create()
+                entry = value, value.nbytes
+                self.nbytes += entry[1]
             self._entries[key] = entry
             return entry[0]
 
@@ -73,10 +89,13 @@ class Budget(Generic[K, V]):
         while self.nbytes > self._budget_bytes and len(self._entries) > 1:
             self.nbytes -= self._entries.pop(next(iter(self._entries)))[1]
 
-    def drop(self, key: K) -> None:
-        """Remove the value of a key, if there is one."""
+    def drop(self, key: K, value: V | None = None) -> None:
+        """Remove the value of a key, if there is one; with `value`, only if it is this one."""
         with self._lock:
-            self.nbytes -= self._entries.pop(key, (None, 0))[1]
+            cached, counted = self._entries.get(key, (None, 0))
+            if cached is not None and (value is None or cached is value):
+                del self._entries[key]
+                self.nbytes -= counted
 
     def clear(self) -> None:
         """Remove all values."""

@@ -1,0 +1,191 @@
+"""Followers: values that are derived from the records of a branch, and kept up to date by its log.
+
+Everything that is derived from the log (word indexes, full text, vectors, usage totals, tries, turns) reflects one
+commit, identified by seq and root. To bring it to a view of the store, it needs the ids that were changed since, or it
+must be started over, because the store has another history: an older copy was restored. So a commit of another process
+costs what it touched.
+
+`changed_since` answers that for what is stored elsewhere. A `Follower` caches values in memory within a budget, the
+least recently used ones evicted first, and catches them up when they are used.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Hashable
+from typing import Generic, TypeVar
+
+from recollect.engine.budget import Budget
+from recollect.ledger.commits import Branch, Head
+from recollect.ledger.merkle import EMPTY
+from recollect.stores.base import View
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def in_history(view: View, branch: Branch, seq: int, root: bytes) -> bool:
+    """Return whether the history of a view contains a commit with this seq and root."""
+    head = view.head(branch)
+    if head.seq == seq:
+        return head.root.hash == root
+    return 0 < seq < head.seq and view.root_at(branch, seq) == root
+
+
+def changed_since(view: View, branch: Branch, seq: int, root: bytes) -> list[str] | None:
+    """Return the ids that were changed between a commit and a view, each once; None to start over.
+
+    Args:
+        view: The view.
+        branch: The branch.
+        seq: The seq of the commit that is reflected so far; 0 if nothing is.
+        root: The root hash after that commit.
+
+    Cost:
+        Proportional to the commits since.
+    """
+    if not seq or not in_history(view, branch, seq, root):
+        return None
+    return view.changed(branch, seq) if view.head(branch).seq > seq else []
+
+
+class Tagged(Generic[V]):
+    """A value with the commit that it reflects.
+
+    Attributes:
+        value: The value; None before it is started.
+        seq: The seq of the commit; 0 if the value must not be used.
+        root: The root hash after that commit.
+        nbytes: The size of the value as it was last counted.
+        lock: Locked while the value is caught up.
+    """
+
+    __slots__ = ("lock", "nbytes", "root", "seq", "value")
+
+    def __init__(self) -> None:
+        self.value: V | None = None
+        self.seq = 0
+        self.root = EMPTY
+        self.nbytes = 0
+        self.lock = threading.RLock()
+
+    def set(self, value: V, seq: int, root: bytes) -> None:
+        """Replace the value."""
+        self.value, self.seq, self.root = value, seq, root
+
+    def reflects(self, head: Head) -> bool:
+        """Return whether the value reflects this commit."""
+        return self.value is not None and self.seq == head.seq and self.root == head.root.hash
+
+
+class Follower(Generic[K, V]):
+    """Values derived from the records of branches. Safe for use by several threads.
+
+    A subclass says how a value is started and caught up. Values that are passed to readers should be immutable, or be
+    changed only by `catch_up`, under the lock of the entry.
+
+    Args:
+        budget_bytes: Memory limit of all values together; one always stays.
+    """
+
+    def __init__(self, budget_bytes: int) -> None:
+        self.entries: Budget[K, Tagged[V]] = Budget(budget_bytes)
+
+    # What a subclass defines
+
+    def load(self, view: View, branch: Branch, key: K) -> tuple[V, int, bytes] | None:
+        """Return a value that was saved earlier with the seq and root that it reflects, or None."""
+        return None
+
+    def start(self, view: View, branch: Branch, key: K) -> V:
+        """Return the value at a view, derived from all records."""
+        raise NotImplementedError
+
+    def catch_up(self, value: V, view: View, branch: Branch, key: K, tag: tuple[int, bytes]) -> V | None:
+        """Return the value at a view, changed in place or replaced; None if it is cheaper to start over.
+
+        Args:
+            value: The value at an earlier commit of the same history. It is not used any more if this raises.
+            view: The view.
+            branch: The branch.
+            key: The key.
+            tag: The seq and root of that commit.
+        """
+        return None
+
+    def nbytes(self, value: V) -> int:
+        """Return the approximate memory of a value, in bytes."""
+        raise NotImplementedError
+
+    # Use
+
+    def at(self, view: View, branch: Branch, key: K, *, newest: bool = False) -> Tagged[V] | None:
+        """Return the entry of a key, caught up to a view; None if it reflects a newer commit than the view has.
+
+        Args:
+            view: The view.
+            branch: The branch that the value is derived from.
+            key: The key.
+            newest: The view is that of the writer, so a value with a higher seq is of a commit that was undone.
+        """
+        head = view.head(branch)
+        entry = self.entry(key)
+        with entry.lock:
+            if entry.reflects(head):
+                return entry
+            if head.seq < entry.seq and not newest:
+                return None
+            try:
+                self._bring(entry, view, branch, key, head)
+            except BaseException:
+                self.discard(key, entry)  # the next caller starts over, even one that waits for this lock
+                raise
+            self.count(key, entry)
+        return entry
+
+    def entry(self, key: K) -> Tagged[V]:
+        """Return the entry of a key, an empty one if there is none, as the most recently used one."""
+        return self.entries.get_or_put(key, Tagged)
+
+    def _bring(self, entry: Tagged[V], view: View, branch: Branch, key: K, head: Head) -> None:
+        if not entry.seq:
+            entry.value = None
+            loaded = self.load(view, branch, key)
+            if loaded is not None:
+                entry.set(*loaded)
+        value, tag = entry.value, (entry.seq, entry.root)
+        entry.seq = 0  # until it is caught up: an interruption may leave it partly changed
+        if value is not None and in_history(view, branch, *tag):
+            value = value if tag[0] == head.seq else self.catch_up(value, view, branch, key, tag)
+        else:
+            value = None
+        entry.set(self.start(view, branch, key) if value is None else value, head.seq, head.root.hash)
+
+    def take(self, view: View, branch: Branch, key: K) -> V:
+        """Return the value at the writer's view, and remove it, so that a failure while it is changed leaves none."""
+        entry = self.at(view, branch, key, newest=True)
+        assert entry is not None
+        assert entry.value is not None
+        self.discard(key, entry)
+        return entry.value
+
+    def put(self, key: K, value: V, head: Head) -> None:
+        """Cache the value of a commit."""
+        entry: Tagged[V] = Tagged()
+        entry.set(value, head.seq, head.root.hash)
+        entry.nbytes = self.nbytes(value)
+        self.entries.put(key, entry)
+
+    def count(self, key: K, entry: Tagged[V]) -> None:
+        """Count the size of a value again, and evict others until all are within the budget."""
+        assert entry.value is not None
+        entry.nbytes = self.nbytes(entry.value)
+        self.entries.count(key, entry)
+
+    def discard(self, key: K, entry: Tagged[V]) -> None:
+        """Remove an entry, unless another one has taken its place."""
+        self.entries.drop(key, entry)
+
+    def drop(self, key: K) -> None:
+        """Remove the value of a key, so that it is started over."""
+        self.entries.drop(key)
