@@ -333,6 +333,51 @@ class TestFailingAtQuestionTime:
         assert "no network" in finding.finding
 
 
+class TestWaiting:
+    def test_a_recall_that_waits_embeds_what_lacks_a_vector_and_finds_it_by_meaning(self, open_: Open) -> None:
+        embedder = Meaning()
+        memory = open_(embedder)
+        memory.remember("the sea")
+        memory.embed_all()
+        memory.remember_all([f"text {number}" for number in range(150)])
+        memory.remember("a cat", id="new")
+        assert memory.recall("the sea").plan.vectors == 1
+        hits = memory.recall("kitten", wait_for_vectors=True)
+        assert [hit.record.id for hit in hits][:1] == ["new"]
+        assert hits.plan.vectors == memory.seq
+        assert memory.vector_stats()["coverage"] == 100.0
+        calls = embedder.calls
+        memory.recall("kitten", wait_for_vectors=True)
+        assert embedder.calls == calls  # nothing is missing, and the question is cached
+
+    def test_it_is_refused_without_an_embedder_and_in_a_batch(self, open_: Open) -> None:
+        memory = open_(None)
+        memory.remember("the sea")
+        with pytest.raises(UnsupportedError, match="embedder"):
+            memory.recall("the sea", wait_for_vectors=True)
+        memory.close()
+        memory = open_(Meaning())
+        memory.remember("the sea")
+        with memory.batch() as batch, pytest.raises(UnsupportedError, match="batch"):
+            batch.recall("the sea", wait_for_vectors=True)
+
+    def test_an_embedder_that_cannot_be_used_is_an_error_and_not_a_note(self, open_: Open) -> None:
+        memory = open_(Meaning(failures=[EmbedderUnavailableError("meaning", "it is off")] * 9))
+        memory.remember("the sea")
+        with pytest.raises(EmbedderError, match="it is off"):
+            memory.recall("the sea", wait_for_vectors=True)
+        assert len(memory.recall("the sea")) == 1
+
+    def test_within_a_scope_only_the_texts_of_the_scope_are_embedded(self, open_: Open) -> None:
+        embedder = Meaning()
+        memory = open_(embedder)
+        memory.remember("the sea", user="ana")
+        memory.remember("the hills", user="bob")
+        memory.scoped(user="ana").recall("water", wait_for_vectors=True)
+        assert "the hills" not in embedder.texts
+        assert memory.vector_stats()["embedded"] == 1
+
+
 class TestWorker:
     @pytest.mark.in_process
     def test_every_text_is_embedded_once_in_batches_and_progress_is_told(self, open_: Open) -> None:

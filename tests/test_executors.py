@@ -74,7 +74,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Get: st.builds(ops.Get, id=IDS),
     ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),
     ops.Count: st.builds(ops.Count, where=WHERE),
-    ops.Recall: st.builds(ops.Recall, question=texts, k=st.integers(1, 5), where=WHERE),
+    ops.Recall: st.builds(ops.Recall, question=texts, k=st.integers(1, 5), where=WHERE, wait_for_vectors=st.booleans()),
     ops.Grep: st.builds(ops.Grep, query=texts, where=WHERE),
     ops.Head: st.builds(ops.Head),
     ops.Stats: st.builds(ops.Stats),

@@ -26,6 +26,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.memory.calls import Calls
 from recollect.memory.memory import Memory
+from recollect.stores.sqlite.view import SqliteView
 from recollect.testing.internals import core_of, index_of
 
 WORDS = "boat harbour lighthouse tea anchor rope tide gull net sail mast keel storm calm chart".split()
@@ -379,6 +380,47 @@ def replaced(path: Path, by: Path) -> None:
         backup.step()
     one.close()
     other.close()
+
+
+class TestGet:
+    def test_a_record_is_read_from_the_index_where_that_is_current(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with recollect.open(path) as memory:
+            memory.remember_all([{"content": text, "id": str(at)} for at, text in enumerate(texts(40))])
+            scope = memory.scoped(user="ana")
+            scope.remember("of ana", id="mine")
+            memory.remember("soon gone", id="due", ttl=3600)
+            memory.recall("boat")
+            expected = [memory.get(str(at)) for at in range(45)]
+            read: list[str] = []
+            real = SqliteView.get
+
+            def counted(view: SqliteView, branch: Branch, record_id: str) -> Any:
+                read.append(record_id)
+                return real(view, branch, record_id)
+
+            monkeypatch.setattr(SqliteView, "get", counted)
+            assert [memory.get(str(at)) for at in range(45)] == expected
+            assert (expected[0] is not None, expected[44]) == (True, None)
+            mine = scope.get("mine")
+            assert mine is not None
+            assert (mine.text, memory.get("mine"), scope.get("1")) == ("of ana", None, None)
+            assert read == []
+            memory.update("1", content="changed")
+            changed = memory.get("1")
+            assert changed is not None
+            assert changed.text == "changed"
+            assert read == ["1"]  # the index does not reflect the update yet
+
+    def test_an_expired_record_is_not_read_from_the_index(self, path: Path) -> None:
+        now = [datetime(2026, 1, 1, tzinfo=UTC)]
+        with recollect.open(path, clock=lambda: now[0]) as memory:
+            memory.remember("soon gone", id="due", ttl=60)
+            memory.recall("gone")
+            assert memory.exists("due")
+            now[0] += timedelta(seconds=61)
+            assert not memory.exists("due")
 
 
 class TestBudget:

@@ -59,6 +59,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
     "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
 )
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
+@click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
 @zone_option
 @common
 def recall(
@@ -70,13 +71,20 @@ def recall(
     min_confidence: float,
     reference: str | None,
     language: str | None,
+    wait_for_vectors: bool,
     zone: tzinfo,
 ) -> None:
     """Find the records that answer QUESTION best, with scores and explanations."""
     with_reference = None if reference is None else time_of("reference", reference, zone)
     with settings.open() as memory:
         hits = memory.recall(
-            question, k=k, where=where, reference=with_reference, min_confidence=min_confidence, language=language
+            question,
+            k=k,
+            where=where,
+            reference=with_reference,
+            min_confidence=min_confidence,
+            language=language,
+            wait_for_vectors=wait_for_vectors,
         )
         _show(settings, memory, hits)
     if explain and not settings.as_json:

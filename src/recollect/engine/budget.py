@@ -56,6 +56,10 @@ class Budget(Generic[K, V]):
             self._entries[key] = entry
             return entry[0]
 
+    def peek(self, key: K) -> V | None:
+        """Return the value of a key without using it; None if there is none."""
+        return self._entries.get(key, (None, 0))[0]
+
     def get_or_put(self, key: K, create: Callable[[], V]) -> V:
         """Return the value of a key, from now on the most recently used one; a new one if there is none."""
         with self._lock:

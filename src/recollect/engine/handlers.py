@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine.core import Core
-from recollect.engine.index.vectors import QuestionVector, needs_embedder, no_embedder
+from recollect.engine.index.vectors import Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.export import export
 from recollect.engine.read.filter_bounds import selective, uses_filter_terms
@@ -66,6 +66,8 @@ from recollect.stores.root_check import disagreements
 T = TypeVar("T")
 #: Number of items per commit in bulk writes.
 BULK = 1000
+#: Number of texts that are embedded at a time while a recall waits for them.
+EMBEDDED_AT_A_TIME = 100
 #: Types whose values run no code of the caller when they are used.
 _PLAIN = (str, bytes, int, float, bool, type(None), datetime)
 
@@ -246,7 +248,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
 def _get(core: Core, request: Request) -> Record | None:
     core.now()
     with core.store.read() as view:
-        reading = core.reading(view, request.branch, request.scope)
+        reading = core.reading(view, request.branch, request.scope, core.keeper.current(view, request.branch))
         record = reading.get(request.operation)
         if record is not None:
             _note_uses(core, reading, [record.id])
@@ -259,6 +261,8 @@ def _recall(core: Core, request: Request) -> Hits:
     core.intake.limits.check_question(operation.question)
     if operation.reference is None:
         operation = operation.with_reference(now)  # with the clock's UTC offset, which decides what "today" is
+    if operation.wait_for_vectors:
+        _embed_missing(core, request, EMBEDDED_AT_A_TIME, None)
     vector: QuestionVector | None = None
     if core.vectors is not None:
         with core.store.read():  # raises if the memory is closed, before the model is called
@@ -311,15 +315,18 @@ def _wait(core: Core, request: Request) -> bool:
 
 
 def _embed_all(core: Core, request: Request) -> int:
-    if core.vectors is None:
-        raise needs_embedder()
     operation: EmbedAll = request.operation
     core.now()
+    return _embed_missing(core, request, operation.batch_size, operation.progress)
+
+
+def _embed_missing(core: Core, request: Request, batch_size: int, progress: Progress | None) -> int:
+    """Embed the texts that have no vector and return their number."""
+    if core.vectors is None:
+        raise needs_embedder()
     with core.store.read() as view:
         now = core.reads_at(view, request.branch)
-    return core.vectors.embed_all(
-        core.store, request.branch, request.scope, now, operation.batch_size, operation.progress
-    )
+    return core.vectors.embed_all(core.store, request.branch, request.scope, now, batch_size, progress)
 
 
 def _vector_stats(core: Core, request: Request) -> dict[str, Any]:

@@ -174,6 +174,7 @@ class Calls:
         reference: datetime | None = None,
         min_confidence: float = 0.0,
         language: str | None = None,
+        wait_for_vectors: bool = False,
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation.
 
@@ -192,9 +193,13 @@ class Calls:
             min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
                 detected.
+            wait_for_vectors: First embed the texts that have no vector of the embedder yet, as `embed_all` does, so
+                that records stored a moment ago are also found by meaning. Not in a batch.
 
         Raises:
             InvalidArgumentError: `k` is below 1, the question is empty or too long, or another argument is invalid.
+            UnsupportedError: `wait_for_vectors` without an embedder, or in a batch.
+            EmbedderError: With `wait_for_vectors`, the embedder cannot be used.
             StoreError: The store failed.
 
         Cost:
@@ -209,6 +214,7 @@ class Calls:
                 reference=reference,
                 min_confidence=min_confidence,
                 language=language,
+                wait_for_vectors=wait_for_vectors,
             )
         )
         return hits

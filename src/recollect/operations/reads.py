@@ -61,6 +61,7 @@ class Recall(Operation, name="recall"):
         reference: The time to which words such as "yesterday" in the question refer. None: now.
         min_confidence: Hits with a lower confidence are left out; 0 to 1.
         language: The language of the question, a BCP 47 tag. None: the memory's, or else detected.
+        wait_for_vectors: Embed the texts that have no vector first.
     """
 
     question: str
@@ -69,9 +70,12 @@ class Recall(Operation, name="recall"):
     reference: datetime | None = None
     min_confidence: float = 0.0
     language: str | None = None
+    wait_for_vectors: bool = False
 
     def __post_init__(self) -> None:
         check_text("question", self.question)
+        if not isinstance(self.wait_for_vectors, bool):
+            raise InvalidArgumentError("wait_for_vectors", self.wait_for_vectors, "must be true or false")
         if self.reference is not None:
             try:
                 aware("reference", self.reference)

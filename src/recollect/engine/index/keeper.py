@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from queue import SimpleQueue
+from typing import NamedTuple
 
 from recollect.engine.follower import Follower, Tagged, changed_since, in_history
 from recollect.engine.index.document_of import document_of, rules
@@ -48,12 +49,20 @@ _MAX_LAG = 20
 _MAX_BEHIND = 1000
 
 
+class _Viewed(NamedTuple):
+    """A view of an index, with the seq and root that it reflects."""
+
+    words: WordView
+    seq: int
+    root: bytes
+
+
 @dataclass
 class _Cached:
     """A word index and its newest view."""
 
     index: WordIndex
-    view: WordView | None = None
+    view: _Viewed | None = None
     counted_bytes: int = 0  # of the record cache, as it was last counted
 
     @property
@@ -108,9 +117,9 @@ class IndexKeeper(Follower[Branch, _Cached]):
                 return self.view(view, branch)
             assert entry.value is not None
             if entry.value.view is None:
-                entry.value.view = entry.value.index.view()
+                entry.value.view = _Viewed(entry.value.index.view(), entry.seq, entry.root)
                 self.count(branch, entry)
-            return entry.value.view
+            return entry.value.view.words
 
     def at(self, view: View, branch: Branch, key: Branch, *, newest: bool = False) -> Tagged[_Cached] | None:
         """Return the entry of a branch, caught up to a view. See `Follower.at`."""
@@ -121,6 +130,15 @@ class IndexKeeper(Follower[Branch, _Cached]):
                 raise
             raise NoMemoryError(self._store.path, "while its index was built") from error
         return entry
+
+    def current(self, view: View, branch: Branch) -> WordView | None:
+        """Return the index at a view if it is loaded and reflects exactly that view. Never loads or changes it."""
+        entry, head = self.entries.get(branch), view.head(branch)
+        cached = None if entry is None else entry.value
+        viewed = None if cached is None else cached.view
+        if viewed is None or (viewed.seq, viewed.root) != (head.seq, head.root.hash):
+            return None
+        return viewed.words
 
     def loaded(self, view: View, branch: Branch, *, in_file: bool) -> WordView | None:
         """Return the index at a view if that is cheap: it is loaded and at most `_MAX_BEHIND` records behind.
@@ -258,7 +276,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
     def _merge(self, branch: Branch) -> None:
         try:
-            entry = self.entries.get(branch)
+            entry = self.entries.peek(branch)
             if entry is not None:
                 self._merge_now(branch, entry)
         finally:
@@ -307,7 +325,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
     def recount(self, branch: Branch) -> None:
         """Count the record cache of a branch again. Called after each recall."""
-        entry = self.entries.get(branch)
+        entry = self.entries.peek(branch)
         if entry is not None and entry.value is not None:
             if entry.value.record_cache_bytes > entry.value.counted_bytes + _UNCOUNTED_BYTES:
                 self.count(branch, entry)

@@ -14,6 +14,7 @@ from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
 from recollect.engine.read.recall import recall
+from recollect.engine.read.record_loader import Records
 from recollect.engine.results import Hits, NamespaceHead
 from recollect.engine.scope import Scope
 from recollect.errors import ScopeError
@@ -39,7 +40,7 @@ class Reading:
         branch: The branch to read.
         scope: The scope of the caller.
         now: The time that decides which records have expired (see `Engine.reads_at`).
-        words: The index at that view. Recall needs it; find and count are faster with it.
+        words: The index at that view. Recall needs it; get, find and count are faster with it.
         question_vector: The vector of a recall's question; None without an embedder.
         cursors: The cursors of the store.
         language: The language of the memory; None: detected.
@@ -58,7 +59,7 @@ class Reading:
 
     def get(self, operation: Get) -> Record | None:
         """Return the record that the scope shows under an id."""
-        record = stored_record(operation.id, self.view, self.branch, self.scope, self.now)
+        record = stored_record(operation.id, self.view, self.branch, self.scope, self.now, self.words)
         return None if record is None else self.scope.shown(record)
 
     def find(self, operation: Find) -> list[Record]:
@@ -177,11 +178,19 @@ class Reading:
         return AllOf.of(self.scope.filter, self._stored_form(where) if self.scope.fixed else where)
 
 
-def stored_record(record_id: str, view: View, branch: Branch, scope: Scope, now: int) -> Record | None:
-    """Return the live record that a scope shows under an id, in its stored form; None if there is none."""
+def stored_record(
+    record_id: str, view: View, branch: Branch, scope: Scope, now: int, words: WordView | None = None
+) -> Record | None:
+    """Return the live record that a scope shows under an id, in its stored form; None if there is none.
+
+    With the index at the view, the record is read from it.
+    """
     for stored_id in scope.stored_ids(record_id, partial(view.known, branch)):
-        stored = view.get(branch, stored_id)
-        record = None if stored is None else Record.load(stored.payload)
+        if words is not None:
+            record = Records(view, branch, words.table).live(stored_id)
+        else:
+            stored = view.get(branch, stored_id)
+            record = None if stored is None else Record.load(stored.payload)
         if record is not None and scope.admits(record) and not expired(record, now):
             return record
     return None

@@ -11,7 +11,7 @@ from typing import Any
 from recollect.engine.index.record_cache import cache_of
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import TEXT_FIELDS
-from recollect.indexes.documents.columns import Ints
+from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
@@ -43,6 +43,11 @@ class Records:
             for (index, total), record in zip(ranks, records, strict=True):
                 yield index, total, record
             page_size = min(page_size * 2, _MAX_PAGE)
+
+    def live(self, record_id: str) -> Record | None:
+        """Return the live record of a stored id; None if there is none."""
+        number = self._table.number(record_id)
+        return None if number == NONE else self._of([number])[0]
 
     def _of(self, numbers: Sequence[int]) -> list[Record]:
         cache = cache_of(self._table.rows)

@@ -17,7 +17,15 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.replay import Repeated
 from recollect.engine.write.writer import Writer
-from recollect.errors import ClosedError, ConflictError, RecollectError, ScopeError, StoreError, StoreIOError
+from recollect.errors import (
+    ClosedError,
+    ConflictError,
+    RecollectError,
+    ScopeError,
+    StoreError,
+    StoreIOError,
+    UnsupportedError,
+)
 from recollect.filters.tree import Everything, Filter
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.ledger.commits import Branch
@@ -188,6 +196,8 @@ class Writing:
     def recall(self, operation: Recall) -> Hits:
         """Return the hits of a question, as the transaction sees the records."""
         self._services.intake.limits.check_question(operation.question)
+        if operation.wait_for_vectors:
+            raise UnsupportedError("waiting for vectors", "a batch holds the write lock: recall with the memory")
         if operation.reference is None:
             operation = operation.with_reference(self._now)
         return self.reading(self._words()).recall(operation)
