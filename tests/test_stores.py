@@ -16,8 +16,9 @@ from recollect.ledger.commits import Branch
 from recollect.stores.base import Resolved, Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import StoreContract, memory_machine
-from recollect.testing.contract import EARLY, note, stored, write, write_into
+from recollect.testing.contract import BRANCH, EARLY, note, stored, write, write_into
 
 #: Ids of which some come again, and some that JSON has to escape.
 IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "ключ", "x" * 255])
@@ -68,6 +69,29 @@ class TestSqliteStore(StoreContract):
             }
             if not commits:
                 raise Undone
+
+    @pytest.mark.parametrize("call", ["changed", "last_touched"])
+    def test_what_a_commit_changed_is_found_without_reading_the_rest_of_the_log(
+        self, store: SqliteStore, call: str
+    ) -> None:
+        for start in range(0, 3000, 500):
+            write(store, [note(f"r{number}") for number in range(start, start + 500)])
+        write(store, [note("new")])
+        with store.reading() as connection, store.read() as view:
+            steps = [0]
+
+            def step() -> bool:
+                steps[0] += 1
+                return False
+
+            assert isinstance(view, SqliteView)
+            view._execute = connection.execute  # a connection whose steps are counted
+            connection.set_progress_handler(step, 10)
+            try:
+                assert list(getattr(view, call)(BRANCH, view.head(BRANCH).seq - 1)) == ["new"]
+            finally:
+                connection.set_progress_handler(None)
+            assert steps[0] < 50, "in tens of instructions of SQLite"
 
 
 class TestSqliteStoreWithAPrivateKey(StoreContract):

@@ -322,7 +322,8 @@ class SqliteView:
     def last_touched(self, branch: Branch, since: int) -> dict[str, int]:
         rows = self._sql(
             "SELECT x.id, max(k.time) FROM commits k JOIN changes x ON x.branch = k.branch AND x.seq = k.seq "
-            "WHERE k.branch = ? AND k.seq > ? GROUP BY x.id",
+            # Without the plus, SQLite would read all changes in order of id instead of sorting those of a few commits.
+            "WHERE k.branch = ? AND k.seq > ? GROUP BY +x.id",
             (self._branch(branch), since),
         )
         return {row[0]: row[1] for row in rows}
