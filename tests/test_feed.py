@@ -119,7 +119,7 @@ class TestThreads:
         assert len(threads()) <= 2
         assert heard == {name: [1] for name in names[::100]}
 
-    def test_the_threads_start_with_the_first_follower_and_end_with_the_last(self, memory: recollect.Memory) -> None:
+    def test_the_threads_start_with_the_first_subscriber_and_end_with_the_last(self, memory: recollect.Memory) -> None:
         memory.remember("nobody listens")
         assert threads() == []
         first, second = memory.listen(print), memory.listen(print)
@@ -582,11 +582,11 @@ class TestNothingIsLost:
             max_size=25,
         )
     )
-    def test_in_any_order_of_calls_each_follower_gets_what_it_should(self, steps: list[tuple[str, Any]]) -> None:
+    def test_in_any_order_of_calls_each_subscriber_gets_what_it_should(self, steps: list[tuple[str, Any]]) -> None:
         with recollect.open(":memory:") as memory:
             scopes = [memory, memory.scoped(user="ana"), memory.scoped(user="bob")]
             log: list[tuple[str, str]] = []  # (user, id)
-            followers: list[tuple[Any, int, int, list[str]]] = []  # (follower, scope, start, heard)
+            subscribers: list[tuple[Any, int, int, list[str]]] = []  # (subscriber, scope, start, heard)
             closed: list[tuple[int, int, int, list[str]]] = []  # (scope, start, end, heard)
 
             def expected(scope: int, start: int, end: int) -> list[str]:
@@ -599,10 +599,10 @@ class TestNothingIsLost:
                 return out
 
             def close(at: int) -> None:
-                follower, scope, start, heard = followers.pop(at)
-                if isinstance(follower, recollect.CommitStream):
-                    heard += take(follower)
-                follower.close()
+                subscriber, scope, start, heard = subscribers.pop(at)
+                if isinstance(subscriber, recollect.CommitStream):
+                    heard += take(subscriber)
+                subscriber.close()
                 closed.append((scope, start, len(log), heard))
 
             for step, argument in steps:
@@ -613,24 +613,24 @@ class TestNothingIsLost:
                 elif step in ("listen", "stream"):
                     scope, heard = argument % 3, list[str]()
                     if step == "stream":
-                        followers.append((scopes[scope].subscribe(), scope, len(log), heard))
+                        subscribers.append((scopes[scope].subscribe(), scope, len(log), heard))
                     else:
                         hear = lambda commit, heard=heard: heard.extend(_ids(commit))  # noqa: E731
-                        followers.append((scopes[scope].listen(hear), scope, len(log), heard))
-                elif followers:
-                    at = argument % len(followers)
-                    follower, scope, start, heard = followers[at]
+                        subscribers.append((scopes[scope].listen(hear), scope, len(log), heard))
+                elif subscribers:
+                    at = argument % len(subscribers)
+                    subscriber, scope, start, heard = subscribers[at]
                     if step == "close":
                         close(at)
-                    elif isinstance(follower, recollect.CommitStream):
-                        heard += take(follower)
+                    elif isinstance(subscriber, recollect.CommitStream):
+                        heard += take(subscriber)
                         assert heard == expected(scope, start, len(log))
                     elif step == "wake":
-                        follower.wake()
+                        subscriber.wake()
                     else:
-                        follower.drain()
+                        subscriber.drain()
                         assert heard == expected(scope, start, len(log))
-            while followers:
+            while subscribers:
                 close(0)
             for scope, start, end, heard in closed:
                 assert heard == expected(scope, start, end)

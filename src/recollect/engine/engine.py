@@ -101,7 +101,7 @@ class Engine:
 
     @property
     def feed(self) -> Feed:
-        """Wakes those that follow a branch."""
+        """Wakes the subscribers of a branch."""
         return self.core.feed
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ class Executor(Protocol):
 
     @property
     def feed(self) -> Feed:
-        """Wakes those that follow a branch when it has new commits."""
+        """Wakes the subscribers of a branch when it has new commits."""
         ...
 
     def close(self) -> None:

@@ -1,10 +1,10 @@
-"""The feed: wakes the followers of a branch when it has new commits, and runs the callbacks of listeners.
+"""The feed: wakes the subscribers of a branch when it has new commits, and runs the callbacks of listeners.
 
-A follower is woken by a commit to its own branch only, and then reads the log from its own position. So there is no
+A subscriber is woken by a commit to its own branch only, and then reads the log from its own position. So there is no
 queue of commits, and nothing is lost: a commit that is not delivered yet is in the log.
 
-While a store has followers, one thread, the watcher, notices commits of other processes: it polls the store's version
-(`Store.version`) and, if that has changed, compares the heads of the followed branches in one view. Callbacks run in
+While a store has subscribers, one thread, the watcher, notices commits of other processes: it polls the store's version
+(`Store.version`) and, if that has changed, compares the heads of the branches with subscribers in one view. Callbacks run in
 another thread, one after the other. When one takes long while others wait, the watcher starts a further thread for
 those. Threads that have nothing to do end.
 """
@@ -65,7 +65,7 @@ class CommitLog(Protocol):
         ...
 
 
-class Follower(Protocol):
+class Subscriber(Protocol):
     """Something that reads the log of a branch and is woken by new commits.
 
     Attributes:
@@ -98,7 +98,7 @@ class Job(Protocol):
 
 
 class Feed:
-    """The followers of a store and the threads that serve them.
+    """The subscribers of a store and the threads that serve them.
 
     Args:
         store: The store. Commits of other processes are noticed if they can be (`Capabilities.watched`).
@@ -111,15 +111,15 @@ class Feed:
         self._lock = threading.Lock()  # guards everything below; no other lock is taken while it is held
         self._watching = threading.Condition(self._lock)  # the watcher waits here
         self._working = threading.Condition(self._lock)  # idle workers wait here
-        self._followers: dict[Branch, set[Follower]] = {}
-        self._abandoned: deque[Follower] = deque()
+        self._subscribers: dict[Branch, set[Subscriber]] = {}
+        self._abandoned: deque[Subscriber] = deque()
         self._ready: dict[Job, None] = {}  # submitted jobs, in order; one that runs may be submitted again
         self._running: dict[Job, tuple[float, threading.Thread]] = {}  # when each began, and its worker
         self._idle: set[threading.Thread] = set()  # workers that wait for a job, including those that are starting
         self._threads: set[threading.Thread] = set()  # the watcher, the workers, and those that have just ended
         self._watcher_runs = False
         self._supervising = False  # the watcher waits only for the patience with the current jobs to end
-        self._behind = False  # a follower could not read the log: wake those that are behind at the next poll
+        self._behind = False  # a subscriber could not read the log: wake those that are behind at the next poll
         self._failing = False  # the last poll failed
         self._starved = False  # the last worker could not be started
 
@@ -133,10 +133,10 @@ class Feed:
         if self.forked:
             raise ForkedError(self._store.path, self._pid)
 
-    # Followers
+    # Subscribers
 
-    def add(self, follower: Follower) -> None:
-        """Wake a follower from now on. It must read the log once more, for the commits made before this call.
+    def add(self, subscriber: Subscriber) -> None:
+        """Wake a subscriber from now on. It must read the log once more, for the commits made before this call.
 
         Raises:
             ForkedError: The store was opened by the parent process.
@@ -145,37 +145,37 @@ class Feed:
         with self._lock:
             self._prune()
             self._start_watcher()
-            self._followers.setdefault(follower.branch, set()).add(follower)
+            self._subscribers.setdefault(subscriber.branch, set()).add(subscriber)
 
-    def discard(self, follower: Follower) -> None:
-        """Stop waking a follower."""
+    def discard(self, subscriber: Subscriber) -> None:
+        """Stop waking a subscriber."""
         with self._lock:
-            self._remove(follower)
-            if not self._followers:
+            self._remove(subscriber)
+            if not self._subscribers:
                 self._watching.notify()
 
-    def abandon(self, follower: Follower) -> None:
-        """Discard a follower soon. A finalizer may run in a thread that already has the lock, so this takes none."""
-        self._abandoned.append(follower)
+    def abandon(self, subscriber: Subscriber) -> None:
+        """Discard a subscriber soon. A finalizer may run in a thread that already has the lock, so this takes none."""
+        self._abandoned.append(subscriber)
 
     def wake(self, branch: Branch, seq: int) -> None:
-        """Wake the followers of a branch, after a commit of this process is durable.
+        """Wake the subscribers of a branch, after a commit of this process is durable.
 
         Cost:
-            Without followers of the branch, one look into a dictionary.
+            Without subscribers of the branch, one look into a dictionary.
         """
-        if branch not in self._followers or self.forked:
+        if branch not in self._subscribers or self.forked:
             return
         with self._lock:
-            followers = tuple(self._followers.get(branch, ()))
-        for follower in followers:
-            follower.notify(seq)
+            subscribers = tuple(self._subscribers.get(branch, ()))
+        for subscriber in subscribers:
+            subscriber.notify(seq)
 
     def close(self) -> None:
-        """Close all followers: listeners after the commits made so far are delivered to them."""
-        for follower in self._all():
-            follower.close()
-            self.discard(follower)
+        """Close all subscribers: listeners after the commits made so far are delivered to them."""
+        for subscriber in self._all():
+            subscriber.close()
+            self.discard(subscriber)
 
     def join(self) -> None:
         """Close what was added since `close`, and wait until the threads have ended. Call it after closing the store.
@@ -190,16 +190,16 @@ class Feed:
         for thread in threads:
             thread.join()
 
-    def _all(self) -> tuple[Follower, ...]:
+    def _all(self) -> tuple[Subscriber, ...]:
         with self._lock:
             self._prune()
-            return tuple(follower for followers in self._followers.values() for follower in followers)
+            return tuple(subscriber for subscribers in self._subscribers.values() for subscriber in subscribers)
 
-    def _remove(self, follower: Follower) -> None:
-        followers = self._followers.get(follower.branch, set())
-        followers.discard(follower)
-        if not followers:
-            self._followers.pop(follower.branch, None)
+    def _remove(self, subscriber: Subscriber) -> None:
+        subscribers = self._subscribers.get(subscriber.branch, set())
+        subscribers.discard(subscriber)
+        if not subscribers:
+            self._subscribers.pop(subscriber.branch, None)
 
     def _prune(self) -> None:
         while self._abandoned:
@@ -220,7 +220,7 @@ class Feed:
                 self._watching.notify()
 
     def retry(self) -> None:
-        """Wake the followers that are behind at the next poll: one of them could not read the log."""
+        """Wake the subscribers that are behind at the next poll: one of them could not read the log."""
         with self._lock:
             self._behind = True
             self._watching.notify()
@@ -284,7 +284,7 @@ class Feed:
 
     def _unused(self) -> bool:
         """Return whether the threads can end."""
-        return not self._followers and self._next_job() is None
+        return not self._subscribers and self._next_job() is None
 
     # The watcher
 
@@ -294,7 +294,7 @@ class Feed:
             self._watcher_runs = True
 
     def _watch(self) -> None:
-        """Poll the store and start workers, until there are no followers."""
+        """Poll the store and start workers, until there are no subscribers."""
         version: int | None = None
         due = monotonic()
         while True:
@@ -308,14 +308,16 @@ class Feed:
                     self._supervise(due)
             try:
                 version = self._poll(version)
-            except BaseException:  # not an error of the store, but of its code: the next follower starts another thread
+            except (
+                BaseException
+            ):  # not an error of the store, but of its code: the next subscriber starts another thread
                 with self._lock:
                     self._watcher_runs = False
                 raise
             due = monotonic() + POLL_S
 
     def _polls(self) -> bool:
-        return bool(self._followers) and (self._watched is not None or self._behind)
+        return bool(self._subscribers) and (self._watched is not None or self._behind)
 
     def _supervise(self, due: float) -> None:
         """See to it that the next job begins, then wait until there is something to do."""
@@ -333,7 +335,7 @@ class Feed:
         self._supervising = False
 
     def _poll(self, version: int | None) -> int | None:
-        """Wake the followers that are behind, if the version of the store has changed. Return the new version."""
+        """Wake the subscribers that are behind, if the version of the store has changed. Return the new version."""
         try:
             with self._lock:
                 behind, self._behind = self._behind, False
@@ -343,21 +345,21 @@ class Feed:
         except RecollectError as error:
             if not self._failing and not isinstance(error, ClosedError):
                 _log.warning("the store cannot be watched for commits; it is tried again: %s", error)
-            if not self._failing:  # once: the followers get the error when they read the log
-                for follower in self._all():
-                    follower.notify()
+            if not self._failing:  # once: the subscribers get the error when they read the log
+                for subscriber in self._all():
+                    subscriber.notify()
             self._failing = self._behind = True
             return None
         self._failing = False
         return newest
 
     def _wake_behind(self) -> None:
-        """Wake the followers whose branch has commits that they have not read."""
+        """Wake the subscribers whose branch has commits that they have not read."""
         with self._lock:
-            followed = [(branch, tuple(followers)) for branch, followers in self._followers.items()]
+            subscribed = [(branch, tuple(subscribers)) for branch, subscribers in self._subscribers.items()]
         with self._store.read() as view:
-            heads = {branch: view.head(branch).seq for branch, _ in followed}
-        for branch, followers in followed:
-            for follower in followers:
-                if follower.seen < heads[branch]:
-                    follower.notify()
+            heads = {branch: view.head(branch).seq for branch, _ in subscribed}
+        for branch, subscribers in subscribed:
+            for subscriber in subscribers:
+                if subscriber.seen < heads[branch]:
+                    subscriber.notify()

@@ -52,7 +52,7 @@ class Subscription:
 
 
 class _Listener:
-    """A follower whose commits are delivered to a callback, as a job of the feed."""
+    """A subscriber whose commits are delivered to a callback, as a job of the feed."""
 
     def __init__(self, callback: Callable[[Commit], object], log: CommitLog, since: int, feed: Feed) -> None:
         self.branch = log.branch

@@ -32,7 +32,7 @@ class CommitStream:
         self._waiter = _Waiter(log.branch, since)
         self._page: deque[Commit] = deque()
         self._reading = threading.Lock()
-        self._followed = False
+        self._subscribed = False
 
     @property
     def closed(self) -> bool:
@@ -61,7 +61,7 @@ class CommitStream:
             remaining = None if deadline is None else deadline - monotonic()
             if remaining is not None and remaining <= 0:
                 return None
-            if self._follow():
+            if self._subscribe():
                 continue  # a commit may have been made since it was read
             self._waiter.wait(wakes, remaining)
         return None
@@ -105,20 +105,20 @@ class CommitStream:
                 more = len(page) == PAGE
             return self._page.popleft() if self._page else None
 
-    def _follow(self) -> bool:
+    def _subscribe(self) -> bool:
         """Make the feed wake this stream, and return whether it did not do so before."""
         with self._reading:
-            if self._followed or self._waiter.ended:
+            if self._subscribed or self._waiter.ended:
                 return False
             self._feed.add(self._waiter)
-            self._followed = True
+            self._subscribed = True
             # A loop that is left early drops the stream without closing it.
             weakref.finalize(self, self._feed.abandon, self._waiter).atexit = False
             return True
 
 
 class _Waiter:
-    """The follower of a stream. It does not refer to the stream, so that an abandoned stream is collected."""
+    """The subscriber of a stream. It does not refer to the stream, so that an abandoned stream is collected."""
 
     def __init__(self, branch: Branch, since: int) -> None:
         self.branch = branch

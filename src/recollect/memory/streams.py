@@ -103,7 +103,7 @@ class AsyncCommitStream:
 
 
 class _Waiter:
-    """The follower of a stream. It does not refer to the stream, so that an abandoned stream is collected.
+    """The subscriber of a stream. It does not refer to the stream, so that an abandoned stream is collected.
 
     The newest commit at its creation is read in the pool, when there may be newer ones. So until it has read a commit,
     a stream without cursor begins at the latest before the first commit of this process that it is woken by.
