@@ -4,9 +4,9 @@ A subscriber is woken by a commit to its own branch only, and then reads the log
 queue of commits, and nothing is lost: a commit that is not delivered yet is in the log.
 
 While a store has subscribers, one thread, the watcher, notices commits of other processes: it polls the store's version
-(`Store.version`) and, if that has changed, compares the heads of the branches with subscribers in one view. Callbacks run in
-another thread, one after the other. When one takes long while others wait, the watcher starts a further thread for
-those. Threads that have nothing to do end.
+(`Store.version`) and, if that has changed, compares the heads of their branches in one view. Callbacks run in another
+thread, one after the other. When one takes long while others wait, the watcher starts a further thread for those.
+Threads that have nothing to do end.
 """
 
 from __future__ import annotations
@@ -308,9 +308,7 @@ class Feed:
                     self._supervise(due)
             try:
                 version = self._poll(version)
-            except (
-                BaseException
-            ):  # not an error of the store, but of its code: the next subscriber starts another thread
+            except BaseException:  # not an error of the store, but of its code; the next subscriber starts a thread
                 with self._lock:
                     self._watcher_runs = False
                 raise

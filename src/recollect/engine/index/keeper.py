@@ -326,9 +326,9 @@ class IndexKeeper(Follower[Branch, _Cached]):
     def recount(self, branch: Branch) -> None:
         """Count the record cache of a branch again. Called after each recall."""
         entry = self.entries.peek(branch)
-        if entry is not None and entry.value is not None:
-            if entry.value.record_cache_bytes > entry.value.counted_bytes + _UNCOUNTED_BYTES:
-                self.count(branch, entry)
+        cached = None if entry is None else entry.value
+        if entry is not None and cached and cached.record_cache_bytes > cached.counted_bytes + _UNCOUNTED_BYTES:
+            self.count(branch, entry)
 
     def fork(self, view: View, branch: Branch) -> WordIndex:
         """Return a copy of the index at a view, to be changed independently. The caller must hold the write lock."""
