@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from recollect import errors, filters, operations
     from recollect.engine.call_log import Call
     from recollect.engine.listeners import Subscription
-    from recollect.engine.results import Failed, Hit, Hits, Outcome, Report, Why
+    from recollect.engine.quota import Quota
+    from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, Report, Why
     from recollect.engine.streams import CommitStream
     from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
@@ -50,13 +51,16 @@ __all__ = [
     "Commit",
     "CommitStream",
     "EntityId",
+    "Export",
     "Failed",
     "Hit",
     "Hits",
     "Limits",
     "Memory",
     "Migrated",
+    "NamespaceHead",
     "Outcome",
+    "Quota",
     "RecollectError",
     "RecollectWarning",
     "Record",
@@ -84,7 +88,8 @@ _HOMES = {
     "engine.streams": ("CommitStream",),
     "memory.streams": ("AsyncCommitStream",),
     "engine.write.limits": ("Limits",),
-    "engine.results": ("Failed", "Hit", "Hits", "Outcome", "Report", "Why"),
+    "engine.quota": ("Quota",),
+    "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "Report", "Why"),
     "errors": ("RecollectError",),
     "memory": ("Batch", "Memory", "RecollectWarning"),
     "memory.opening": ("open",),
