@@ -15,9 +15,9 @@ from recollect import errors
 from recollect.errors import RecollectError, StoreError
 
 PUBLIC = {
-    "ABSENT AsyncCommitStream AsyncMemory Backup Batch Call Change Commit CommitStream EntityId Export Failed Hit Hits Limits "
-    "Memory Migrated NamespaceHead Outcome Quota Record RecordId RecollectError RecollectWarning Report RescueReport Subscription Why "
-    "__version__ errors filters migrate open operations rescue restore"
+    "ABSENT AsyncCommitStream AsyncMemory Backup Batch Call Change Commit CommitStream EntityId Export Failed Hit Hits "
+    "Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId RecollectError RecollectWarning Report "
+    "RescueReport Subscription Why __version__ errors filters migrate open operations rescue restore"
 }
 
 
