@@ -368,6 +368,12 @@ class TestWaiting:
             memory.recall("the sea", wait_for_vectors=True)
         assert len(memory.recall("the sea")) == 1
 
+    def test_texts_that_the_embedder_refuses_are_named_in_the_notes(self, open_: Open) -> None:
+        memory = open_(Meaning(bad={"the sea"}))
+        memory.remember_all(["the sea", "the hills"])
+        notes = memory.recall("water", wait_for_vectors=True).plan.notes
+        assert any("1 texts could not be embedded" in note and "too long" in note for note in notes)
+
     def test_within_a_scope_only_the_texts_of_the_scope_are_embedded(self, open_: Open) -> None:
         embedder = Meaning()
         memory = open_(embedder)

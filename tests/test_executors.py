@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -270,11 +272,16 @@ class TestThroughBytes:
             lambda: memory.embed_all(progress=print),
             lambda: memory.remember("x", metadata={"k": object()}),
             lambda: memory.remember("x", importance=float("nan")),
+            lambda: memory.remember("x", metadata={"k": b"bytes"}),
+            lambda: memory.remember("x", metadata={1: "x"}),  # type: ignore[dict-item]
+            lambda: memory.remember("x", metadata={"k": {"when": datetime(2026, 1, 1, tzinfo=UTC)}}),
         ]
         for call in refused:
             with pytest.raises(UnsupportedError):
                 call()
         assert [record.id for record in memory.find()] == ["a"]
+        report = memory.remember_all(["one", {"content": "two", "metadata": {"k": object()}}, " ", "three"])
+        assert (len(report.results), [failed.place for failed in report.failed]) == (2, [1, 2])
 
 
 def test_the_awaited_calls_of_a_batch_and_a_memory_are_those_of_the_memory(tmp_path: Path) -> None:
@@ -294,6 +301,67 @@ def test_the_awaited_calls_of_a_batch_and_a_memory_are_those_of_the_memory(tmp_p
                 await memory.remember("x", usr="ana")  # type: ignore[call-arg]
             async with memory.batch() as batch:
                 assert await batch.exists("a")
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("path", [":memory:", "a.db"])
+def test_a_memory_with_an_open_export_can_be_closed(path: str, tmp_path: Path) -> None:
+    memory = recollect.open(path if path == ":memory:" else tmp_path / path)
+    memory.remember_all(f"fact {number}" for number in range(3))
+    dropped, kept = memory.open_export(), memory.open_export()
+    next(dropped.records)
+    next(kept.records)
+    del dropped
+    memory.close()
+    for _ in range(2):
+        with pytest.raises(recollect.errors.ClosedError):
+            next(kept.records)
+
+
+@pytest.mark.parametrize("path", [":memory:", "a.db"])
+def test_others_read_and_write_while_an_export_is_open_and_it_shows_its_snapshot(path: str, tmp_path: Path) -> None:
+    with recollect.open(path if path == ":memory:" else tmp_path / path) as memory:
+        memory.remember_all([{"content": f"fact {number}", "id": str(number)} for number in range(3)])
+        with memory.open_export() as export:
+            memory.remember("in between")
+            thread = threading.Thread(target=lambda: memory.update("1", content="changed"))
+            thread.start()
+            thread.join()
+            assert memory.count() == 4
+            assert [record.text for record in export.records] == ["fact 0", "fact 1", "fact 2"]
+            assert export.count == 3
+
+
+def test_an_error_does_not_end_an_export_as_if_it_were_complete() -> None:
+    def failing() -> Iterator[Record]:
+        yield Record(id="a", content="a")
+        raise recollect.errors.StoreBusyError("x", "for now")
+
+    export = Export("", 3, failing())
+    assert next(export.records).id == "a"
+    for _ in range(2):
+        with pytest.raises(recollect.errors.StoreBusyError):
+            next(export.records)
+
+
+def test_cancelling_the_reading_of_an_export_loses_no_record(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with AsyncMemory(recollect.open(tmp_path / "a.db")) as memory:
+            await memory.remember_all([f"fact {number}" for number in range(600)])
+            seen = 0
+            async with memory.open_export() as export:
+                while seen < 600:
+                    waiting = asyncio.ensure_future(anext(export.records))
+                    await asyncio.sleep(0)
+                    waiting.cancel()
+                    (result,) = await asyncio.gather(waiting, return_exceptions=True)
+                    seen += isinstance(result, Record)
+                    if not isinstance(result, Record):
+                        await anext(export.records)
+                        seen += 1
+            with pytest.raises(recollect.errors.ClosedError):
+                await anext(export.records)
 
     asyncio.run(run())
 

@@ -319,12 +319,12 @@ class TestSlowListeners:
 
         with ExitStack() as stack:
             stack.enter_context(on_file.listen(block))
-            stack.enter_context(on_file.listen(heard, since=1))
+            stack.enter_context(on_file.listen(heard))
             stack.callback(free.set)
             on_file.remember("a", id="a")
             assert blocked.wait(LONG_S)
             elsewhere(tmp_path / "a.db", "memory.remember('x', id='x')")
-            assert heard.wait(1)
+            assert heard.wait(2)
 
     def test_a_listener_is_never_called_by_two_threads_at_once(
         self, memory: recollect.Memory, monkeypatch: Any
@@ -659,30 +659,73 @@ class TestAsyncStreams:
             awaited = recollect.AsyncMemory(memory)
             await awaited.remember("before")
             for number in range(20):
-                stream = awaited.subscribe()
-                await awaited.remember(f"text {number}", id=f"{number}")
-                assert _ids(await asyncio.wait_for(anext(stream), LONG_S)) == [f"{number}"]
-                await stream.aclose()
+                async with awaited.subscribe() as stream:
+                    await awaited.remember(f"text {number}", id=f"{number}")
+                    assert _ids(await asyncio.wait_for(anext(stream), LONG_S)) == [f"{number}"]
 
         asyncio.run(run())
 
-    def test_a_commit_that_the_start_of_the_stream_already_sees_is_not_left_out(self) -> None:
+    def test_wakes_that_arrive_late_and_out_of_order_lose_no_commit(self) -> None:
         memory = memory_on(MemoryStore())
 
         async def run() -> None:
             awaited = recollect.AsyncMemory(memory)
-            stream = awaited.subscribe()
-            # As if the head were read after the commit became durable, and before its writer woke the feed.
             real = core_of(memory).feed.wake
             late: list[Any] = []
-            core_of(memory).feed.wake = lambda *given: late.append(given)  # type: ignore[method-assign]
-            await awaited.remember("a", id="a")
-            stream._head = asyncio.get_running_loop().run_in_executor(None, stream._log.head)
-            async with stream:
-                real(*late[0])
-                assert _ids(await asyncio.wait_for(anext(stream), LONG_S)) == ["a"]
+            async with awaited.subscribe() as stream:
+                core_of(memory).feed.wake = lambda *given: late.append(given)  # type: ignore[method-assign]
+                for name in "abc":
+                    await awaited.remember(name, id=name)
+                for given in reversed(late):
+                    real(*given)
+                heard = [_ids(await asyncio.wait_for(anext(stream), LONG_S)) for _ in "abc"]
+            assert heard == [["a"], ["b"], ["c"]]
 
         asyncio.run(run())
+
+    def test_waiting_occupies_no_thread_and_ends_when_the_memory_is_closed(self) -> None:
+        async def run() -> None:
+            awaited = recollect.AsyncMemory(memory_on(MemoryStore()), workers=1)
+            waits = [asyncio.ensure_future(awaited.wait(0, LONG_S)) for _ in range(20)]
+            while len(core_of(awaited._wrapped).feed._all()) < len(waits):
+                await asyncio.sleep(0)
+            await awaited.remember("a")
+            assert await asyncio.gather(*waits) == [True] * 20
+            assert await awaited.wait(0, 0)
+            assert not await awaited.wait(1, 0)
+            late = asyncio.ensure_future(awaited.wait(1, LONG_S))
+            while not core_of(awaited._wrapped).feed._all():
+                await asyncio.sleep(0)
+            await awaited.close()
+            assert not await late
+
+        asyncio.run(run())
+
+    def test_a_timeout_that_is_no_number_of_seconds_is_refused(self, memory: recollect.Memory) -> None:
+        async def run() -> None:
+            async with recollect.AsyncMemory(memory).subscribe() as stream:
+                with pytest.raises(InvalidArgumentError, match="timeout"):
+                    await stream.wait(float("nan"))
+                assert await stream.wait(0) is None
+
+        asyncio.run(run())
+        with memory.subscribe() as stream:
+            for wrong in (float("nan"), -1, True, "x"):
+                with pytest.raises(InvalidArgumentError, match="timeout"):
+                    stream.wait(wrong)  # type: ignore[arg-type]
+
+    def test_a_cursor_after_the_newest_commit_is_refused(self, memory: recollect.Memory) -> None:
+        memory.remember("a")
+        calls: list[Callable[[], Any]] = [
+            lambda: memory.changes(2),
+            lambda: memory.wait(2, 0),
+            lambda: memory.subscribe(since="2"),
+            lambda: memory.listen(print, since=2),
+        ]
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match="newest commit"):
+                call()
+        assert memory.changes(1) == []
 
     def test_cancelling_the_wait_loses_nothing(self, memory: recollect.Memory) -> None:
         async def run() -> None:
@@ -718,6 +761,7 @@ class TestAsyncStreams:
                     seen.append(_ids(commit))
                     first.set()
 
+            await stream.__aenter__()
             task = asyncio.ensure_future(loop())
             await awaited.remember("a", id="a")
             await asyncio.wait_for(first.wait(), LONG_S)

@@ -14,8 +14,15 @@ import pytest
 
 import recollect
 from recollect.engine.quota import Quota
-from recollect.engine.write.quotas import Room, UsageTotals
-from recollect.errors import InvalidArgumentError, InvalidRecordError, QuotaError, RecollectError, ScopeError
+from recollect.engine.write.quotas import Room, UsageTotals, UsageTotalsCache
+from recollect.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    InvalidRecordError,
+    QuotaError,
+    RecollectError,
+    ScopeError,
+)
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory
@@ -287,6 +294,28 @@ def test_an_interruption_while_a_commit_is_counted_leaves_the_count_right(
     for name in "cdef":
         memory.remember(name, id=name)
     assert ids(memory) == {"d", "e", "f"}
+
+
+def test_a_refused_write_does_not_make_the_next_one_count_again(
+    memory: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.set_quota(records=3)
+    memory.remember_all([{"content": name, "id": name} for name in "abc"])
+    memory.update("a", importance=0.5)
+    started: list[Any] = []
+    real = UsageTotalsCache.start
+
+    def counted(cache: UsageTotalsCache, *given: Any) -> UsageTotals:
+        started.append(given)
+        return real(cache, *given)
+
+    monkeypatch.setattr(UsageTotalsCache, "start", counted)
+    with pytest.raises(QuotaError):
+        memory.remember("d")
+    with pytest.raises(ConflictError):
+        memory.remember("a", id="a", expect="absent")
+    memory.update("a", importance=0.7)
+    assert started == []
 
 
 def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:

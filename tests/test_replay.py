@@ -204,7 +204,6 @@ def test_what_another_process_changed_is_read_and_nothing_else(tmp_path: Path, m
 
 
 def test_many_changes_elsewhere_are_not_read_to_catch_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "_MANY_CHANGES", 10)
     with recollect.open(tmp_path / "a.db") as memory:
         memory.remember_all(said(5))
         memory.remember_all(said(5))

@@ -13,9 +13,10 @@ import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from recollect.errors import InvalidArgumentError, UnknownArgumentError
+from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 
 C = TypeVar("C", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T", bound=type)
 
 
@@ -40,6 +41,28 @@ def file_path(name: str, value: object) -> str:
     if not isinstance(path, str) or not path or "\0" in path or path == ":memory:":
         raise InvalidArgumentError(name, value, "must be the path of a file")
     return os.path.abspath(path)
+
+
+def json_form(what: str) -> Callable[[F], F]:
+    """Make a function that rebuilds a value from its JSON form raise InvalidOperationError for anything else.
+
+    Args:
+        what: The value, for the message, such as "hits".
+    """
+
+    def decorated(rebuild: F) -> F:
+        @functools.wraps(rebuild)
+        def checked(*args: Any) -> Any:
+            try:
+                return rebuild(*args)
+            except RecollectError:
+                raise
+            except (LookupError, TypeError, ValueError, AttributeError) as error:
+                raise InvalidOperationError(args[-1], f"is not the JSON form of {what}") from error
+
+        return checked  # type: ignore[return-value]
+
+    return decorated
 
 
 def named(call: C) -> C:

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import logging
 from functools import wraps
-from typing import Any, ClassVar
+from typing import Any
 
 #: Code -> class of error.
 _BY_CODE: dict[str, type[RecollectError]] = {}
@@ -55,11 +55,11 @@ class RecollectError(Exception):
     """The base class of all errors of this package.
 
     Attributes:
-        code: A stable name of the class, for programs.
+        code: A stable name of the class, for programs; of an error that another release sent, its own.
         args: The fields of the error, in the order of its constructor's parameters.
     """
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
 
     def __init_subclass__(cls) -> None:
         """Escape control characters in every message: messages quote paths, names and replies of servers."""
@@ -78,8 +78,8 @@ class RecollectError(Exception):
     def from_json(data: object) -> RecollectError:
         """Rebuild an error from its JSON form: the same class with the same fields.
 
-        An error with a code that this release does not know, as a newer server may send it, becomes a RecollectError
-        with the same message.
+        An error with a code or with fields that this release does not know, as a newer server may send it, becomes a
+        RecollectError with the same code and message.
 
         Raises:
             InvalidOperationError: It is not the JSON form of an error.
@@ -87,14 +87,16 @@ class RecollectError(Exception):
         match data:
             case {"error": str(code), "message": str(message), "args": list(args)}:
                 kind = _BY_CODE.get(code)
+                unknown = RecollectError(message)
+                unknown.code = code
                 if kind is None:
-                    return RecollectError(message)
+                    return unknown
                 try:
                     # Values that the constructor quotes are quoted already.
                     quoted = [isinstance(arg, Shown) for arg in kind(*args).args]
                     return kind(*(Shown(arg) if each else arg for arg, each in zip(args, quoted, strict=True)))
-                except (TypeError, ValueError):
-                    pass
+                except (TypeError, ValueError):  # its fields are those of another release
+                    return unknown
         raise InvalidOperationError(data, "is not the JSON form of an error")
 
 

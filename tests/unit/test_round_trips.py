@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from recollect import errors
 from recollect import filters as f
-from recollect.engine.results import Failed, Hits, Outcome, Report
+from recollect.engine.quota import Quota
+from recollect.engine.results import Export, Failed, Hits, NamespaceHead, Outcome, Report
 from recollect.errors import InvalidOperationError, InvalidRecordError, RecollectError
 from recollect.ledger.commits import Commit, ScopedCommit
 from recollect.operations import Remember
 from recollect.records.record import Record
+from recollect.stores.base import Backup
 from recollect.stores.memory import MemoryStore
 from recollect.testing import filters, memory_on, records
 from recollect.testing.strategies import names, texts
@@ -109,12 +111,25 @@ def test_errors_come_back_as_the_same_class_with_the_same_fields(
 
 def test_an_error_of_an_unknown_code_keeps_its_message() -> None:
     error = RecollectError.from_json({"error": "of_tomorrow", "message": "it rained", "args": [1, 2]})
-    assert (type(error), str(error)) == (RecollectError, "it rained")
+    assert (type(error), str(error), error.code) == (RecollectError, "it rained", "of_tomorrow")
+    assert RecollectError.code == "error"
 
 
-@pytest.mark.parametrize(
-    "data", [None, [], {}, {"error": "scope"}, {"error": "scope", "message": "", "args": [1, 2, 3]}]
-)
+def test_an_error_whose_fields_are_those_of_another_release_keeps_its_message() -> None:
+    error = RecollectError.from_json({"error": "scope", "message": "outside", "args": [1, 2, 3]})
+    assert (type(error), str(error), error.code) == (RecollectError, "outside", "scope")
+
+
+@pytest.mark.parametrize("kind", [Hits, Report, Outcome, Commit, Quota, Backup, NamespaceHead, Export])
+@pytest.mark.parametrize("data", [None, [], {}, "x", {"hits": 1}, {"branches": [1]}])
+def test_json_of_something_else_is_refused(kind: Any, data: Any) -> None:
+    if kind is Quota and data == {}:
+        return  # a quota without limits
+    with pytest.raises(InvalidOperationError, match="is not the JSON form"):
+        kind.from_json(data)
+
+
+@pytest.mark.parametrize("data", [None, [], {}, {"error": "scope"}, {"error": "scope", "message": "", "args": 1}])
 def test_what_is_no_error_is_refused(data: Any) -> None:
     with pytest.raises(InvalidOperationError):
         RecollectError.from_json(data)

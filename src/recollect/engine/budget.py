@@ -6,6 +6,7 @@ Values may grow while they are cached: the user of the cache says when a value m
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Generic, Protocol, TypeVar
 
@@ -33,7 +34,8 @@ class Budget(Generic[K, V]):
 
     def __init__(self, budget_bytes: int) -> None:
         self._budget_bytes = budget_bytes
-        self._entries: dict[K, tuple[V, int]] = {}  # each with its counted size; the most recently used one is last
+        #: Each value with its counted size; the most recently used one is last.
+        self._entries: OrderedDict[K, tuple[V, int]] = OrderedDict()
         self._lock = threading.Lock()
         self.nbytes = 0
 
@@ -50,10 +52,10 @@ class Budget(Generic[K, V]):
     def get(self, key: K) -> V | None:
         """Return the value of a key, from now on the most recently used one; None if there is none."""
         with self._lock:
-            entry = self._entries.pop(key, None)
+            entry = self._entries.get(key)
             if entry is None:
                 return None
-            self._entries[key] = entry
+            self._entries.move_to_end(key)
             return entry[0]
 
     def peek(self, key: K) -> V | None:
@@ -61,22 +63,23 @@ class Budget(Generic[K, V]):
         return self._entries.get(key, (None, 0))[0]
 
     def get_or_put(self, key: K, create: Callable[[], V]) -> V:
-        """Return the value of a key, from now on the most recently used one; a new one if there is none."""
+        """Return the value of a key, from now on the most recently used one; a new one of no size if there is none."""
         with self._lock:
-            entry = self._entries.pop(key, None)
+            entry = self._entries.get(key)
             if entry is None:
                 value = create()
-                entry = value, value.nbytes
-                self.nbytes += entry[1]
-            self._entries[key] = entry
+                self._entries[key] = entry = value, 0
+            self._entries.move_to_end(key)
             return entry[0]
 
     def put(self, key: K, value: V) -> None:
         """Set the value of a key as the most recently used one, and evict others until all are within the budget."""
         nbytes = value.nbytes
         with self._lock:
-            self.nbytes += nbytes - self._entries.pop(key, (None, 0))[1]
+            _, counted = self._entries.get(key, (None, 0))
             self._entries[key] = value, nbytes
+            self.nbytes += nbytes - counted
+            self._entries.move_to_end(key)
             self._evict()
 
     def count(self, key: K, value: V) -> None:
@@ -91,7 +94,8 @@ class Budget(Generic[K, V]):
 
     def _evict(self) -> None:
         while self.nbytes > self._budget_bytes and len(self._entries) > 1:
-            self.nbytes -= self._entries.pop(next(iter(self._entries)))[1]
+            _, (_, nbytes) = self._entries.popitem(last=False)
+            self.nbytes -= nbytes
 
     def drop(self, key: K, value: V | None = None) -> None:
         """Remove the value of a key, if there is one; with `value`, only if it is this one."""

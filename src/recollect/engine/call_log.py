@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from recollect.engine.results import Report
+from recollect.engine.results import Hits, Report
 from recollect.errors import RecollectError
 
 _log = logging.getLogger("recollect")
@@ -108,4 +108,4 @@ def _count(result: Any) -> int:
         return len(result.results)
     if isinstance(result, int) and not isinstance(result, bool):
         return result
-    return len(result) if isinstance(result, Sized) and not isinstance(result, (str, dict)) else 1
+    return len(result) if isinstance(result, (list, Hits)) else 1

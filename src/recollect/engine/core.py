@@ -12,14 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TypeVar
+from weakref import WeakSet
 
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
-from recollect.engine.feed import Feed
+from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
+from recollect.engine.read.export import export
 from recollect.engine.read.log import Log
 from recollect.engine.read.queries import Reading
+from recollect.engine.results import Export
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Services, Writing, check_head
 from recollect.engine.write.drafts import Intake
@@ -29,7 +32,7 @@ from recollect.engine.write.replay import TurnCache
 from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.indexes.words.index import WordView
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Commit
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware
 from recollect.stores.base import Store, View
@@ -69,7 +72,7 @@ class Core:
         self.clock = clock
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
         self.intake = intake
-        self.feed = Feed(store)
+        self.feed = Feed(StoreWatch(store))
         self._tries = TrieKeeper()
         self.cursors = Cursors(
             hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
@@ -79,6 +82,7 @@ class Core:
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
+        self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
@@ -127,6 +131,12 @@ class Core:
             facts=self.store.facts,
         )
 
+    def export(self, branch: Branch, scope: Scope) -> Export:
+        """Open a snapshot of the live records. It is closed with the store, if the caller has not closed it."""
+        opened = export(branch, scope, self.store, self.reads_at)
+        self._exports.add(opened)
+        return opened
+
     def log(self, branch: Branch, scope: Scope) -> Log:
         """Return the log of a branch as a scope sees it."""
         return Log(self.store, branch, scope, self.cursors)
@@ -165,6 +175,7 @@ class Core:
             now: The clock's time, if the caller has read it already.
         """
         now = now or self.now()
+        commit: Commit | None = None
         try:
             with self.store.write(branch, shared=shared) as transaction:
                 if expect_head is not None:
@@ -203,12 +214,13 @@ class Core:
                 commit = writer.commit(actor, reason)
                 writing.seq = transaction.head(branch).seq
         except BaseException:
-            self._tries.drop(branch)  # they may reflect the commit that was undone
-            self._usage_totals.drop(branch)
+            self._tries.drop(branch)  # its pages may be those of the commit that was undone
+            if commit is not None:
+                self._usage_totals.drop(branch)  # they have its time
             raise
         if commit is not None:
             self.keeper.note(commit, writer.before, writer.written(commit))
-            self.feed.wake(branch, commit.seq)
+            self.feed.wake(branch)
 
     def close(self) -> None:
         """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""
@@ -220,6 +232,8 @@ class Core:
             try:
                 self.keeper.close()
             finally:
+                for each in list(self._exports):
+                    each.close()
                 self.store.close()
             self.feed.join()
             self.uses.write()

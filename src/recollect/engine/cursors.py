@@ -71,6 +71,18 @@ class Cursors:
                 return int.from_bytes(left, "big")
         raise InvalidArgumentError("since", cursor, "must be 0, or the cursor of a commit in this scope")
 
+    def reached(self, cursor: int | str, branch: Branch, scope: Scope, head: int) -> int:
+        """Return the seq of a cursor, as `seq` does, and check that the log has this commit.
+
+        Raises:
+            InvalidArgumentError: It is not a cursor of this branch and scope, or the log ends before it.
+        """
+        seq = self.seq(cursor, branch, scope)
+        if seq > head:
+            rule = "must not be after the newest commit (it is of another memory, or an older copy was restored)"
+            raise InvalidArgumentError("since", cursor, rule)
+        return seq
+
     def _round(self, number: int, half: bytes, branch: Branch, scope: Scope) -> bytes:
         message = repr((number, half, tuple(branch), scope.fixed)).encode("utf-8", "backslashreplace")
         return hmac.digest(self._secret, message, "sha256")[:_HALF]

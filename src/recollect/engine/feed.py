@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from time import monotonic
 from typing import Protocol
 
@@ -76,17 +76,51 @@ class Subscriber(Protocol):
     branch: Branch
     seen: int
 
-    def notify(self, seq: int | None = None) -> None:
-        """Read the log soon. Called in any thread; does not block.
-
-        Args:
-            seq: The seq of the new commit, if it is one of this process.
-        """
+    def notify(self) -> None:
+        """Read the log soon. Called in any thread; does not block."""
         ...
 
     def close(self) -> None:
         """End, because the memory is closed."""
         ...
+
+
+class Watch(Protocol):
+    """What a feed watches for commits of other processes: a store, or a server.
+
+    Attributes:
+        path: Where the store is, for messages.
+        watched: Whether other processes can commit, so that `version` must be polled.
+    """
+
+    path: str
+    watched: bool
+
+    def version(self) -> int:
+        """Return a number that changes with every commit of any process."""
+        ...
+
+    def heads(self, branches: Collection[Branch]) -> dict[Branch, int]:
+        """Return the seq of the newest commit of each branch."""
+        ...
+
+
+class StoreWatch:
+    """A `Watch` of a store."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.path = store.path
+        self.watched = store.capabilities.watched
+
+    def version(self) -> int:
+        """Return the store's version."""
+        return self._store.version()
+
+    def heads(self, branches: Collection[Branch]) -> dict[Branch, int]:
+        """Return the newest seqs, from one view."""
+        with self._store.read() as view:
+            return {branch: view.head(branch).seq for branch in branches}
 
 
 class Job(Protocol):
@@ -101,13 +135,12 @@ class Feed:
     """The subscribers of a store and the threads that serve them.
 
     Args:
-        store: The store. Commits of other processes are noticed if they can be (`Capabilities.watched`).
+        watch: The store.
     """
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, watch: Watch) -> None:
         self._pid = os.getpid()
-        self._store = store
-        self._watched = store if store.capabilities.watched else None
+        self._source = watch
         self._lock = threading.Lock()  # guards everything below; no other lock is taken while it is held
         self._watching = threading.Condition(self._lock)  # the watcher waits here
         self._working = threading.Condition(self._lock)  # idle workers wait here
@@ -131,7 +164,7 @@ class Feed:
     def check_process(self) -> None:
         """Raise ForkedError if this process is a fork of the one that opened the store."""
         if self.forked:
-            raise ForkedError(self._store.path, self._pid)
+            raise ForkedError(self._source.path, self._pid)
 
     # Subscribers
 
@@ -158,7 +191,7 @@ class Feed:
         """Discard a subscriber soon. A finalizer may run in a thread that already has the lock, so this takes none."""
         self._abandoned.append(subscriber)
 
-    def wake(self, branch: Branch, seq: int) -> None:
+    def wake(self, branch: Branch) -> None:
         """Wake the subscribers of a branch, after a commit of this process is durable.
 
         Cost:
@@ -169,7 +202,7 @@ class Feed:
         with self._lock:
             subscribers = tuple(self._subscribers.get(branch, ()))
         for subscriber in subscribers:
-            subscriber.notify(seq)
+            subscriber.notify()
 
     def close(self) -> None:
         """Close all subscribers: listeners after the commits made so far are delivered to them."""
@@ -315,7 +348,7 @@ class Feed:
             due = monotonic() + POLL_S
 
     def _polls(self) -> bool:
-        return bool(self._subscribers) and (self._watched is not None or self._behind)
+        return bool(self._subscribers) and (self._source.watched or self._behind)
 
     def _supervise(self, due: float) -> None:
         """See to it that the next job begins, then wait until there is something to do."""
@@ -337,7 +370,7 @@ class Feed:
         try:
             with self._lock:
                 behind, self._behind = self._behind, False
-            newest = None if self._watched is None else self._watched.version()
+            newest = self._source.version() if self._source.watched else None
             if newest != version or behind:
                 self._wake_behind()
         except RecollectError as error:
@@ -355,8 +388,7 @@ class Feed:
         """Wake the subscribers whose branch has commits that they have not read."""
         with self._lock:
             subscribed = [(branch, tuple(subscribers)) for branch, subscribers in self._subscribers.items()]
-        with self._store.read() as view:
-            heads = {branch: view.head(branch).seq for branch, _ in subscribed}
+        heads = self._source.heads([branch for branch, _ in subscribed])
         for branch, subscribers in subscribed:
             for subscriber in subscribers:
                 if subscriber.seen < heads[branch]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine.core import Core
-from recollect.engine.index.vectors import Progress, QuestionVector, needs_embedder, no_embedder
+from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
-from recollect.engine.read.export import export
 from recollect.engine.read.filter_bounds import selective, uses_filter_terms
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
@@ -261,8 +261,11 @@ def _recall(core: Core, request: Request) -> Hits:
     core.intake.limits.check_question(operation.question)
     if operation.reference is None:
         operation = operation.with_reference(now)  # with the clock's UTC offset, which decides what "today" is
+    notes: tuple[str, ...] = ()
     if operation.wait_for_vectors:
-        _embed_missing(core, request, EMBEDDED_AT_A_TIME, None)
+        failed = _embed_missing(core, request, EMBEDDED_AT_A_TIME, None).failed
+        if failed:
+            notes = (f"{len(failed)} texts could not be embedded, the first because {failed[0]}",)
     vector: QuestionVector | None = None
     if core.vectors is not None:
         with core.store.read():  # raises if the memory is closed, before the model is called
@@ -276,7 +279,7 @@ def _recall(core: Core, request: Request) -> Hits:
         if hits:
             _note_uses(core, reading, [hit.record.id for hit in hits])
         core.keeper.recount(request.branch)
-        return hits
+        return replace(hits, plan=replace(hits.plan, notes=(*hits.plan.notes, *notes))) if notes else hits
 
     return core.on_index(request.branch, read)
 
@@ -301,7 +304,7 @@ def _grep(core: Core, request: Request) -> list[Record]:
 
 def _export(core: Core, request: Request) -> Export:
     core.now()
-    return export(request.branch, request.scope, core.store, core.reads_at)
+    return core.export(request.branch, request.scope)
 
 
 def _wait(core: Core, request: Request) -> bool:
@@ -317,11 +320,11 @@ def _wait(core: Core, request: Request) -> bool:
 def _embed_all(core: Core, request: Request) -> int:
     operation: EmbedAll = request.operation
     core.now()
-    return _embed_missing(core, request, operation.batch_size, operation.progress)
+    return _embed_missing(core, request, operation.batch_size, operation.progress).texts
 
 
-def _embed_missing(core: Core, request: Request, batch_size: int, progress: Progress | None) -> int:
-    """Embed the texts that have no vector and return their number."""
+def _embed_missing(core: Core, request: Request, batch_size: int, progress: Progress | None) -> Embedded:
+    """Embed the texts that have no vector."""
     if core.vectors is None:
         raise needs_embedder()
     with core.store.read() as view:

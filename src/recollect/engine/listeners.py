@@ -71,7 +71,7 @@ class _Listener:
         feed.add(self)
         self.notify()  # for commits made before it was added
 
-    def notify(self, seq: int | None = None) -> None:
+    def notify(self) -> None:
         if not self._feed.forked:
             self._request()
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from recollect.arguments import json_form
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL
@@ -53,6 +54,7 @@ class Quota:
         return asdict(self)
 
     @classmethod
+    @json_form("a quota")
     def from_json(cls, data: Mapping[str, Any]) -> Quota:
         """Rebuild a quota from its JSON form."""
         return cls(**data)

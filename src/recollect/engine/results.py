@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, overload
 
+from recollect.arguments import json_form
 from recollect.errors import ClosedError, InvalidRecordError, RecollectError, shown
 from recollect.indexes.words.index import QueryTerm
 from recollect.operations import Operation, plain
@@ -41,6 +43,7 @@ class Outcome:
         return out
 
     @classmethod
+    @json_form("an outcome")
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
         """Rebuild an outcome from its JSON form."""
         record = data["record"]
@@ -70,6 +73,7 @@ class Failed(NamedTuple):
         return {"place": self.place, **self.reason.to_json(), "item": _item_json(self.item)}
 
     @classmethod
+    @json_form("a failed item")
     def from_json(cls, data: Mapping[str, Any]) -> Failed:
         """Rebuild a failure from its JSON form."""
         return cls(_item_from_json(data["item"]), data["place"], RecollectError.from_json(data))
@@ -100,6 +104,7 @@ class Report:
         }
 
     @classmethod
+    @json_form("a report")
     def from_json(cls, data: Mapping[str, Any]) -> Report:
         """Rebuild a report from its JSON form."""
         return cls(tuple(map(Outcome.from_json, data["results"])), tuple(map(Failed.from_json, data["failed"])))
@@ -145,6 +150,7 @@ class Why:
         return {"shares": dict(self.shares), "words": [word._asdict() for word in self.words]}
 
     @classmethod
+    @json_form("an explanation")
     def from_json(cls, data: Mapping[str, Any]) -> Why:
         """Rebuild an explanation from its JSON form."""
         words = (Word(**{**word, "lent_by": tuple(word["lent_by"])}) for word in data["words"])
@@ -184,6 +190,7 @@ class Hit:
         }
 
     @classmethod
+    @json_form("a hit")
     def from_json(cls, data: Mapping[str, Any]) -> Hit:
         """Rebuild a hit from its JSON form."""
         return cls(record_from_json(data["record"]), data["score"], data["confidence"], Why.from_json(data["why"]))
@@ -222,6 +229,7 @@ class Plan:
         return {**out, "terms": [term._asdict() for term in self.terms], "notes": list(self.notes)}
 
     @classmethod
+    @json_form("a plan")
     def from_json(cls, data: Mapping[str, Any]) -> Plan:
         """Rebuild a plan from its JSON form."""
         terms = tuple(QueryTerm(**term) for term in data["terms"])
@@ -282,6 +290,7 @@ class Hits(Sequence[Hit]):
         }
 
     @classmethod
+    @json_form("hits")
     def from_json(cls, data: Mapping[str, Any]) -> Hits:
         """Rebuild hits from their JSON form."""
         watermark = data["watermark"]
@@ -311,6 +320,7 @@ class NamespaceHead(NamedTuple):
         return self._asdict()
 
     @classmethod
+    @json_form("a head")
     def from_json(cls, data: Mapping[str, Any]) -> NamespaceHead:
         """Rebuild a head from its JSON form."""
         return cls(**data)
@@ -322,30 +332,18 @@ class Export:
     Attributes:
         root: The root hash of these records, in hex; "" within a scope.
         count: The number of records.
-        records: The records, by ascending id. They can be read once, until the export is closed.
+        records: The records, by ascending id. They can be read once, until the export or the memory is closed.
     """
 
     def __init__(self, root: str, count: int, records: Iterable[Record], resources: ExitStack | None = None) -> None:
         self.root = root
         self.count = count
-        self._resources = resources
-        self._closed = False
-        self.records: Iterator[Record] = self._read(iter(records))
-
-    def _read(self, records: Iterator[Record]) -> Iterator[Record]:
-        while True:
-            if self._closed:
-                raise ClosedError("the export")
-            record = next(records, None)
-            if record is None:
-                return
-            yield record
+        self._records = _ExportedRecords(iter(records), resources or ExitStack())
+        self.records: Iterator[Record] = self._records
 
     def close(self) -> None:
         """Release the snapshot. Closing twice is allowed."""
-        self._closed = True
-        if self._resources is not None:
-            self._resources.close()
+        self._records.close()
 
     def __enter__(self) -> Export:
         return self
@@ -358,9 +356,40 @@ class Export:
         return {"root": self.root, "count": self.count, "records": list(map(record_json, self.records))}
 
     @classmethod
+    @json_form("an export")
     def from_json(cls, data: Mapping[str, Any]) -> Export:
         """Rebuild an export from its JSON form."""
         return cls(data["root"], data["count"], map(record_from_json, data["records"]))
+
+
+class _ExportedRecords:
+    """The records of an export. Not a generator: that would end after an error, as if all records had been read."""
+
+    def __init__(self, records: Iterator[Record], resources: ExitStack) -> None:
+        self._records = records
+        self._resources = resources
+        self._lock = threading.Lock()  # the memory may be closed while another thread reads
+        self._error: Exception | None = None
+
+    def __iter__(self) -> _ExportedRecords:
+        return self
+
+    def __next__(self) -> Record:
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            try:
+                return next(self._records)
+            except StopIteration:
+                raise
+            except Exception as error:
+                self._error = error
+                raise
+
+    def close(self) -> None:
+        with self._lock:
+            self._error = ClosedError("the export")
+            self._resources.close()
 
 
 def record_json(record: Record) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from time import monotonic
 from recollect.engine.feed import PAGE, CommitLog, Feed
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
+from recollect.operations import check_timeout
 
 
 class CommitStream:
@@ -39,21 +40,24 @@ class CommitStream:
         """Whether the stream has ended: it or its memory was closed."""
         return self._waiter.ended
 
-    def wait(self, timeout_s: float | None = None) -> Commit | None:
+    def wait(self, timeout: float | None = None) -> Commit | None:
         """Return the next commit.
 
         Args:
-            timeout_s: How long to wait for it, in seconds; None: until there is one, or the stream ends.
+            timeout: Maximum number of seconds to wait, 0 to 86,400; None: until there is one, or the stream ends.
 
         Returns:
             The commit; None if there is none yet, or the stream has ended (`closed`).
 
         Raises:
+            InvalidArgumentError: `timeout` is invalid.
             ForkedError: The stream was created before a fork and is used in the child process.
             StoreError: The log cannot be read. The position stays, so the call can be repeated.
         """
+        if timeout is not None:
+            check_timeout(timeout)
         self._feed.check_process()
-        deadline = None if timeout_s is None else monotonic() + timeout_s
+        deadline = None if timeout is None else monotonic() + timeout
         while not self._waiter.ended:
             wakes = self._waiter.wakes
             if (commit := self._next()) is not None:
@@ -127,7 +131,7 @@ class _Waiter:
         self.ended = False
         self._changed = threading.Condition()
 
-    def notify(self, seq: int | None = None) -> None:
+    def notify(self) -> None:
         with self._changed:
             self.wakes += 1
             self._changed.notify_all()

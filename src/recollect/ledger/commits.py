@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from recollect.arguments import json_form
 from recollect.ledger.merkle import Root
 from recollect.records.codec import datetime_of, microseconds
 
@@ -72,6 +73,7 @@ class Change(NamedTuple):
         }
 
     @classmethod
+    @json_form("a change")
     def from_json(cls, data: Mapping[str, Any]) -> Change:
         """Rebuild a change from its JSON form."""
         before, after = (None if data[name] is None else bytes.fromhex(data[name]) for name in ("before", "after"))
@@ -128,6 +130,7 @@ class Commit:
         }
 
     @staticmethod
+    @json_form("a commit")
     def from_json(data: Mapping[str, Any]) -> Commit:
         """Rebuild a commit, or a commit as seen within a scope, from its JSON form.
 

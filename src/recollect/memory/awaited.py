@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
@@ -24,7 +25,7 @@ from recollect.errors import ClosedError
 from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
 from recollect.memory.streams import AsyncCommitStream
-from recollect.operations import Changes
+from recollect.operations import Changes, Wait
 from recollect.records.record import Record
 
 P = ParamSpec("P")
@@ -118,7 +119,6 @@ class AsyncMemory:
     head = _awaited(Memory.head)
     changes = _awaited(Memory.changes)
     listen = _awaited(Memory.listen)
-    wait = _awaited(Memory.wait)
     namespaces = _awaited(Memory.namespaces)
     quota = _awaited(Memory.quota)
     set_quota = _awaited(Memory.set_quota)
@@ -137,14 +137,24 @@ class AsyncMemory:
                 async for commit in commits:
                     cursor = commit.cursor
 
-        A stream that waits occupies no thread. Without a cursor, it starts with the next commit of this process after
-        this call, and of other processes after the `async with` block is entered or the first commit is awaited.
+        A stream that waits occupies no thread. Without a cursor, it starts with the next commit after the `async with`
+        block is entered, or, without a block, after the first commit is awaited.
         """
-        if since is not None:
-            Changes(since=since)  # checks it
         memory = self._wrapped
         log = memory._executor.log(memory._branch, memory._scope)
-        return AsyncCommitStream(log, None if since is None else log.seq(since), memory._executor.feed, self._pool)
+        if since is not None:
+            Changes(since=since)  # checks it
+            log.seq(since)  # raises if it is not a cursor of this memory
+        return AsyncCommitStream(log, since, memory._executor.feed, self._pool)
+
+    async def wait(self, since: int | str, timeout: float = 60.0) -> bool:
+        """Wait until there is a commit after a cursor, and return whether there is one. See `Memory.wait`.
+
+        A call that waits occupies no thread.
+        """
+        Wait(since=since, timeout=timeout)  # checks the arguments
+        async with self.subscribe(since=since) as commits:
+            return await commits.wait(timeout) is not None
 
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""
@@ -191,7 +201,7 @@ class AsyncMemory:
             async for record in export.records: ...
         """
         async with _in_own_thread(self._wrapped.open_export) as (export, pool):
-            yield AsyncExport(export.root, export.count, _in_pages(export.records, pool))
+            yield AsyncExport(export.root, export.count, _InPages(export.records, pool))
 
     def scoped(
         self, *, user: str | None = None, agent: str | None = None, conversation: str | None = None
@@ -232,12 +242,34 @@ class AsyncExport:
 _PAGE = 200
 
 
-async def _in_pages(records: Iterator[Record], pool: ThreadPoolExecutor) -> AsyncIterator[Record]:
-    """Yield the records, reading a page of them at a time in the thread of the pool."""
-    loop = asyncio.get_running_loop()
-    while page := await loop.run_in_executor(pool, lambda: list(islice(records, _PAGE))):
-        for record in page:
-            yield record
+class _InPages:
+    """Records that are read a page at a time in the thread of a pool. Cancelling `anext` loses none."""
+
+    def __init__(self, records: Iterator[Record], pool: ThreadPoolExecutor) -> None:
+        self._records = records
+        self._pool = pool
+        self._page: deque[Record] = deque()
+        self._reading: asyncio.Future[list[Record]] | None = None
+
+    def __aiter__(self) -> _InPages:
+        return self
+
+    async def __anext__(self) -> Record:
+        if not self._page:
+            if self._reading is None:
+                try:
+                    self._reading = asyncio.get_running_loop().run_in_executor(self._pool, self._next_page)
+                except RuntimeError as error:  # the pool is shut down
+                    raise ClosedError("the export") from error
+            page = await asyncio.shield(self._reading)
+            self._reading = None
+            self._page.extend(page)
+        if not self._page:
+            raise StopAsyncIteration
+        return self._page.popleft()
+
+    def _next_page(self) -> list[Record]:
+        return list(islice(self._records, _PAGE))
 
 
 @asynccontextmanager

@@ -198,7 +198,7 @@ class Memory(Calls):
                     cursor = commit.cursor
 
         The log is read in the thread of the loop, and commits of other processes are noticed within a second. The
-        iteration ends when the stream or the memory is closed. `commits.wait(timeout_s)` waits for a limited time.
+        iteration ends when the stream or the memory is closed. `commits.wait(timeout)` waits for a limited time.
 
         Args:
             since: Start after this cursor or seq; default: with the next commit after this call.

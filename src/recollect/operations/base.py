@@ -103,7 +103,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, RawField):
         return [value.number, value.type, base64.b64encode(value.value).decode("ascii")]
     if isinstance(value, Mapping):
-        return {key: plain(item) for key, item in value.items()}
+        if value.keys() == {"base64"}:
+            raise UnsupportedError("a mapping with the key 'base64'", "it would be read as bytes")
+        return {key: _json_value(item) if key == "metadata" else plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(plain, value))  # tags, which have no order
     if isinstance(value, (list, tuple)):
@@ -113,6 +115,23 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UnsupportedError(f"the value {shown(value)}", "it has no JSON form")
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value of metadata, which must have a JSON form of its own: anything else is not a record's either.
+
+    Raises:
+        UnsupportedError: It has none.
+    """
+    if isinstance(value, Mapping):
+        if wrong := [key for key in value if not isinstance(key, str)]:
+            raise UnsupportedError(f"the key {shown(wrong[0])} in metadata", "it is not text")
+        return {key: _json_value(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_json_value(item) for item in value]
+    if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    raise UnsupportedError(f"the value {shown(value)} in metadata", "it has no JSON form")
 
 
 def _read_fields(value: Any) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from recollect.arguments import json_form
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.codec import microseconds
@@ -74,6 +75,7 @@ class Backup:
         return out if self.kept is None else {**out, "kept": self.kept}
 
     @classmethod
+    @json_form("a backup")
     def from_json(cls, data: Mapping[str, Any]) -> Backup:
         """Rebuild a result from its JSON form."""
         branches = {
@@ -91,6 +93,7 @@ class Capabilities:
         group_commit: Transactions that are opened with `shared=True` can share one durable commit.
         copying: `back_up` copies the store to a file.
         writers: How many transactions can be open at a time: one for the "store", or one for each "branch".
+        snapshots: Others can read and write while a view is open. Otherwise they wait, so views must be short.
         durable: Commits survive the end of the process.
         watched: Other processes can commit to the store, and `version` notices it.
     """
@@ -98,6 +101,7 @@ class Capabilities:
     group_commit: bool
     copying: bool
     writers: str
+    snapshots: bool
     durable: bool
     watched: bool
 

@@ -84,7 +84,9 @@ class MemoryStore:
     """
 
     path = ":memory:"
-    capabilities = Capabilities(group_commit=False, copying=False, writers="store", durable=False, watched=False)
+    capabilities = Capabilities(
+        group_commit=False, copying=False, writers="store", snapshots=False, durable=False, watched=False
+    )
 
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key

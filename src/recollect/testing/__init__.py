@@ -1,4 +1,4 @@
-"""Tests for stores: public, so that stores of other people can be tested for the same promises.
+"""Tests for stores: public, so that other store implementations can be tested for the same promises.
 
     from recollect.testing import StoreContract
 
@@ -7,14 +7,21 @@
         def store(self, tmp_path): ...
 
 `StoreContract` tests the protocol; `memory_machine` compares a memory on a store with a simple model, including
-restarts; `FaultyStore` fails at a chosen step. Needs the extra `recollect[testing]` (pytest and Hypothesis).
+restarts; `FaultyStore` fails at a chosen step. These need the extra `recollect[testing]` (pytest and Hypothesis);
+`Loopback` does not. Names are imported on first use.
 """
 
-from recollect.testing.contract import StoreContract, write
-from recollect.testing.faults import FaultyStore, SteppedStore
-from recollect.testing.loopback import Loopback
-from recollect.testing.machine import TickingClock, memory_machine, memory_on
-from recollect.testing.strategies import filters, records
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from recollect.testing.contract import StoreContract, write
+    from recollect.testing.faults import FaultyStore, SteppedStore
+    from recollect.testing.loopback import Loopback
+    from recollect.testing.machine import TickingClock, memory_machine, memory_on
+    from recollect.testing.strategies import filters, records
 
 __all__ = [
     "FaultyStore",
@@ -28,3 +35,26 @@ __all__ = [
     "records",
     "write",
 ]
+
+#: Module -> the public names that it defines.
+_HOMES = {
+    "contract": ("StoreContract", "write"),
+    "faults": ("FaultyStore", "SteppedStore"),
+    "loopback": ("Loopback",),
+    "machine": ("TickingClock", "memory_machine", "memory_on"),
+    "strategies": ("filters", "records"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from recollect.errors import MissingExtraError
+
+    try:
+        return getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name in ("pytest", "hypothesis"):
+            raise MissingExtraError(f"recollect.testing.{name}", error.name, "testing") from error
+        raise

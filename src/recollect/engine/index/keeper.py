@@ -262,8 +262,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
                     _log.warning("an index could not be merged, which changes no result: %s", error)
                     return
                 self._worker = worker
+            self._tasks.put(lambda: self._merge(branch))
             self._merging.add(branch)
-        self._tasks.put(lambda: self._merge(branch))
 
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None:
@@ -280,7 +280,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
             if entry is not None:
                 self._merge_now(branch, entry)
         finally:
-            self._merging.discard(branch)
+            with self._lock:
+                self._merging.discard(branch)
 
     def _merge_now(self, branch: Branch, entry: Tagged[_Cached]) -> None:
         with entry.lock:

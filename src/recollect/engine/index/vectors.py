@@ -75,6 +75,18 @@ class QuestionVector(NamedTuple):
         return None
 
 
+class Embedded(NamedTuple):
+    """The result of embedding texts.
+
+    Attributes:
+        texts: The number of texts that were embedded.
+        failed: The reason for each text that could not be embedded.
+    """
+
+    texts: int
+    failed: list[str]
+
+
 #: Inside a batch no model is called: all other writers would have to wait for it.
 IN_BATCH = QuestionVector(None, note="the dense signal is not used inside a batch, which holds the write lock")
 
@@ -184,8 +196,8 @@ class VectorKeeper:
 
     def embed_all(
         self, store: Store, branch: Branch, scope: Scope, now: int, batch_size: int, progress: Progress | None
-    ) -> int:
-        """Embed the texts that have no vector yet and return how many.
+    ) -> Embedded:
+        """Embed the texts that have no vector yet, and return how many and which failed.
 
         Vectors that were saved before an error remain.
 
@@ -207,7 +219,9 @@ class VectorKeeper:
             report(looked_at - len(run.pending), len(ids))
         if not scope.fixed and not run.failed:
             self.store.reach(model, branch, head.seq, head.root.hash)
-        return run.done
+        with self._lock:
+            reasons = [self._failed[branch.namespace, digest] for digest in run.failed]
+        return Embedded(run.done, reasons)
 
     def _model(self) -> Model:
         """Return the model with its dimension; if the embedder does not state it, a trial text is embedded."""

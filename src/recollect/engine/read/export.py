@@ -16,6 +16,8 @@ from recollect.stores.base import Store, View, in_order
 def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View, Branch], int]) -> Export:
     """Open a view and return its live records by ascending id. Closing the export closes the view.
 
+    If an open view would keep others from reading and writing, the records are listed at once instead.
+
     Args:
         branch: The branch to read.
         scope: The scope of the caller. Within one, all records are in memory: its ids have another order.
@@ -32,8 +34,10 @@ def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View,
         if expired:
             root = update(root, dict.fromkeys(expired), _Overlay(view))
         count = view.count(branch, EVERYTHING, now=now)
-        records_of = view.select(branch, EVERYTHING, order="id", now=now)
-        return Export(root.hash.hex(), count, records_of, stack.pop_all())
+        all_records = view.select(branch, EVERYTHING, order="id", now=now)
+        if store.capabilities.snapshots:
+            return Export(root.hash.hex(), count, all_records, stack.pop_all())
+        return Export(root.hash.hex(), count, list(all_records))
 
 
 class _Overlay:

@@ -1,4 +1,4 @@
-"""The log of a branch as a scope sees it, read in pages by those who follow it."""
+"""The log of a branch as a scope sees it, read in pages by listeners and streams."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Log:
     def start(self, since: int | str | None) -> int:
         """Return the seq of a cursor, or that of the newest commit for None, if the store can be read."""
         head = self.head()  # also with a cursor: raises if the store is closed or forked
-        return head if since is None else self.seq(since)
+        return head if since is None else self._cursors.reached(since, self.branch, self._scope, head)
 
     def seq(self, cursor: int | str) -> int:
         """Return the seq of a cursor (see `Cursors.seq`)."""

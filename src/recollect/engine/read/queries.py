@@ -112,7 +112,8 @@ class Reading:
         return list(islice(self._changes(operation), operation.limit))
 
     def _changes(self, operation: Changes) -> Iterator[Commit]:
-        since = self.cursors.seq(operation.since, self.branch, self.scope)
+        head = self.view.head(self.branch).seq
+        since = self.cursors.reached(operation.since, self.branch, self.scope, head)
         read = partial(_in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
         if operation.id is None:
             commits = read(None)

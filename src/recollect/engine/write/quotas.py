@@ -24,7 +24,7 @@ from recollect.stores.derived_protocols import Uses
 #: Maximum number of records that are evicted for one new record. After a quota was lowered, eviction takes several.
 STEP = 1000
 #: Memory limit of the cached totals, and the approximate memory of a record in them.
-_CACHED_BYTES, _ENTRY_BYTES = 2**26, 400
+_CACHED_BYTES, _ENTRY_BYTES = 2**28, 400
 
 
 class _Entry(NamedTuple):

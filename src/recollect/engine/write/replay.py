@@ -25,8 +25,6 @@ from recollect.stores.base import Transaction, View, expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200
-#: From this many changes more than there are turns on, a conversation is read again instead of caught up.
-_MANY_CHANGES = 1000
 _NO_EXPIRY = -(2**63)  # a time at which nothing has expired
 
 
@@ -111,8 +109,10 @@ class TurnCache(Follower[_Key, _Turns]):
 
     def catch_up(self, value: _Turns, view: View, branch: Branch, key: _Key, tag: tuple[int, bytes]) -> _Turns | None:
         """Read the turns that were changed; None if there are so many changes that reading all is cheaper."""
+        if view.head(branch).seq - tag[0] > len(value.turns):
+            return None
         changed = set(view.changed(branch, tag[0]))
-        if len(changed) > len(value.turns) + _MANY_CHANGES:
+        if len(changed) > len(value.turns):
             return None
         stored = view.several(branch, list(changed))
         records = {each: Record.load(version.payload) for each, version in stored.items()}

@@ -43,6 +43,8 @@ _ALL = 2**62
 _WRITTEN_BYTES, _ID_BYTES = 2**22, 200
 #: Maximum number of ids whose look-up is kept, in addition to those of a part of a bulk write.
 _MAX_RESOLVED = 2000
+#: Memory limit of the payloads of these, in bytes, and how many ids of a bulk write are looked up at once.
+_RESOLVED_BYTES, _RESOLVED_AT_ONCE = 2**22, 50
 #: Number of ordinals that are tried one by one before the first free one is searched by doubling.
 _TRIED_FIRST = 3
 #: The greatest position that a record can have.
@@ -93,7 +95,13 @@ class Writer:
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts together, so that each draft need not query the store for its own."""
         ids = dict.fromkeys(stored for draft in drafts for stored in self._naming.candidate_ids(draft))
-        self._resolved = self._tx.resolve(self._branch, list(ids), self._micros)
+        self._resolved, remaining, all_ids = {}, _RESOLVED_BYTES, list(ids)
+        for start in range(0, len(all_ids), _RESOLVED_AT_ONCE):
+            found = self._tx.resolve(self._branch, all_ids[start : start + _RESOLVED_AT_ONCE], self._micros)
+            for record_id, each in found.items():
+                remaining -= 0 if each.stored is None else len(each.stored.payload)
+                if each.stored is None or remaining >= 0:  # else it is looked up again when it is needed
+                    self._resolved[record_id] = each
 
     def _resolve(self, record_id: str) -> Resolved:
         """Return what is known of a stored id."""

@@ -153,8 +153,7 @@ def _checkpoint(path: str) -> None:
 
 def _write_all(store: SqliteStore, salvage: Salvage) -> RescueReport:
     branches: dict[Branch, RescuedBranch] = {}
-    lost = salvage.lost_settings()
-    settings = salvage.settings()
+    settings, lost = salvage.settings()
     with store.write(Branch("settings")) as transaction:
         for name, value in settings.items():
             transaction.set_setting(name, value)

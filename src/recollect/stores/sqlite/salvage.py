@@ -8,6 +8,7 @@ as far as they are readable. Nothing is written.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,6 +23,8 @@ from recollect.stores.sqlite.schema import SETTING
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 
 _HASH_BYTES = 32
+#: The beginning of the names of settings that are quotas.
+_QUOTA = "quota/"
 #: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
 _READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
 _UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
@@ -190,20 +193,24 @@ class Salvage:
         """Whether the file contains no part of a store."""
         return not (self._versions or self._heads or self._changes or self._commits or self._branches or self._corrupt)
 
-    def settings(self) -> dict[str, str]:
-        """Return the settings, such as quotas, by name, as far as they can be read."""
-        return {
-            name.removeprefix(SETTING): value
-            for name, value in self._meta.items()
-            if name.startswith(SETTING) and isinstance(value, str)
-        }
-
-    def lost_settings(self) -> list[Lost]:
-        """Return a loss if settings may be missing, because a page that can contain them is corrupt."""
+    def settings(self) -> tuple[dict[str, str], list[Lost]]:
+        """Return the quotas by the name of their setting, and what is lost of them."""
+        saved: dict[str, str] = {}
+        lost: list[Lost] = []
         root = self.trees().get("meta")
-        if root is not None and all(map(self.pages.intact, self.pages.below(root))):
-            return []
-        return [Lost("", "settings", "", "", "a page that can contain settings, such as quotas, cannot be read")]
+        if root is None or not all(map(self.pages.intact, self.pages.below(root))):
+            lost.append(Lost("", "settings", "", "", "a page that can contain quotas cannot be read"))
+        for name, value in self._meta.items():
+            if name.startswith(SETTING + _QUOTA):
+                try:
+                    if not isinstance(json.loads(str(value)), dict):
+                        raise ValueError
+                except ValueError:
+                    namespace = name.removeprefix(SETTING + _QUOTA)
+                    lost.append(Lost(namespace, "settings", name, "", "the quota cannot be read"))
+                else:
+                    saved[name.removeprefix(SETTING)] = str(value)
+        return saved, lost
 
     def trees(self) -> dict[str, int]:
         """Return the root page of each table and index by name, as far as the schema can be read."""

@@ -89,7 +89,9 @@ class SqliteStore:
         StoreIOError: The file cannot be read or created. An existing file is not changed by any of these errors.
     """
 
-    capabilities = Capabilities(group_commit=True, copying=True, writers="store", durable=True, watched=True)
+    capabilities = Capabilities(
+        group_commit=True, copying=True, writers="store", snapshots=True, durable=True, watched=True
+    )
 
     def __init__(
         self,
