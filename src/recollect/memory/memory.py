@@ -231,8 +231,8 @@ class Memory(Calls):
 
         Only records with these field values can be read or written through it, and it behaves as if no others existed.
         An id chosen here is stored in a qualified form ("@user=ana/note") and returned as it was chosen. Calls that
-        concern the whole namespace (head, root, seq, check, backup, sweep, quota, set_quota, namespace) raise ScopeError, and
-        so does `close`: close the memory that the view was created from.
+        concern the whole namespace (head, root, seq, check, backup, sweep, quota, set_quota, namespace) raise
+        ScopeError, and so does `close`: close the memory that the view was created from.
 
         Args:
             user: The user that records must have.
