@@ -97,6 +97,13 @@ class Budget(Generic[K, V]):
             _, (_, nbytes) = self._entries.popitem(last=False)
             self.nbytes -= nbytes
 
+    def pop(self, key: K) -> V | None:
+        """Remove the value of a key and return it; None if there is none."""
+        with self._lock:
+            value, counted = self._entries.pop(key, (None, 0))
+            self.nbytes -= counted
+            return value
+
     def drop(self, key: K, value: V | None = None) -> None:
         """Remove the value of a key, if there is one; with `value`, only if it is this one."""
         with self._lock:

@@ -163,10 +163,14 @@ class Follower(Generic[K, V]):
 
     def take(self, view: View, branch: Branch, key: K) -> V:
         """Return the value at the writer's view, and remove it, so that a failure while it is changed leaves none."""
-        entry = self.at(view, branch, key, newest=True)
-        assert entry is not None
+        entry = self.entries.pop(key)
+        if entry is None or not entry.reflects(view.head(branch)):
+            if entry is not None:
+                self.entries.put(key, entry)
+            entry = self.at(view, branch, key, newest=True)
+            assert entry is not None
+            self.discard(key, entry)
         assert entry.value is not None
-        self.discard(key, entry)
         return entry.value
 
     def put(self, key: K, value: V, head: Head) -> None:

@@ -23,8 +23,10 @@ class TrieKeeper(Follower[Branch, Trie]):
 
     def take(self, view: View, branch: Branch, key: Branch) -> Trie:
         """Return the trie at the writer's view, and remove it, so that a failed update leaves none."""
-        trie, root = super().take(view, branch, key), view.head(branch).root
-        return trie if trie.root == root else Trie(root)  # the same records in other pages
+        entry, head = self.entries.pop(key), view.head(branch)
+        if entry is not None and entry.value is not None and entry.reflects(head) and entry.value.root == head.root:
+            return entry.value
+        return Trie(head.root)  # also for the same records in other pages
 
     def nbytes(self, value: Trie) -> int:
         """Return the approximate memory of a trie with the pages of some thousand commits."""
