@@ -94,7 +94,8 @@ class Writer:
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts together, so that each draft need not query the store for its own."""
-        ids = dict.fromkeys(stored for draft in drafts for stored in self._naming.candidate_ids(draft))
+        naming = self._naming
+        ids = dict.fromkeys(stored for draft in drafts for stored in naming.candidate_ids(draft))
         self._resolved, remaining, all_ids = {}, _RESOLVED_BYTES, list(ids)
         for start in range(0, len(all_ids), _RESOLVED_AT_ONCE):
             found = self._tx.resolve(self._branch, all_ids[start : start + _RESOLVED_AT_ONCE], self._micros)
@@ -172,16 +173,16 @@ class Writer:
 
     def _remember_fact(self, draft: Draft) -> Outcome:
         """Search the candidate ids for the same fact, or else store the draft under the first free one."""
-        requested = draft.record
+        requested, naming = draft.record, self._naming
         others = islice(numbered_ids(requested.id), 1, None) if draft.own_id else derived_ids(requested, 1)
         free = None
         # Store it under this id only, even if another record states the same fact.
         exactly = draft.exact and draft.if_exists != "keep"
         for candidate in chain((requested.id,), others):
-            used = self._naming.was_used(candidate, draft)
-            existing = self._naming.find(candidate) if used else None
+            used = naming.was_used(candidate, draft)
+            existing = naming.find(candidate) if used else None
             if existing is None:
-                hidden = self._naming.shadowing(candidate, draft) if free is None else None
+                hidden = naming.shadowing(candidate, draft) if free is None else None
                 if hidden is not None and draft.if_exists != "keep" and candidate == requested.id:
                     raise self._exists(hidden)  # "update" and "error" apply to this id, not to the next candidate
                 if free is None and hidden is None:
