@@ -39,6 +39,7 @@ from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.checksums import connect
+from recollect.testing import memory_on
 
 
 @pytest.fixture(scope="module")
@@ -425,6 +426,19 @@ def test_the_rescue_copies_quotas_and_says_which_history_it_cannot_keep(store: P
         other = memory.namespace("other").quota()
         assert other is not None
         assert other.bytes == 5_000
+
+
+def test_the_rescue_leaves_out_a_quota_that_cannot_be_read_and_the_store_can_be_written(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path / "a.db")) as store:
+        memory_on(store).remember("kept")
+        with store.write(Branch("default")) as transaction:
+            transaction.set_setting("quota/default", "no quota")
+            transaction.set_setting("probe", "x")
+    report = recollect.rescue(tmp_path / "a.db", tmp_path / "new.db")
+    assert (report.settings, [each.what for each in report.lost]) == ((), ["settings"])
+    with recollect.open(tmp_path / "new.db") as memory:
+        assert memory.remember("and more")
+        assert memory.count() == 2
 
 
 def test_the_rescue_names_settings_that_may_be_lost(store: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ import recollect
 from recollect import filters as f
 from recollect import operations
 from recollect.engine.results import Outcome
+from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
     ConflictError,
@@ -377,6 +379,23 @@ class TestConditions:
         leader = memory.get("leader")
         assert leader is not None
         assert leader.content == f"worker {won[0]}"
+
+
+def test_a_bulk_write_keeps_few_payloads_of_the_records_that_it_looks_up(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "a.db") as memory:
+        large = [{"content": f"{number} " + "x" * 300_000, "id": str(number)} for number in range(60)]
+        memory.remember_all(large)
+        kept: list[int] = []
+        real = Writer.look_up
+
+        def looked_up(writer: Writer, drafts: Any) -> None:
+            real(writer, drafts)
+            kept.append(sum(len(each.stored.payload) for each in writer._resolved.values() if each.stored))
+
+        with patch.object(Writer, "look_up", looked_up):
+            report = memory.remember_all(large)
+        assert report.count("unchanged") == 60
+        assert 0 < max(kept) <= 2**22
 
 
 class TestReadingAndWriting:

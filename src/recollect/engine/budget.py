@@ -12,6 +12,8 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
+    """A value that knows its size."""
+
     @property
     def nbytes(self) -> int:
         """The memory that the value uses, in bytes."""

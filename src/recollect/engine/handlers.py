@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from recollect.engine.core import Core
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
@@ -63,7 +63,6 @@ from recollect.records.record import Record
 from recollect.stores.base import Backup, View
 from recollect.stores.root_check import disagreements
 
-T = TypeVar("T")
 #: Number of items per commit in bulk writes.
 BULK = 1000
 #: Number of texts that are embedded at a time while a recall waits for them.

@@ -158,6 +158,7 @@ class Search:
     cache: TurnCache
 
     def turns(self, conversation: str) -> list[Record]:
+        """Return the live turns of a conversation, in order."""
         if not self.written:
             return self.cache.live(self.transaction, self.branch, self.scope, conversation, self.now)
         where = turns_of(self.scope, conversation)  # the cache lacks what the transaction has written
