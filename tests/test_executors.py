@@ -25,6 +25,7 @@ from recollect.engine.results import Export, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncMemory
+from recollect.messages import Turn
 from recollect.operations.base import REGISTRY
 from recollect.records.record import Fields, Record
 from recollect.stores.memory import MemoryStore
@@ -59,6 +60,21 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         ops.RememberAll,
         items=st.lists(remembers | st.just(ops.Remember(content=" ")), max_size=3).map(tuple),
         on_error=st.sampled_from(("report", "raise")),
+    ),
+    ops.AddMessages: st.builds(
+        ops.AddMessages,
+        turns=st.lists(
+            st.builds(
+                Turn,
+                role=st.sampled_from(("user", "assistant", "system")),
+                speaker=st.none() | names,
+                content=texts | st.just(" "),
+                time=st.none() | st.just(datetime(2026, 3, 1, tzinfo=UTC)),
+                metadata=st.just({}) | st.just({"parts": [{"type": "image"}]}),
+            ),
+            max_size=4,
+        ).map(tuple),
+        fields=st.fixed_dictionaries({}, optional={"user": names, "conversation": names, "tags": st.just(["x"])}),
     ),
     ops.Update: st.builds(
         ops.Update, id=IDS, changes=st.fixed_dictionaries({"content": texts}, optional={"user": names}), expect=expects
@@ -159,6 +175,7 @@ class TestEveryCallIsAnOperation:
         arguments: dict[str, tuple[Any, ...]] = {
             "remember": ("tea",),
             "remember_all": (["tea"],),
+            "add_messages": ([{"role": "user", "content": "tea"}],),
             "recall": ("tea",),
             "grep": ("tea",),
             "get": ("a",),

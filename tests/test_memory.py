@@ -167,9 +167,10 @@ class TestIds:
         self, memory: recollect.Memory
     ) -> None:
         memory.remember_all([turn("hi"), turn("ok"), turn("fine")])
-        report = memory.remember_all([turn("ok"), turn("fine"), turn("bye")])
-        assert report.count("created") == 3
+        report = memory.remember_all([turn("ok"), turn("bye")])
+        assert report.count("created") == 2
         assert memory.remember_all([turn("hi")]).count("created") == 1  # one turn is one more turn
+        assert memory.remember_all([turn("bye"), turn("hi"), turn("ok")]).count("created") == 1  # the end of the list
         assert memory.count() == 7
 
     @pytest.mark.promise("concurrent.import")

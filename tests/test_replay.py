@@ -20,7 +20,7 @@ from recollect import Memory
 from recollect.engine import handlers
 from recollect.engine.scope import Scope
 from recollect.engine.write import replay
-from recollect.engine.write.replay import TurnCache, turns_of
+from recollect.engine.write.replay import StoredTurn, TurnCache, turns_of
 from recollect.errors import RecollectError
 from recollect.ledger.commits import Branch
 from recollect.operations import Remember
@@ -34,8 +34,11 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 class Uncached(TurnCache):
     """Reads the conversation each time: what the cache must not be distinguishable from."""
 
-    def live(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
-        return list(transaction.select(branch, turns_of(scope, conversation), order="position", now=now))
+    def live(
+        self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int
+    ) -> list[StoredTurn]:
+        records = transaction.select(branch, turns_of(scope, conversation), order="position", now=now)
+        return [StoredTurn.of(record, scope) for record in records]
 
 
 class World:
@@ -60,6 +63,10 @@ class World:
 
     def replay(self, memory: Memory, conversation: str, texts: list[str], ttl: int | None) -> Any:
         return shown(memory.remember_all(turns(conversation, texts, ttl)))
+
+    def add(self, memory: Memory, conversation: str, texts: list[str], start: int) -> Any:
+        messages = [{"role": "user", "content": text} for text in texts[start:]]
+        return shown(memory.add_messages(messages, conversation=conversation))
 
     def batch(self, memory: Memory, conversation: str, texts: list[str], number: int, undone: bool) -> Any:
         found = []
@@ -124,6 +131,7 @@ STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("replay"), *WHO, CONVERSATIONS, TEXTS, st.sampled_from([None, None, 5])),
         st.tuples(st.just("replay"), *WHO, CONVERSATIONS, TEXTS, st.none()),
+        st.tuples(st.just("add"), *WHO, CONVERSATIONS, TEXTS, st.integers(0, 4)),
         st.tuples(st.just("batch"), *WHO, CONVERSATIONS, TEXTS, st.integers(0, 4), st.booleans()),
         st.tuples(st.just("forget"), *WHO, CONVERSATIONS, st.integers(0, 7)),
         st.tuples(st.just("update"), *WHO, CONVERSATIONS, st.integers(0, 7), CHANGES),

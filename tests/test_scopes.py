@@ -212,6 +212,14 @@ does(
     lambda m, said: m.remember_all([{"content": text, "kind": "conversation", "conversation": "c"} for text in said]),
     said=st.lists(st.sampled_from(TEXTS[:3]), max_size=5),
 )
+does(
+    "add_messages",
+    lambda m, said, chat: m.add_messages(
+        [{"role": role, "content": text} for role, text in said], **({} if chat is None else {"conversation": chat})
+    ),
+    said=st.lists(st.tuples(st.sampled_from(["user", "system"]), st.sampled_from(TEXTS[:3])), max_size=5),
+    chat=st.none() | st.just("c"),
+)
 does("copy", lambda m: m.remember_all(m.find()))
 does("update", lambda m, id, text: m.update(id, content=text), id=names, text=texts)  # noqa: A006
 does("update to another", lambda m, id: m.update(id, user="bob"), id=names)  # noqa: A006

@@ -181,7 +181,7 @@ def test_a_message_keeps_its_role_name_time_and_id(write: Write, run: Run, turns
     message = {"role": "developer", "name": "Ada", "content": " as it\tstands ", "id": "m1", "created_at": 1767225600}
     run("openai", write("chat.json", [message]))
     turn = only(turns)
-    assert (turn.id, turn.role, turn.speaker) == ("chat/m1", "developer", "Ada")
+    assert (turn.id, turn.role, turn.speaker) == ("chat/m1", "system", "Ada")
     assert (turn.content, turn.metadata) == (" as it\tstands ", {})
     assert turn.time == datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -228,7 +228,7 @@ def test_texts_are_joined_and_other_parts_are_kept(write: Write, run: Run, turns
     ]
     run("openai", write("chat.json", [{"role": "user", "content": content}]))
     turn = only(turns)
-    assert turn.content == "What is this?\nAnd this?\nA cat.\nStored."
+    assert turn.content == "What is this?\nAnd this?\nA cat.\nStored.\n[image: image/png] [audio]"
     assert turn.metadata["parts"] == [
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{OMITTED}", "detail": "low"}},
         {"type": "input_audio", "input_audio": {"data": OMITTED, "format": "wav"}},
@@ -241,7 +241,9 @@ def test_short_base64_and_long_prose_are_kept_whole(write: Write, run: Run, turn
     parts = [{"type": "image_url", "image_url": {"url": short}}, {"type": "note", "note": prose}]
     run("openai", write("chat.json", [{"role": "user", "content": [{"type": "text", "text": BASE64}, *parts]}]))
     turn = only(turns)
-    assert turn.content == BASE64
+    text, line = turn.text.split("\n")
+    assert text == BASE64
+    assert line.startswith("[image] [note: so it goes, ")
     assert turn.metadata["parts"] == parts
 
 
@@ -258,9 +260,11 @@ def test_tool_calls_and_their_answers_are_turns_like_any_other(write: Write, run
     pure, answer, both, old, function = turns()
     assert (pure.content, pure.metadata) == ('[calls get_weather {"city": "Oslo"}]', {"tool_calls": [call]})
     assert (answer.role, answer.content, answer.metadata) == ("tool", "4 °C", {"tool_call_id": "call_1"})
-    assert (both.content, both.metadata) == ("Let me see.", {"tool_calls": [call, call]})
+    called = '[calls get_weather {"city": "Oslo"}]'
+    assert (both.content, both.metadata) == (f"Let me see.\n{called} {called}", {"tool_calls": [call, call]})
     assert (old.content, old.metadata["function_call"]["name"]) == ("[calls now]", "now")
-    assert (function.role, function.speaker, function.content) == ("function", "now", "noon")
+    assert (function.role, function.speaker, function.content) == ("tool", None, "noon")
+    assert function.metadata == {"name": "now"}
 
 
 @pytest.mark.parametrize(
@@ -344,13 +348,19 @@ def test_tool_use_and_its_result_are_kept(write: Write, run: Run, turns: Turns) 
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1"}]},
     ]
     assert run("anthropic", write("chat.json", data)).damaged == ()
-    both, pure, answers, mixed, empty = turns()
-    assert (both.content, both.metadata) == ("Let me see.", {"parts": [use]})
-    assert pure.content == '[calls get_weather {"city": "Oslo"}]'
-    assert (answers.role, answers.content) == ("tool", "4 °C\nwet")
-    assert answers.metadata == {"parts": [result, blocks]}
+    both, pure, first, second, third, mixed, empty = turns()
+    called = '[calls get_weather {"city": "Oslo"}]'
+    assert (both.content, both.metadata) == (f"Let me see.\n{called}", {"parts": [use]})
+    assert pure.content == called
+    assert [(each.role, each.content) for each in (first, second, third)] == [
+        ("tool", "4 °C"),
+        ("tool", "wet\n[image]"),
+        ("tool", "4 °C"),
+    ]
+    assert first.metadata == {"tool_use_id": "t1"}
+    assert second.metadata == {"tool_use_id": "t1", "parts": [{"type": "image"}]}
     assert (mixed.role, mixed.content) == ("user", "So?")
-    assert (empty.role, empty.content) == ("tool", "[tool_result]")
+    assert (empty.role, empty.content) == ("tool", "[no output]")
 
 
 def test_thinking_is_kept_beside_the_text(write: Write, run: Run, turns: Turns) -> None:

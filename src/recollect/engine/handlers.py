@@ -18,6 +18,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Writing, drafts_of
 from recollect.engine.write.drafts import draft
+from recollect.engine.write.messages import Addition
 from recollect.engine.write.replay import Replay
 from recollect.errors import (
     ClosedError,
@@ -30,6 +31,7 @@ from recollect.filters.tree import AllOf
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import (
+    AddMessages,
     BackUp,
     Batch,
     Changes,
@@ -185,6 +187,26 @@ def _remember_all(core: Core, request: Request) -> Report:
         failed.extend(refused)
     failed.sort(key=lambda item: item.place)
     return Report(tuple(outcome for _, outcome in results), tuple(failed))
+
+
+def _add_messages(core: Core, request: Request) -> Report:
+    """Store new turns in commits of `BULK`."""
+    addition = Addition(request.operation, request.scope, core.now(), core.intake)
+    results: list[Outcome] = []
+    failed: list[Failed] = []
+    at = 0
+    while at < len(addition.turns):
+        try:
+            with core.writing(*request[1:]) as writing:
+                after, report = writing.add(addition, BULK, at)
+        except (StoreError, ClosedError) as error:
+            # Earlier parts are committed; neither this part nor the following ones are stored.
+            failed.extend(Failed(addition.turns[index], index, error) for index in range(at, len(addition.turns)))
+            break
+        results.extend(report.results)
+        failed.extend(report.failed)
+        at = after
+    return Report(tuple(results), tuple(failed))
 
 
 def _forget_where(core: Core, request: Request) -> int:
@@ -358,6 +380,7 @@ def _alone(run: Callable[[Core, Request], Any], *, writes: bool = False) -> Hand
 HANDLERS: dict[type[Operation], Handler] = {
     Remember: Handler(_remember, Writing.remember, writes=True),
     RememberAll: Handler(_remember_all, Writing.remember_all, writes=True),
+    AddMessages: Handler(_add_messages, Writing.add_messages, writes=True),
     Update: _write(Writing.update, short=_is_plain),
     Forget: _write(Writing.forget, short=lambda operation: True),
     ForgetWhere: Handler(_forget_where, Writing.forget_where, writes=True),

@@ -18,6 +18,7 @@ from recollect.engine.results import (
 )
 from recollect.ledger.commits import Commit
 from recollect.operations import (
+    AddMessages,
     BackUp,
     Batch,
     Changes,
@@ -75,6 +76,7 @@ _OUTCOME = _Form(Outcome.to_json, Outcome.from_json)
 _FORMS: dict[type[Operation], _Form] = {
     Remember: _OUTCOME,
     RememberAll: _Form(Report.to_json, Report.from_json),
+    AddMessages: _Form(Report.to_json, Report.from_json),
     Update: _OUTCOME,
     Forget: _OUTCOME,
     ForgetWhere: _PLAIN,

@@ -20,14 +20,13 @@ from recollect.importers.base import (
     Damage,
     Item,
     SeenIds,
-    UnreadableError,
     format_error,
-    kind_of,
     leads_out,
     load_json,
     why_unreadable,
 )
 from recollect.importers.times import local
+from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 
 _CHAT = "chat.json"

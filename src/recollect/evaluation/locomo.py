@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import InvalidRecordError, printable
-from recollect.importers.base import Damage, Item, SeenIds, UnreadableError, format_error, kind_of, load_json
+from recollect.importers.base import Damage, Item, SeenIds, format_error, load_json
 from recollect.importers.times import local
+from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import record_id
 
 _SESSION = re.compile(r"session_([0-9]{1,9})")

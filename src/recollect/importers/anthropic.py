@@ -17,5 +17,3 @@ class Anthropic(Messages):
     lists = ("messages", "chat_messages")
     names = ("uuid", "id", "conversation_id", "title")
     system = "system"
-    roles = ("role", "sender")
-    other_roles = {"human": "user"}  # noqa: RUF012 - a constant

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from recollect.errors import ImportFormatError, printable
+from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import MAX_ID_BYTES
 from recollect.stores.files import open_regular
 from recollect.text.unicode import nfc
@@ -93,10 +94,6 @@ class Importer(Protocol):
         ...
 
 
-class UnreadableError(ValueError):
-    """A value of the source violates the format. The message becomes the reason of a `Damage`."""
-
-
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:
     """Return the error for a source that does not have the format."""
     return ImportFormatError(printable(path), place, rule)
@@ -136,12 +133,6 @@ class SeenIds:
             return {}
         self._seen.add(own)
         return {"id": own}
-
-
-def kind_of(value: object) -> str:
-    """Return the type of a JSON value, for a message."""
-    names: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
-    return "missing" if value is None else names.get(type(value), "a number")
 
 
 def open_file(path: Path, *, follow: bool = True) -> BinaryIO:

@@ -23,13 +23,12 @@ from recollect.importers.base import (
     Damage,
     Item,
     Promise,
-    UnreadableError,
     format_error,
-    kind_of,
     open_file,
     parse_json,
     why_unreadable,
 )
+from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 
 if TYPE_CHECKING:

@@ -192,8 +192,10 @@ class _Run:
 
 def _store(memory: Memory, items: Iterable[Item]) -> list[Outcome | RecollectError | None]:
     """Remember items as `remember_all` does; return the outcome or the error of each."""
+    from recollect.memory.calls import store_all
+
     fields = [item.fields for item in items]
-    report = memory.remember_all(fields)
+    report = store_all(memory, fields)
     failed = {each.place: each.reason for each in report.failed}
     for reason in failed.values():
         if isinstance(reason, StoreError):

@@ -11,6 +11,7 @@ from recollect.arguments import all_named
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Everything, Filter
+from recollect.memory.messages import ARGUMENTS, MessageList, is_message, turn_operations
 from recollect.operations import (
     Clear,
     Count,
@@ -113,7 +114,7 @@ class Calls:
                 f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
                 "use if_exists='update' to change them",
                 RecollectWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
         return outcome.record
 
@@ -123,11 +124,14 @@ class Calls:
         A `Record` is copied exactly: fields that it does not have, such as a time, are not filled in. For texts and
         mappings, missing fields are filled in as by `remember`.
 
-        Turns without ids and positions are recognised if the conversation is passed again from its start: of a longer
-        list, only the new turns are added.
+        Turns without ids and positions are recognised if the conversation is passed again: of a longer list, only the
+        new turns are added.
 
-        If the store fails, earlier commits remain and all later items are listed as failed. (A batch raises the
-        StoreError instead.)
+        A mapping with a "role" and no "kind" is a message of a chat API and becomes a turn, as by `add_messages`; it
+        may also have fields of a record. Messages without a conversation share one, derived from the first of them.
+
+        If items fail, a RecollectWarning is issued. If the store fails, earlier commits remain and all later items are
+        listed as failed. (A batch raises the StoreError instead.)
 
         Args:
             items: Texts, mappings of fields with a "content", records, or `Remember` operations.
@@ -145,25 +149,66 @@ class Calls:
             About a tenth of `remember` per item. A conversation that is passed again is read at the first call in a
             process, and later compared in memory.
         """
-        if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
-            raise InvalidArgumentError("items", items, "must be a list of things to remember")
-        all_items = list(items)
-        operations: list[Remember] = []
-        positions: list[int] = []  # of the operations in `all_items`
-        failed: list[Failed] = []
-        for position, item in enumerate(all_items):
-            try:
-                operations.append(remember_operation(item))
-                positions.append(position)
-            except RecollectError as error:
-                if on_error == "raise":
-                    raise
-                failed.append(Failed(item, position, error))
-        report: Report = self.execute(RememberAll(items=tuple(operations), on_error=on_error))
-        failed.extend(
-            Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
-        )
-        return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+        return _warned(store_all(self, items, on_error))
+
+    def add_messages(
+        self,
+        messages: Iterable[Any],
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        conversation: str | None = None,
+        session: str | None = None,
+        time: datetime | None = None,
+        tags: Iterable[str] = (),
+    ) -> Report:
+        """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time.
+
+            messages = [{"role": "user", "content": "I moved to Oslo."}]
+            memory.add_messages(messages, user="ana", conversation="chat-1")
+            messages.append({"role": "assistant", "content": "Congratulations!"})
+            memory.add_messages(messages, user="ana", conversation="chat-1")  # adds only the answer
+
+        A message has the form of OpenAI's Chat Completions or Responses API or of Anthropic's Messages API: a
+        dictionary, or an object of their SDKs (`response.choices[0].message`, the items of `response.output`,
+        Anthropic's `response`). The same text in another shape is the same turn. Results of tools are turns with the
+        role "tool"; a picture or a file is described in brackets, such as `[image: image/png]`; what has no field in a
+        record is in its metadata.
+
+        The list may be the whole conversation, its end (if you trim it), or only new messages. Stored turns are
+        recognised by an overlap at the beginning or the end of the conversation; a new answer to the same message is
+        a new turn. A message that is passed alone is new, except as the first of its conversation; several that
+        equal the last turns of the conversation are a repetition. Turns that were forgotten stay forgotten.
+
+        Args:
+            messages: The messages, in order. Messages without text and other parts fail.
+            user: The user to whom the turns belong.
+            agent: The agent that stores them.
+            conversation: The name of the conversation. Default: derived from the user, the agent and the first message
+                that is not a system prompt, so pass one if you trim the list or if conversations begin alike.
+            session: The session of the new turns.
+            time: The time of new messages that do not state one; default: now.
+            tags: Tags of the new turns.
+
+        Returns:
+            One outcome per turn, and the messages that failed, each with its index and the reason.
+
+        Raises:
+            InvalidArgumentError: `messages` is not a list of messages.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+
+        A RecollectWarning is issued if messages failed. The others are stored.
+
+        Cost:
+            A durable commit for the new turns, and about a microsecond to compare each stored one. The first call in a
+            process reads the conversation.
+        """
+        read = MessageList(messages)
+        fields = {"user": user, "agent": agent, "conversation": conversation, "session": session, "time": time}
+        operation = read.operation({**fields, "tags": tags or None})
+        report: Report = self.execute(operation)
+        return _warned(read.report(report))
 
     def recall(
         self,
@@ -359,8 +404,53 @@ class Calls:
         return stats
 
 
-#: Keys of a mapping that are arguments of `Remember`, not fields of the record.
-_ARGUMENTS = ("content", "id", "expect", "if_exists", "ttl")
+def _warned(report: Report) -> Report:
+    """Return a report; issue a RecollectWarning if items failed."""
+    if report.failed:
+        place, reason = report.failed[0].place, report.failed[0].reason
+        more = f" and {len(report.failed) - 1} more" if len(report.failed) > 1 else ""
+        warnings.warn(
+            f"item {place}{more} could not be stored: {reason} (all are in report.failed)",
+            RecollectWarning,
+            stacklevel=4,
+        )
+    return report
+
+
+def store_all(calls: Calls, items: Iterable[Item], on_error: str = "report") -> Report:
+    """Store many records as `remember_all` does, without a warning if items fail."""
+    if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
+        raise InvalidArgumentError("items", items, "must be a list of things to remember")
+    all_items = list(items)
+    operations: list[Remember] = []
+    positions: list[int] = []  # of the operations in `all_items`
+    failed: list[Failed] = []
+    for position, item in enumerate(all_items):
+        try:
+            found = operations_of(item)
+        except RecollectError as error:
+            if on_error == "raise":
+                raise
+            failed.append(Failed(item, position, error))
+        else:
+            operations += found
+            positions += [position] * len(found)
+    report: Report = calls.execute(RememberAll(items=tuple(operations), on_error=on_error))
+    failed.extend(
+        Failed(all_items[positions[each.place]], positions[each.place], each.reason) for each in report.failed
+    )
+    return Report(report.results, tuple(sorted(failed, key=lambda each: each.place)))
+
+
+def operations_of(item: object) -> list[Remember]:
+    """Convert an item of `remember_all` to operations: one, or those of the turns of a message.
+
+    Raises:
+        RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
+    """
+    if isinstance(item, Mapping) and is_message(item):
+        return turn_operations(item)
+    return [remember_operation(item)]
 
 
 def remember_operation(item: object) -> Remember:
@@ -379,7 +469,7 @@ def remember_operation(item: object) -> Remember:
         fields = dict(item)
         if "content" not in fields:
             raise InvalidArgumentError("item", item, 'a mapping needs a "content"')
-        arguments = {name: fields.pop(name) for name in _ARGUMENTS if name in fields}
+        arguments = {name: fields.pop(name) for name in ARGUMENTS if name in fields}
         return Remember(**arguments, fields=fields)
     raise InvalidArgumentError("item", item, "must be a text, a mapping with a content, or a record")
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
+from recollect.messages import Turn
 from recollect.records.codec import RawField
 from recollect.records.record import fields_from_json, parse_time
 
@@ -108,6 +109,8 @@ def plain(value: Any) -> Any:
         return {key: _json_value(item) if key == "metadata" else plain(item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(plain, value))  # tags, which have no order
+    if isinstance(value, Turn):
+        return {key: plain(item) for key, item in value._asdict().items() if item is not None and item != {}}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if callable(value):
@@ -153,10 +156,25 @@ def _read_operations(value: Any, depth: int) -> tuple[Operation, ...]:
     return tuple(from_json(item, depth) for item in value)
 
 
+def _read_turns(value: Any) -> tuple[Turn, ...]:
+    if not isinstance(value, list):
+        raise InvalidOperationError(value, "must be a list of turns")
+    turns = []
+    for item in value:
+        if not isinstance(item, Mapping) or not {"role", "content"} <= item.keys() <= set(Turn._fields):
+            raise InvalidOperationError(item, f"a turn has a role and a content, and {', '.join(Turn._fields[1:])}")
+        stated = {"speaker": None, **item}
+        if isinstance(stated.get("time"), str):
+            stated["time"] = parse_time("time", stated["time"])
+        turns.append(Turn(**stated))
+    return tuple(turns)
+
+
 _READERS: dict[str, Callable[[Any], Any]] = {
     "content": _read_content,
     "fields": _read_fields,
     "changes": _read_fields,
+    "turns": _read_turns,
     "where": filter_from_json,
     "reference": lambda value: parse_time("reference", value) if isinstance(value, str) else value,
 }

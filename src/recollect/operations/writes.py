@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.tree import Filter
+from recollect.messages import Turn
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds
 from recollect.records.record import Record, check_field, record_id
@@ -17,6 +18,8 @@ from recollect.records.record import Record, check_field, record_id
 ABSENT = "absent"
 IF_EXISTS = ("keep", "update", "error")
 ON_ERROR = ("report", "raise")
+#: The fields that `AddMessages` gives to new turns.
+MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -102,6 +105,41 @@ class RememberAll(Operation, name="remember_all"):
         for item in self.items:
             if not isinstance(item, Remember):
                 raise InvalidOperationError(item, "the items of remember_all are remember operations")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AddMessages(Operation, name="add_messages"):
+    """Store the turns of a conversation that are not stored yet. The result is a `Report`, one outcome per turn.
+
+    Attributes:
+        turns: The turns, in order: all of the conversation, its end, or only new ones.
+        fields: Fields of the new turns: those in `MESSAGE_FIELDS`. Without a conversation, it is derived from the user,
+            the agent and the first turn that is not a system prompt.
+    """
+
+    turns: tuple[Turn, ...]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.turns, (list, tuple)) or not all(map(_is_turn, self.turns)):
+            raise InvalidOperationError(self.turns, "the turns of add_messages have a role and a content, both text")
+        if not isinstance(self.fields, Mapping):
+            raise InvalidArgumentError("fields", self.fields, "must be a mapping of fields by name")
+        for name in self.fields:
+            if name not in MESSAGE_FIELDS:
+                raise InvalidArgumentError("fields", name, f"must be one of {', '.join(MESSAGE_FIELDS)}")
+
+
+def _is_turn(turn: object) -> bool:
+    if type(turn) is not Turn:
+        return False
+    role, speaker, content, _, metadata = turn
+    return (
+        type(role) is str
+        and type(content) is str
+        and (speaker is None or type(speaker) is str)
+        and isinstance(metadata, Mapping)
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

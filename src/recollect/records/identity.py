@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any
@@ -56,26 +56,33 @@ def identified(**fields: Any) -> Record:
     return record
 
 
+def derived_conversation(user: str | None, agent: str | None, role: str | None, content: str) -> str:
+    """Return the name of a conversation that was stored without one, derived from its owners and first message."""
+    return identified(kind="conversation", content=content, user=user, agent=agent, role=role).id
+
+
 def _composed(part: str | bytes) -> bytes:
     return part if isinstance(part, bytes) else nfc(part).encode("utf-8")
 
 
+def fact_key(record: Record) -> Hashable:
+    """Return what a record has in common with those that state the same fact: kind, scope and text."""
+    return (_scope(record), text_key(record.content))
+
+
 def same_fact(one: Record, other: Record) -> bool:
     """Whether two records state the same fact: same kind, scope and text."""
-    return (
-        one.kind == other.kind
-        and all(getattr(one, name) == getattr(other, name) for name in SCOPE)
-        and _text_key(one) == _text_key(other)
-    )
+    return _scope(one) == _scope(other) and text_key(one.content) == text_key(other.content)
 
 
 def same_text(one: Record, other: Record) -> bool:
     """Whether two records have the same text or the same bytes."""
-    return _text_key(one) == _text_key(other)
+    return text_key(one.content) == text_key(other.content)
 
 
-def _text_key(record: Record) -> str | bytes:
-    return record.content if isinstance(record.content, bytes) else nfc(record.content)
+def text_key(content: str | bytes) -> str | bytes:
+    """Return the form in which contents are compared: NFC."""
+    return content if isinstance(content, bytes) else nfc(content)
 
 
 def numbered_ids(wanted: str) -> Iterator[RecordId]:

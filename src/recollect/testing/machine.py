@@ -134,6 +134,20 @@ def memory_machine(
             self._committed(before)
             assert self.memory.remember(text, user=user, kind="fact") == first
 
+        @rule(words=st.lists(st.sampled_from(["ok", "boat", "tea"]), min_size=2, max_size=4))
+        def add_messages_twice(self, words: list[str]) -> None:
+            """The messages that were new are stored, and passing the same list again changes nothing."""
+            before = dict(self.model)
+            messages = [{"role": "user", "content": word} for word in words]
+            for outcome in self.memory.add_messages(messages, conversation="chat").results:
+                if outcome.record is not None:
+                    assert (outcome.status == "created") == (outcome.record.id not in before)
+                    self.model[outcome.record.id] = outcome.record
+            self._committed(before)
+            root = self.memory.root
+            assert self.memory.add_messages(messages, conversation="chat").count("unchanged") == len(words)
+            assert self.memory.root == root
+
         @rule(record_id=IDS, text=texts)
         def update(self, record_id: str, text: str) -> None:
             before = dict(self.model)

@@ -15,6 +15,7 @@ from recollect.engine.read.queries import Reading
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
+from recollect.engine.write.messages import Addition, with_conversations
 from recollect.engine.write.replay import Repeated
 from recollect.engine.write.writer import Writer
 from recollect.errors import (
@@ -29,7 +30,18 @@ from recollect.errors import (
 from recollect.filters.tree import Everything, Filter
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.ledger.commits import Branch
-from recollect.operations import Clear, Forget, ForgetWhere, Grep, Recall, Remember, RememberAll, Sweep, Update
+from recollect.operations import (
+    AddMessages,
+    Clear,
+    Forget,
+    ForgetWhere,
+    Grep,
+    Recall,
+    Remember,
+    RememberAll,
+    Sweep,
+    Update,
+)
 from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex
@@ -149,6 +161,37 @@ class Writing:
                 failed.append(Failed(operation.items[index], index, error))
         return Report(tuple(results), tuple(sorted(failed, key=lambda each: each.place)))
 
+    def add_messages(self, operation: AddMessages) -> Report:
+        """Store the turns that are not stored yet."""
+        addition = Addition(operation, self._scope, self._now, self._services.intake)
+        return self.add(addition, len(operation.turns))[1]
+
+    def add(self, addition: Addition, limit: int, start: int = 0) -> tuple[int, Report]:
+        """Store turns of a list that are not stored yet, from index `start` on and at most `limit` of them.
+
+        Returns:
+            The index of the first turn that was not reached, and the outcomes of those before it.
+        """
+        known = self.writer.known_turns(addition)
+        results: list[Outcome] = []
+        failed: list[Failed] = []
+        added = 0
+        for index in range(start, len(addition.turns)):
+            outcome = known.get(index)
+            if outcome is None:
+                if added == limit:
+                    return index, Report(tuple(results), tuple(failed))
+                added += 1
+                try:
+                    outcome = self.remember_draft(addition.draft(index))
+                except StoreError:
+                    raise
+                except RecollectError as error:
+                    failed.append(Failed(addition.turns[index], index, error))
+                    continue
+            results.append(outcome)
+        return len(addition.turns), Report(tuple(results), tuple(failed))
+
     def update(self, operation: Update) -> Outcome:
         """Change fields of a record."""
         return self.writer.update(operation.id, operation.changes, operation.expect)
@@ -261,7 +304,7 @@ def drafts_of(
     """
     drafts: list[tuple[int, Draft]] = []
     failed: list[Failed] = []
-    for index, item in enumerate(operation.items):
+    for index, item in enumerate(with_conversations(operation.items, scope)):
         try:
             # Default times are a microsecond apart, so that later items are newer.
             drafts.append((index, draft(item, scope, now + timedelta(microseconds=index), intake)))

@@ -19,6 +19,8 @@ from recollect.records.identity import derived_id, identified
 from recollect.records.record import FIELD_NAMES, Record, checked
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
+#: The kind of a turn.
+CONVERSATION = "conversation"
 #: Kinds with this prefix are reserved for the engine.
 INTERNAL = "_"
 _NO_TAGS: frozenset[str] = frozenset()
@@ -88,7 +90,7 @@ class Draft(NamedTuple):
 
 def is_turn(record: Record) -> bool:
     """Return whether a record is a turn of a conversation. Unlike other facts, equal turns are separate records."""
-    return record.kind == "conversation" and record.conversation is not None
+    return record.kind == CONVERSATION and record.conversation is not None
 
 
 def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> Draft:
@@ -104,6 +106,8 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
         check_limits(record, intake)
         return Draft(record, _ALL_FIELDS, True, operation.expect, operation.if_exists, _NO_TAGS, exact=True)
     explicit = frozenset(fields)
+    if "kind" not in fields and operation.fields.get("conversation") is not None:
+        fields["kind"] = CONVERSATION  # what names its conversation is a turn of it
     fields.setdefault("time", now)
     if operation.ttl is not None:
         fields["expires"] = now + timedelta(seconds=operation.ttl)

@@ -1,4 +1,4 @@
-"""Recognition of a conversation that is passed again from its start, so that only its new turns are stored.
+"""Recognition of a conversation that is passed again, so that only its new turns are stored.
 
 Agents pass their whole list of messages after each one. So that this costs comparing them, and not reading the whole
 conversation again, its turns are cached and caught up from the log. Expired turns are included, since turns expire
@@ -8,18 +8,20 @@ without a commit; they are left out at each use.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import NamedTuple
 
 from recollect.engine.follower import Follower
+from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
+from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import Draft
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.ledger.commits import Branch, Head
 from recollect.records.codec import microseconds
-from recollect.records.identity import derived_id, same_fact
+from recollect.records.identity import derived_id, fact_key, text_key
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View, expired
 
@@ -41,7 +43,7 @@ class Repeated(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """The drafts that repeat stored turns, because a conversation is passed again from its start, as of a commit.
+    """The drafts that repeat stored turns, because a conversation is passed again, as of a commit.
 
     Attributes:
         repeated: Index of the draft -> the stored turn.
@@ -56,24 +58,62 @@ class Replay(NamedTuple):
     turns: frozenset[str]
 
 
+class StoredTurn(NamedTuple):
+    """A turn of a conversation, with what is computed once for it.
+
+    Attributes:
+        order: The sort key within a conversation, as `stores.base.in_order` sorts by position.
+        record: The record.
+        said: The author and the text (`said_by`).
+        unchanged: The outcome of storing it again.
+    """
+
+    order: tuple[int, int, bytes]
+    record: Record
+    said: Hashable
+    unchanged: Outcome
+
+    @classmethod
+    def of(cls, record: Record, scope: Scope) -> StoredTurn:
+        """Return the turn of a record that a scope shows."""
+        position = -1 if record.position is None else record.position
+        micros = _NO_EXPIRY if record.time is None else microseconds(record.time)
+        return cls(
+            (position, micros, record.id.encode("utf-8")),
+            record,
+            said_by(record.role, record.speaker, record.content),
+            Outcome(scope.shown(record), "unchanged"),
+        )
+
+
+def said_by(role: str | None, speaker: str | None, content: str | bytes) -> Hashable:
+    """Return what equal messages have in common: their author and text."""
+    return role, speaker, text_key(content)
+
+
 @dataclass
 class _Turns:
     """The turns of a conversation in a scope, in order of position, including expired ones."""
 
-    turns: list[tuple[tuple[int, int, bytes], Record]] = field(default_factory=list)
+    turns: list[StoredTurn] = field(default_factory=list)
     nbytes: int = 0
 
-    def add(self, records: Iterable[Record]) -> None:
-        self.turns += ((_key(record), record) for record in records)
+    def add(self, records: Iterable[Record], scope: Scope) -> None:
+        added = [StoredTurn.of(record, scope) for record in records]
+        self.turns += added
         self.turns.sort(key=itemgetter(0))
-        self.nbytes = sum(_TURN_BYTES + 2 * len(record.to_bytes()) for _, record in self.turns)
+        self.nbytes += sum(map(_nbytes, added))
+
+    def without(self, ids: Collection[str]) -> _Turns:
+        """Return the turns without those that have one of the ids."""
+        kept = [turn for turn in self.turns if turn.record.id not in ids]
+        if len(kept) == len(self.turns):
+            return _Turns(kept, self.nbytes)
+        return _Turns(kept, sum(map(_nbytes, kept)))
 
 
-def _key(record: Record) -> tuple[int, int, bytes]:
-    """Return the sort key within a conversation, as `stores.base.in_order` sorts by position."""
-    position = -1 if record.position is None else record.position
-    micros = _NO_EXPIRY if record.time is None else microseconds(record.time)
-    return position, micros, record.id.encode("utf-8")
+def _nbytes(turn: StoredTurn) -> int:
+    return _TURN_BYTES + 2 * len(turn.record.to_bytes())
 
 
 #: A branch, the scope of the caller, and a conversation.
@@ -86,7 +126,9 @@ class TurnCache(Follower[_Key, _Turns]):
     def __init__(self) -> None:
         super().__init__(_CACHED_BYTES)
 
-    def live(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> list[Record]:
+    def live(
+        self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int
+    ) -> list[StoredTurn]:
         """Return the live turns of a conversation in a scope, in order, at the newest commit.
 
         Cost:
@@ -99,12 +141,12 @@ class TurnCache(Follower[_Key, _Turns]):
         turns = entry.value
         if not turns.turns or turns.nbytes > _CACHED_BYTES:  # nothing to save, or too much for the cache
             self.discard(key, entry)
-        return [record for _, record in turns.turns if not expired(record, now)]
+        return [turn for turn in turns.turns if not expired(turn.record, now)]
 
     def start(self, view: View, branch: Branch, key: _Key) -> _Turns:
         """Read the turns."""
         turns = _Turns()
-        turns.add(view.select(branch, turns_of(*key[1:]), order="position", now=_NO_EXPIRY))
+        turns.add(view.select(branch, turns_of(*key[1:]), order="position", now=_NO_EXPIRY), key[1])
         return turns
 
     def catch_up(self, value: _Turns, view: View, branch: Branch, key: _Key, tag: tuple[int, bytes]) -> _Turns | None:
@@ -119,8 +161,8 @@ class TurnCache(Follower[_Key, _Turns]):
         if any(each != record.id for each, record in records.items()):
             return None  # corrupt: reading the conversation raises the error
         where = turns_of(*key[1:])
-        turns = _Turns([turn for turn in value.turns if turn[1].id not in changed])
-        turns.add(record for record in records.values() if where.matches(record))
+        turns = value.without(changed)
+        turns.add((record for record in records.values() if where.matches(record)), key[1])
         return turns
 
     def nbytes(self, value: _Turns) -> int:
@@ -157,12 +199,13 @@ class Search:
     written: Collection[str]
     cache: TurnCache
 
-    def turns(self, conversation: str) -> list[Record]:
+    def turns(self, conversation: str) -> list[StoredTurn]:
         """Return the live turns of a conversation, in order."""
         if not self.written:
             return self.cache.live(self.transaction, self.branch, self.scope, conversation, self.now)
         where = turns_of(self.scope, conversation)  # the cache lacks what the transaction has written
-        return list(self.transaction.select(self.branch, where, order="position", now=self.now))
+        records = self.transaction.select(self.branch, where, order="position", now=self.now)
+        return [StoredTurn.of(record, self.scope) for record in records]
 
     def was_forgotten(self, record_id: str) -> bool:
         """Return whether a derived id had a record in the scope and has none now."""
@@ -178,11 +221,9 @@ class Search:
 
 
 def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
-    """Find the drafts that repeat stored turns, because a conversation is passed again from its start.
+    """Find the drafts that repeat stored turns, because a conversation is passed again (`alignment`).
 
-    Turns without ids and positions repeat a conversation if they begin with all of its stored turns, or if they are two
-    or more and are its beginning. Turns among them that were forgotten stay forgotten. All other drafts are new turns,
-    as if they were passed one by one.
+    Turns that were forgotten stay forgotten. All other drafts are new turns, as if they were passed one by one.
     """
     by_conversation: dict[str, list[int]] = {}
     for index, draft in enumerate(drafts):
@@ -193,36 +234,35 @@ def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
     head = search.transaction.head(search.branch)
     for conversation, indexes in by_conversation.items():
         existing = search.turns(conversation)
-        found = _aligned(existing, [(index, drafts[index].record) for index in indexes], search, head)
-        matched = sum(each.record is not None for each in found.values())
-        if matched and (matched == len(existing) or (len(found) == len(indexes) and len(indexes) > 1)):
-            out.update(found)
+        if not existing:
+            continue
+        turns = [drafts[index].record for index in indexes]
+        ordinals = ordinals_of([turn.id for turn in turns])
+
+        def was_forgotten(
+            at: int, near: int, turns: Sequence[Record] = turns, ordinals: Sequence[int] = ordinals
+        ) -> bool:
+            return search.was_forgotten(derived_id(turns[at], ordinals[at]))
+
+        found = align([fact_key(turn.record) for turn in existing], [fact_key(turn) for turn in turns], was_forgotten)
+        for at, place in found.items():
+            out[indexes[at]] = Repeated(None if place is None else existing[place].record, head)
     ids = frozenset(each.record.id for each in out.values() if each.record is not None)
     return Replay(out, head.seq, frozenset(by_conversation), ids)
 
 
-def _aligned(
-    existing: Sequence[Record], turns: Sequence[tuple[int, Record]], search: Search, head: Head
-) -> dict[int, Repeated]:
-    """Match turns from the start with the stored turns in order, skipping forgotten ones; stop at the first other.
+def ordinals_of(keys: Sequence[Hashable]) -> list[int]:
+    """Return how many equal keys precede each key.
 
-    Returns:
-        Index of the turn -> the stored turn.
+    >>> ordinals_of(["ok", "boat", "ok", "ok"])
+    [0, 0, 1, 2]
     """
-    found: dict[int, Repeated] = {}
-    occurrences: Counter[str] = Counter()
-    matched = 0
-    for index, record in turns:
-        ordinal = occurrences[record.id]
-        occurrences[record.id] += 1
-        if matched < len(existing) and same_fact(existing[matched], record):
-            found[index] = Repeated(existing[matched], head)
-            matched += 1
-        elif search.was_forgotten(derived_id(record, ordinal)):
-            found[index] = Repeated(None, head)
-        else:
-            break
-    return found
+    counts: Counter[Hashable] = Counter()
+    out = []
+    for key in keys:
+        out.append(counts[key])
+        counts[key] += 1
+    return out
 
 
 def outdated(replay: Replay, transaction: Transaction, branch: Branch) -> bool:

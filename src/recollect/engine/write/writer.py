@@ -17,6 +17,7 @@ from recollect.engine.results import Outcome
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, retagged
 from recollect.engine.write.head_cache import TrieKeeper
+from recollect.engine.write.messages import Addition
 from recollect.engine.write.naming import Naming
 from recollect.engine.write.quotas import Room, UsageTotalsCache
 from recollect.engine.write.replay import Repeated, Replay, Search, TurnCache, find_replay, outdated
@@ -553,9 +554,8 @@ class Writer:
         """Return whether other commits have changed turns of the conversations since the replay was computed."""
         return outdated(known, self._tx, self._branch)
 
-    def find_replay(self, drafts: Sequence[Draft]) -> Replay:
-        """Find the drafts that repeat stored turns, because a conversation is passed again from its start."""
-        search = Search(
+    def _search(self) -> Search:
+        return Search(
             self._tx,
             self._branch,
             self._scope,
@@ -565,7 +565,14 @@ class Writer:
             self._pending.keys(),
             self._turns,
         )
-        return find_replay(drafts, search)
+
+    def find_replay(self, drafts: Sequence[Draft]) -> Replay:
+        """Find the drafts that repeat stored turns, because a conversation is passed again."""
+        return find_replay(drafts, self._search())
+
+    def known_turns(self, addition: Addition) -> dict[int, Outcome]:
+        """Return the outcomes of the turns of a list that are stored or were forgotten, by their index."""
+        return addition.known(self._search())
 
     def remember_replayed(self, draft: Draft, repeated: Repeated) -> Outcome:
         """Handle a draft that repeats a stored turn, as found by `find_replay`."""

@@ -1,0 +1,144 @@
+"""Alignment of a list of turns with the turns of a conversation that are stored: which of them are new.
+
+Agents pass their whole list of messages again after each one, or its end if they trim it; sometimes the last answer was
+generated again, or a summary replaces the beginning. The list overlaps with what is stored; only the rest is new.
+
+An agent may also pass nothing but new turns, and people repeat themselves: a single "ok" that equals a stored turn is
+new. So an overlap counts only if it is the beginning of the conversation, reaches its end, or has several turns.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+#: How many turns at the end of the conversation may be missing in the list: an answer that was generated again, with
+#: its calls of tools.
+_MOST_REPLACED = 50
+#: How many turns a conversation may have for its first turn alone to be an overlap: a question, and its answer.
+_FIRST_EXCHANGE = 4
+
+
+class _Block(NamedTuple):
+    """Equal runs of both lists: `stored[first:first + length]` and `passed[start:start + length]`."""
+
+    first: int
+    start: int
+    length: int
+
+
+def align(
+    stored: Sequence[Hashable], passed: Sequence[Hashable], was_forgotten: Callable[[int, int], bool]
+) -> dict[int, int | None]:
+    """Return which passed turns are known: their index -> the index of the stored turn, or None if it was forgotten.
+
+    Args:
+        stored: The keys of the stored turns, in order.
+        passed: The keys of the passed turns, in order.
+        was_forgotten: Returns whether the passed turn with an index was stored once and then forgotten. Its second
+            argument is the index that the turn would have among the stored ones.
+
+    Cost:
+        O(turns) comparisons of keys; `was_forgotten` is called for few turns if most of the passed ones are stored.
+    """
+    found: dict[int, int | None] = {}
+    at = first = 0  # in `passed`, and in `stored`
+    if stored == passed[: len(stored)]:  # usually the list has grown
+        at = first = len(stored)
+        found = dict(enumerate(range(first)))
+    while at < len(passed):
+        if first < len(stored) and stored[first] == passed[at]:
+            found[at] = first
+            first += 1
+        elif was_forgotten(at, first):
+            found[at] = None
+        else:
+            break
+        at += 1
+    if not first:
+        at, found = 0, {}  # forgotten turns alone do not make a list the beginning of the conversation
+    elif first == len(stored):
+        return found
+    elif at == len(passed):  # the beginning of the conversation; one turn alone is a repetition
+        return found if len(passed) > 1 else {}
+    rest = _around_overlap(stored, passed, first, at, was_forgotten)
+    if rest is not None:
+        return found | rest
+    # Another answer to the same messages.
+    return found if len(passed) > 1 and (first > 1 or len(stored) <= _FIRST_EXCHANGE) else {}
+
+
+def _around_overlap(
+    stored: Sequence[Hashable],
+    passed: Sequence[Hashable],
+    first: int,
+    at: int,
+    was_forgotten: Callable[[int, int], bool],
+) -> dict[int, int | None] | None:
+    """Return which of `passed[at:]` are known, by the overlap with `stored[first:]` that explains most of them.
+
+    None if there is no overlap at the end of `stored` or shortly before.
+    """
+    forgotten = lru_cache(maxsize=None)(was_forgotten)
+    places: dict[Hashable, list[int]] = {}
+    for index in range(at, len(passed)):
+        places.setdefault(passed[index], []).append(index)
+    where: dict[Hashable, list[int]] = {}
+    for index, key in enumerate(stored):
+        if key in places:
+            where.setdefault(key, []).append(index)
+    best: dict[int, int | None] | None = None
+    for end in range(len(stored) - 1, max(first, len(stored) - 1 - _MOST_REPLACED) - 1, -1):
+        for place in reversed(places.get(stored[end], ())):
+            length = 1
+            while length <= min(end - first, place - at) and stored[end - length] == passed[place - length]:
+                length += 1
+            block = _Block(end + 1 - length, place + 1 - length, length)
+            found: dict[int, int | None] = {}
+            for index in range(at, block.start):
+                # What precedes the overlap was stored before it, or was new when the list was passed last time: then it
+                # is at the end.
+                known = where.get(passed[index], [])
+                before = bisect_left(known, block.first)
+                if known and known[-1] >= max(end + 1, len(stored) - (len(passed) - at - length)):
+                    found[index] = known[-1]
+                elif before:
+                    found[index] = known[before - 1]
+                elif forgotten(index, block.first):
+                    found[index] = None
+            if end < len(stored) - 1:
+                enough = length > 2 or (length == 2 and len(passed) > 2)
+            else:  # one turn is enough if the list has others, and nothing before it is new
+                enough = length > 1 or (len(passed) > 1 and len(found) == block.start - at)
+            if not enough:
+                continue
+            found |= {block.start + each: block.first + each for each in range(length)}
+            found |= _following(stored, passed, end + 1, place + 1, forgotten)
+            if best is None or len(found) > len(best):
+                best = found
+    return best
+
+
+def _following(
+    stored: Sequence[Hashable],
+    passed: Sequence[Hashable],
+    first: int,
+    at: int,
+    was_forgotten: Callable[[int, int], bool],
+) -> dict[int, int | None]:
+    """Return which of `passed[at:]` are known from `stored[first:]`, up to the first that is new.
+
+    An answer that was generated again was stored after the one it replaced.
+    """
+    found: dict[int, int | None] = {}
+    for index in range(at, len(passed)):
+        place = next((each for each in range(first, len(stored)) if stored[each] == passed[index]), None)
+        if place is not None:
+            found[index], first = place, place + 1
+        elif was_forgotten(index, first):
+            found[index] = None
+        else:
+            break
+    return found

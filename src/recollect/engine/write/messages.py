@@ -1,0 +1,155 @@
+"""Adding messages: the turns of a list that are not stored yet, as drafts.
+
+An agent passes its whole list of messages each time, so the stored turns are recognised by comparing keys with those
+that are cached (`TurnCache`), and only new turns become drafts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
+
+from recollect.engine.results import Outcome
+from recollect.engine.scope import Scope
+from recollect.engine.write.alignment import align
+from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
+from recollect.engine.write.replay import Search, ordinals_of, said_by
+from recollect.errors import RecollectError
+from recollect.operations import AddMessages, Remember
+from recollect.records.identity import derived_conversation, derived_id, identified
+
+#: The role of a system prompt.
+SYSTEM = "system"
+_FORGOTTEN = Outcome(None, "unchanged")
+
+
+class Addition:
+    """The turns of an `AddMessages` operation in a scope.
+
+    Args:
+        operation: The operation.
+        scope: The scope of the caller.
+        now: The time of turns for which no time is stated. Later turns are newer, by a microsecond each.
+        intake: The settings for new records.
+
+    Raises:
+        ScopeError: A field lies outside the scope.
+        InvalidRecordError: A field that all turns share is invalid.
+    """
+
+    def __init__(self, operation: AddMessages, scope: Scope, now: datetime, intake: Intake) -> None:
+        self.turns = operation.turns
+        self._scope = scope
+        self._intake = intake
+        fields = {name: value for name, value in operation.fields.items() if value is not None}
+        owner = scope.fill({name: value for name, value in fields.items() if name not in ("time", "tags")})
+        self._user, self._agent = owner.get("user"), owner.get("agent")
+        if "conversation" not in owner and self.turns:
+            first = next((turn for turn in self.turns if turn.role != SYSTEM), self.turns[0])
+            fields["conversation"] = derived_conversation(self._user, self._agent, first.role, first.content)
+        identified(content="any", kind=CONVERSATION, **scope.fill(fields))  # raises for a field of all turns
+        self.conversation: str = fields.get("conversation") or owner.get("conversation", "")
+        self._session = owner.get("session")
+        self._time: datetime = fields.pop("time", now)
+        self._fields: dict[str, Any] = {**fields, "kind": CONVERSATION}
+
+    def draft(self, index: int) -> Draft:
+        """Return the draft of a turn.
+
+        Raises:
+            RecollectError: The turn is invalid or exceeds a limit.
+        """
+        turn = self.turns[index]
+        time = self._time + timedelta(microseconds=index) if turn.time is None else turn.time
+        fields = {**self._fields, "role": turn.role, "time": time}
+        if turn.speaker is not None:
+            fields["speaker"] = turn.speaker
+        if turn.metadata:
+            fields["metadata"] = turn.metadata
+        return draft(Remember(content=turn.content, fields=fields), self._scope, self._time, self._intake)
+
+    def known(self, search: Search) -> dict[int, Outcome]:
+        """Return the outcomes of the turns that are stored or were forgotten, by their index."""
+        existing = [
+            turn
+            for turn in search.turns(self.conversation)
+            if turn.record.user == self._user and turn.record.agent == self._agent
+        ]
+        if not existing:
+            return {}
+
+        def was_forgotten(index: int, near: int) -> bool:
+            # The session of a turn is part of its derived id, and may be that of its neighbours.
+            sessions = [self._session, *(each.record.session for each in existing[max(near - 1, 0) : near + 1])]
+            return any(search.was_forgotten(each) for each in self._ids(index, sessions))
+
+        # A system prompt may change from call to call and stays first in a list that is trimmed, so it is known
+        # wherever it was stored, and says nothing about the other turns.
+        said = [index for index, turn in enumerate(self.turns) if turn.role != SYSTEM]
+        spoken = [turn for turn in existing if turn.record.role != SYSTEM]
+        places = align(
+            [turn.said for turn in spoken],
+            [self._said[index] for index in said],
+            lambda at, near: was_forgotten(said[at], near),
+        )
+        known = {said[at]: _FORGOTTEN if place is None else spoken[place].unchanged for at, place in places.items()}
+        if len(said) < len(self.turns):
+            prompts = {turn.said: turn.unchanged for turn in existing if turn.record.role == SYSTEM}
+            for index in set(range(len(self.turns))).difference(said):
+                if prompt := prompts.get(self._said[index]):
+                    known[index] = prompt
+                elif was_forgotten(index, 0):
+                    known[index] = _FORGOTTEN
+        return known
+
+    @cached_property
+    def _said(self) -> list[Hashable]:
+        return [said_by(turn.role, turn.speaker, turn.content) for turn in self.turns]
+
+    @cached_property
+    def _ordinals(self) -> Sequence[int]:
+        return ordinals_of(self._said)
+
+    def _ids(self, index: int, sessions: Sequence[str | None]) -> list[str]:
+        """Return the ids that a turn would have in sessions."""
+        turn, out = self.turns[index], list[str]()
+        for session in dict.fromkeys(sessions):
+            fields = {**self._fields, "role": turn.role, "speaker": turn.speaker, "session": session}
+            try:
+                record = identified(content=turn.content, **self._scope.fill(fields))
+            except RecollectError:  # invalid, so it was never stored
+                continue
+            out.append(derived_id(record, self._ordinals[index]))
+        return out
+
+
+def with_conversations(items: Sequence[Remember], scope: Scope) -> Sequence[Remember]:
+    """Return items, in which messages without a conversation share one, derived from the first of the same owners."""
+    if not any(map(_lacks_conversation, items)) or any(name == "conversation" for name, _ in scope.fixed):
+        return items
+    names: dict[tuple[Any, Any], str] = {}
+    out = []
+    for item in items:
+        if _lacks_conversation(item) and isinstance(item.content, str):
+            with suppress(RecollectError):  # an invalid item is reported when it is drafted
+                owner = scope.fill(item.fields)
+                key = owner.get("user"), owner.get("agent")
+                if key not in names:
+                    names[key] = derived_conversation(*key, item.fields["role"], item.content)
+                item = replace(item, fields={**item.fields, "conversation": names[key]})
+        out.append(item)
+    return out
+
+
+def _lacks_conversation(item: Remember) -> bool:
+    fields = item.fields
+    return (
+        not item.exact
+        and fields.get("kind") == CONVERSATION
+        and fields.get("role") is not None
+        and not fields.get("conversation")
+    )
