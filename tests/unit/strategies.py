@@ -43,7 +43,8 @@ _KEYS = st.sampled_from(
     "between contains matches key equals text case_sensitive base64 time tags metadata data unknown".split()
 )
 _WORDS = st.sampled_from(
-    "remember remember_all add_messages turns role update forget forget_where clear batch get find count recall grep changes stats namespaces "
+    "remember remember_all add_messages turns role update forget forget_where clear batch get find count recall grep "
+    "changes stats namespaces "
     "keep report newest absent a 2026-01-01T00:00:00+00:00 YQ==".split()
 )
 hostile_json: st.SearchStrategy[Any] = st.recursive(
