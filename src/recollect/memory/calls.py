@@ -10,7 +10,8 @@ from typing import Any, Unpack
 from recollect.arguments import all_named
 from recollect.engine.results import Failed, Hits, Outcome, Report
 from recollect.errors import InvalidArgumentError, RecollectError
-from recollect.filters.tree import Everything, Filter
+from recollect.filters.text_form import as_filter
+from recollect.filters.tree import Filter
 from recollect.operations import (
     Clear,
     Count,
@@ -169,7 +170,7 @@ class Calls:
         self,
         question: str,
         k: int = 10,
-        where: Filter | None = None,
+        where: Filter | str | None = None,
         *,
         reference: datetime | None = None,
         min_confidence: float = 0.0,
@@ -188,7 +189,8 @@ class Calls:
         Args:
             question: The question, at most 64 KiB as UTF-8 by default (see `Limits`).
             k: Maximum number of hits, 1 or more.
-            where: Return only records that match this filter. A filter never changes a score.
+            where: Return only records that match this filter, or this text form of one, such as "user=ana and not
+                tag=old" (see docs/filters.md). A filter never changes a score.
             reference: The time that expressions such as "yesterday" or "last week" are relative to; default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
@@ -205,12 +207,11 @@ class Calls:
         Cost:
             Grows with the number of occurrences of the question's words. The first call loads or builds the index.
         """
-        where = Everything() if where is None else where
         hits: Hits = self.execute(
             Recall(
                 question=question,
                 k=k,
-                where=where,
+                where=as_filter(where),
                 reference=reference,
                 min_confidence=min_confidence,
                 language=language,
@@ -219,14 +220,14 @@ class Calls:
         )
         return hits
 
-    def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
+    def grep(self, query: str, limit: int = 20, where: Filter | str | None = None) -> list[Record]:
         """Return the records whose text matches a full-text query, newest first.
 
         Args:
             query: Words (all must occur), "phrases", prefix*, and, or, not, parentheses. At most 8 KiB as UTF-8 by
                 default (see `Limits`), 256 words, and 64 words per phrase.
             limit: Maximum number of records, 1 or more.
-            where: Return only records that match this filter.
+            where: Return only records that match this filter or text form of one.
 
         Raises:
             InvalidQueryError: The query is malformed or exceeds a limit.
@@ -234,9 +235,7 @@ class Calls:
         Cost:
             First updates the full-text index, in proportion to what was written since the last call.
         """
-        found: list[Record] = self.execute(
-            Grep(query=query, limit=limit, where=Everything() if where is None else where)
-        )
+        found: list[Record] = self.execute(Grep(query=query, limit=limit, where=as_filter(where)))
         return found
 
     def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
@@ -248,11 +247,11 @@ class Calls:
         """Return whether there is a live record with this id."""
         return self.get(id) is not None
 
-    def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+    def find(self, where: Filter | str | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
         """Return the records that match a filter.
 
         Args:
-            where: The filter; default: all records.
+            where: The filter or its text form; default: all records.
             limit: Maximum number of records, 1 or more; None: no limit.
             order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
 
@@ -260,17 +259,16 @@ class Calls:
             In proportion to the number of records with the kind, user, conversation, entity or time that the filter
             names; if it names none, to the number of all records.
         """
-        where = Everything() if where is None else where
-        found: list[Record] = self.execute(Find(where=where, limit=limit, order=order))
+        found: list[Record] = self.execute(Find(where=as_filter(where), limit=limit, order=order))
         return found
 
-    def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
-        """Return the `n` newest records that match a filter, by their time, newest first."""
+    def recent(self, n: int = 10, where: Filter | str | None = None) -> list[Record]:
+        """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
         return self.find(where, limit=n)
 
-    def count(self, where: Filter | None = None) -> int:
-        """Return how many records match a filter; without one, how many there are."""
-        found: int = self.execute(Count(where=Everything() if where is None else where))
+    def count(self, where: Filter | str | None = None) -> int:
+        """Return how many records match a filter or its text form; without one, how many there are."""
+        found: int = self.execute(Count(where=as_filter(where)))
         return found
 
     def update(
@@ -334,9 +332,9 @@ class Calls:
         outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
         return outcome.status == "forgotten"
 
-    def forget_where(self, where: Filter) -> int:
-        """Forget every record that matches a filter, in one commit, and return how many."""
-        forgotten: int = self.execute(ForgetWhere(where=where))
+    def forget_where(self, where: Filter | str) -> int:
+        """Forget every record that matches a filter or its text form, in one commit, and return how many."""
+        forgotten: int = self.execute(ForgetWhere(where=as_filter(where) if isinstance(where, str) else where))
         return forgotten
 
     def clear(self) -> int:

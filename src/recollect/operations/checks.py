@@ -43,7 +43,9 @@ def check_timeout(value: object) -> None:
 def check_filter(where: object) -> None:
     """Raise InvalidArgumentError unless it is a filter."""
     if not isinstance(where, Filter):
-        raise InvalidArgumentError("where", where, "must be a filter: see recollect.filters")
+        raise InvalidArgumentError(
+            "where", where, 'must be a filter (see recollect.filters) or its text form, such as "user=ana"'
+        )
 
 
 def check_tag(language: object) -> None:
