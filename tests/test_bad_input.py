@@ -31,7 +31,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "a lone surrogate in a question": (lambda m: m.recall("\ud800"), "question"),
     "bytes without a media type": (lambda m: m.remember(b"\x89PNG"), "media_type"),
     "a naive time": (lambda m: m.remember("a", time=datetime(2026, 1, 1)), "time"),
-    "a text for a time": (lambda m: m.remember("a", time="2026-01-01"), "time"),  # type: ignore[arg-type]
+    "a text for a time": (lambda m: m.remember("a", time="1 Jan 2026"), "time"),
     "NaN importance": (lambda m: m.remember("a", importance=NAN), "importance"),
     "importance above 1": (lambda m: m.remember("a", importance=1.5), "importance"),
     "importance as text": (lambda m: m.remember("a", importance="high"), "importance"),  # type: ignore[arg-type]

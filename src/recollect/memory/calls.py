@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import timedelta
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
@@ -28,7 +28,7 @@ from recollect.operations import (
     Update,
 )
 from recollect.records.codec import RawField
-from recollect.records.record import Fields, Record
+from recollect.records.record import Fields, Instant, Record
 
 #: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
 Item = str | Mapping[str, Any] | Record | Remember
@@ -59,7 +59,7 @@ class Calls:
         id: str | None = None,  # noqa: A002 - the field's name
         expect: str | Record | None = None,
         if_exists: str = "keep",
-        ttl: float | None = None,
+        ttl: float | timedelta | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
         """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends.
@@ -80,8 +80,8 @@ class Calls:
                 ConflictError, so "absent" can serve as a lock.
             if_exists: If the same fact is already stored: "keep" it as it is (with a RecollectWarning if other values
                 were passed), "update" the fields that were passed, or raise an "error".
-            ttl: Seconds after which the record expires, above 0 and at most a hundred years. Pass either `ttl` or
-                `expires`.
+            ttl: Seconds, or a timedelta, after which the record expires; above 0 and at most a hundred years. Pass
+                either `ttl` or `expires`.
             **fields: Fields of the record: kind, user, conversation, time, importance, tags, metadata and others (see
                 `Record`). `time` defaults to now.
 
@@ -172,7 +172,7 @@ class Calls:
         k: int = 10,
         where: Filter | str | None = None,
         *,
-        reference: datetime | None = None,
+        reference: Instant | None = None,
         min_confidence: float = 0.0,
         language: str | None = None,
         wait_for_vectors: bool = False,
@@ -191,7 +191,8 @@ class Calls:
             k: Maximum number of hits, 1 or more.
             where: Return only records that match this filter, or this text form of one, such as "user=ana and not
                 tag=old" (see docs/filters.md). A filter never changes a score.
-            reference: The time that expressions such as "yesterday" or "last week" are relative to; default: now.
+            reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
+                8601 text (in UTC if it has no offset), or a date (midnight in UTC); default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
                 detected.
@@ -212,7 +213,7 @@ class Calls:
                 question=question,
                 k=k,
                 where=as_filter(where),
-                reference=reference,
+                reference=reference,  # type: ignore[arg-type]
                 min_confidence=min_confidence,
                 language=language,
                 wait_for_vectors=wait_for_vectors,

@@ -6,14 +6,14 @@ import base64
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from datetime import datetime
+from datetime import date
 from typing import Any, ClassVar
 
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.records.codec import RawField
-from recollect.records.record import fields_from_json, parse_time
+from recollect.records.record import fields_from_json
 
 #: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
@@ -96,7 +96,7 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, (Filter, Operation)):
         return value.to_json()
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # or a datetime
         return value.isoformat()
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
@@ -158,5 +158,4 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "fields": _read_fields,
     "changes": _read_fields,
     "where": filter_from_json,
-    "reference": lambda value: parse_time("reference", value) if isinstance(value, str) else value,
 }

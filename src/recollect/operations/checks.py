@@ -30,8 +30,10 @@ def check_count(name: str, value: object, *, least: int = 1, optional: bool = Fa
 
 def check_seconds(name: str, value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid `ttl`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_TTL_S:
-        raise InvalidArgumentError(name, value, f"must be seconds, above 0 and at most {MAX_TTL_S} (a hundred years)")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidArgumentError(name, value, "must be seconds or a timedelta")
+    if not 0 < value <= MAX_TTL_S:
+        raise InvalidArgumentError(name, value, f"must be above 0 and at most {MAX_TTL_S} seconds (a hundred years)")
 
 
 def check_timeout(value: object) -> None:

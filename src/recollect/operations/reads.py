@@ -9,7 +9,7 @@ from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Everything, Filter
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_choice, check_count, check_filter, check_tag, check_text, check_timeout
-from recollect.records.record import aware, record_id
+from recollect.records.record import instant, record_id
 from recollect.records.unchecked import altered
 
 #: The orders in which records can be found. Ties always end with the id.
@@ -78,9 +78,11 @@ class Recall(Operation, name="recall"):
             raise InvalidArgumentError("wait_for_vectors", self.wait_for_vectors, "must be true or false")
         if self.reference is not None:
             try:
-                aware("reference", self.reference)
+                reference = instant("reference", self.reference)
             except RecollectError as error:
                 raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
+            if not isinstance(self.reference, datetime):
+                object.__setattr__(self, "reference", reference)
         if self.language is not None:
             check_tag(self.language)
         least = self.min_confidence

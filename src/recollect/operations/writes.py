@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError
@@ -77,6 +78,8 @@ class Remember(Operation, name="remember"):
             if name != "unknown":
                 check_field(name, "remember()")
         if self.ttl is not None:
+            if isinstance(self.ttl, timedelta):
+                object.__setattr__(self, "ttl", self.ttl.total_seconds())
             check_seconds("ttl", self.ttl)
             if self.fields.get("expires") is not None:
                 raise InvalidArgumentError("ttl", self.ttl, "pass either ttl or expires, not both")

@@ -13,9 +13,9 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
-from typing import Any, NewType, TypedDict, TypeGuard
+from typing import Any, NewType, TypeAlias, TypedDict, TypeGuard
 
 from recollect.arguments import check_known
 from recollect.errors import CodecError, InvalidRecordError, shown
@@ -29,6 +29,9 @@ MAX_NAME_BYTES = 1000
 KINDS = ("conversation", "entity", "knowledge", "user_fact", "task", "custom")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _YEARS = range(2, 9999)
+
+#: What is accepted as a time (`instant`).
+Instant: TypeAlias = datetime | date | str
 
 #: The id of a record: NFC text of 1 to 255 bytes, unique in its namespace.
 RecordId = NewType("RecordId", str)
@@ -138,7 +141,7 @@ def aware(name: str, value: object) -> datetime:
         InvalidRecordError: It is not a datetime, or a naive one, which does not name an instant.
     """
     if not isinstance(value, datetime):
-        raise InvalidRecordError(name, value, "must be a datetime with a time zone")
+        raise InvalidRecordError(name, value, "must be a datetime with a time zone, a date, or ISO 8601 text")
     if type(value) is datetime and value.tzinfo is UTC and not value.fold and value.year in _YEARS:
         return value  # what the code below would return
     offset = value.utcoffset()
@@ -149,6 +152,27 @@ def aware(name: str, value: object) -> datetime:
     if value.year not in _YEARS or codec.microseconds(value) not in codec.TIMES:
         raise InvalidRecordError(name, value, "must be in the years 2 to 9998")
     return codec.datetime_of(codec.microseconds(value), offset // timedelta(seconds=1))
+
+
+def instant(name: str, value: object) -> datetime:
+    """Return `value` as an aware datetime: a datetime with a time zone, ISO 8601 text, or a date.
+
+    A text without an offset is in UTC, and a date is its midnight in UTC. A naive datetime is refused: most are in the
+    local time of the machine that computed them.
+
+    Raises:
+        InvalidRecordError: It is none of these.
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            rule = "is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30:00+01:00"
+            raise InvalidRecordError(name, value, rule) from None
+        value = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return aware(name, value)
 
 
 def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
@@ -181,11 +205,11 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "position": _position,
     "tags": _tags,
     "metadata": _metadata,
-    "time": aware,
-    "valid_from": aware,
-    "valid_to": aware,
+    "time": instant,
+    "valid_from": instant,
+    "valid_to": instant,
     "importance": _fraction,
-    "expires": aware,
+    "expires": instant,
     "supersedes": _texts(lambda name, value: record_id(value, name)),
     "derived_from": _texts(lambda name, value: record_id(value, name)),
     "parent": lambda name, value: record_id(value, name),
@@ -211,11 +235,11 @@ class Fields(TypedDict, total=False):
     source: str | None
     tags: Iterable[str]
     metadata: Mapping[str, Any]
-    time: datetime | None
-    valid_from: datetime | None
-    valid_to: datetime | None
+    time: Instant | None
+    valid_from: Instant | None
+    valid_to: Instant | None
     importance: float | None
-    expires: datetime | None
+    expires: Instant | None
     supersedes: Iterable[str]
     derived_from: Iterable[str]
     parent: str | None
@@ -245,7 +269,8 @@ class Record:
         source: Where it comes from: a path or an address.
         tags: A set of labels, sorted.
         metadata: A JSON object. Recall also searches its "caption", the description of an attached picture.
-        time: When it happened.
+        time: When it happened. Like the other times, it may be passed as a datetime with a time zone, as a date
+            (midnight in UTC) or as ISO 8601 text (in UTC if it has no offset).
         valid_from: The start of the time for which it is true.
         valid_to: The end of the time for which it is true.
         importance: 0 to 1.
@@ -504,7 +529,7 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TIME_FIELDS and isinstance(value, str):
-            out[name] = parse_time(name, value)
+            out[name] = instant(name, value)
         elif name == "data":
             out["content"] = _from_base64(name, value)
         elif name == "unknown":
@@ -513,20 +538,6 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
             check_field(name, "a record")
             out[name] = value
     return out
-
-
-def parse_time(name: str, value: str) -> datetime:
-    """Parse an ISO 8601 time with an offset.
-
-    Raises:
-        InvalidRecordError: It is not one.
-    """
-    try:
-        return aware(name, datetime.fromisoformat(value))
-    except ValueError as error:
-        if isinstance(error, InvalidRecordError):
-            raise
-        raise InvalidRecordError(name, value, "is not an ISO 8601 time, such as 2026-03-01T09:30:00+00:00") from None
 
 
 def _from_base64(name: str, value: object) -> bytes:
