@@ -12,7 +12,9 @@ import pytest
 import recollect
 from recollect import filters as f
 from recollect import operations
+from recollect.engine.results import MemoryStats, QuotaUse, VectorCounts
 from recollect.errors import InvalidArgumentError, InvalidFilterError
+from recollect.records.record import FIELD_NAMES, FieldChanges, Fields
 from recollect.testing import TickingClock
 
 
@@ -120,3 +122,25 @@ class TestTimes:
         asked = operations.Recall(question="a", reference="2026-03-01T09:00+01:00")  # type: ignore[arg-type]
         assert operations.from_json(asked.to_json()) == asked
         assert asked.reference == datetime(2026, 3, 1, 9, tzinfo=timezone(timedelta(hours=1)))
+
+
+class TestChoices:
+    def test_the_typed_fields_are_those_of_a_record(self) -> None:
+        assert {*Fields.__annotations__, "id", "content"} == set(FIELD_NAMES)
+        assert {*FieldChanges.__annotations__, "id"} == set(FIELD_NAMES)
+
+    @pytest.mark.parametrize("path", [":memory:", "a.db"])
+    def test_an_unknown_durability_is_refused_for_every_store(self, tmp_path: Path, path: str) -> None:
+        with pytest.raises(InvalidArgumentError, match="durability must be one of full, normal, got 'off'"):
+            recollect.open(path if path == ":memory:" else tmp_path / path, durability="off")  # type: ignore[arg-type]
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_keys_of_stats_are_the_typed_ones(self, memory: recollect.Memory) -> None:
+        memory.set_quota(records=5)
+        memory.remember("a", user="ana")
+        assert set(memory.stats()) == set(MemoryStats.__annotations__)
+        assert set(memory.stats()["quota"]) == set(QuotaUse.__annotations__)
+        assert set(memory.vector_stats()) == set(VectorCounts.__annotations__)
+        scoped = memory.scoped(user="ana")
+        assert set(scoped.stats()) == set(MemoryStats.__annotations__) - {"seq", "root", "quota", "store"}
+        assert set(scoped.vector_stats()) == set(VectorCounts.__annotations__) - {"watermark", "models"}

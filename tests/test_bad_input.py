@@ -44,12 +44,12 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "an empty id": (lambda m: m.remember("a", id=""), "id"),
     "a long id": (lambda m: m.remember("a", id="x" * 256), "id"),
     "an id with a line break": (lambda m: m.remember("a", id="x\ny"), "id"),
-    "an unknown if_exists": (lambda m: m.remember("a", if_exists="replace"), "if_exists"),
+    "an unknown if_exists": (lambda m: m.remember("a", if_exists="replace"), "if_exists"),  # type: ignore[arg-type]
     "an expectation that is no hash": (lambda m: m.remember("a", expect="abc"), "expect"),
     "one text for many": (lambda m: m.remember_all("hey"), "items"),
     "one mapping for many": (lambda m: m.remember_all({"content": "x"}), "items"),
     "a number for many": (lambda m: m.remember_all(5), "items"),  # type: ignore[arg-type]
-    "an unknown on_error": (lambda m: m.remember_all(["a"], on_error="skip"), "on_error"),
+    "an unknown on_error": (lambda m: m.remember_all(["a"], on_error="skip"), "on_error"),  # type: ignore[arg-type]
     "an unknown id to update": (lambda m: m.update("nope", content="x"), "nope"),
     "an unknown id to forget": (lambda m: m.forget("nope"), "nope"),
     "a number for an id": (lambda m: m.get(7), "id"),  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ REFUSED: dict[str, tuple[Call, str]] = {
     "a filter that is none": (lambda m: m.recall("a", where={"user": "ana"}), "where"),  # type: ignore[arg-type]
     "a filter of the wrong parts": (lambda m: m.find(f.all_of(f.user("a"), "b")), "filter"),  # type: ignore[arg-type]
     "a filter with a naive time": (lambda m: m.find(f.after(datetime(2026, 1, 1))), "after"),
-    "an unknown order": (lambda m: m.find(order="random"), "order"),
+    "an unknown order": (lambda m: m.find(order="random"), "order"),  # type: ignore[arg-type]
     "limit = 0": (lambda m: m.find(limit=0), "limit"),
     "an unreadable grep": (lambda m: m.grep('"open'), "quotation"),
     "a grep of nothing": (lambda m: m.grep("()"), "nothing before it"),

@@ -416,7 +416,7 @@ class TestReadingAndWriting:
             memory.update("nope", content="x")
         memory.remember("text", id="a")
         with pytest.raises(TypeError, match="did you mean 'importance'"):
-            memory.update("a", importence=0.5)
+            memory.update("a", importence=0.5)  # type: ignore[call-arg]
         with pytest.raises(InvalidArgumentError):
             memory.update("a")
         with pytest.raises(RecollectError, match="must return a record"):

@@ -26,7 +26,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory
-from recollect.operations import Remember
+from recollect.operations import Per, Remember, WhenFull
 from recollect.records.codec import encode_json
 from recollect.stores.base import Store
 from recollect.stores.derived.usage import UsageFile
@@ -392,7 +392,7 @@ class Model:
 @pytest.mark.parametrize("per", [None, "user"])
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"])
 def test_eviction_does_what_a_plain_model_of_it_does(
-    tmp_path: Path, seed: int, when_full: str, per: str | None, kind: str
+    tmp_path: Path, seed: int, when_full: WhenFull, per: Per | None, kind: str
 ) -> None:
     """Also where the memory is opened again at any step; without its index, only what was read is not known then."""
     rng = random.Random(seed)

@@ -22,7 +22,7 @@ from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
-from recollect.operations import ORDERS
+from recollect.operations import ORDERS, Order
 from recollect.records.record import Record
 
 
@@ -180,7 +180,7 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
 @where_option
 @common
-def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
+def list_(settings: Settings, k: int, order: Order, where: Filter | None) -> None:
     """List records, newest first by default."""
     with settings.open() as memory:
         records = memory.find(where, limit=k, order=order)
@@ -199,11 +199,9 @@ def stats(settings: Settings) -> None:
     if settings.as_json:
         print_json(found)
         return
-    store = found.pop("store")
-    kinds = found.pop("kinds")
-    rows = [(name, str(value)) for name, value in found.items() if value is not None]
-    rows += [(f"kind {kind}", str(count)) for kind, count in kinds.items()]
-    rows += [(name.replace("_", " "), str(value)) for name, value in store.items()]
+    rows = [(name, str(value)) for name, value in found.items() if name not in ("store", "kinds") and value is not None]
+    rows += [(f"kind {kind}", str(count)) for kind, count in found["kinds"].items()]
+    rows += [(name.replace("_", " "), str(value)) for name, value in found["store"].items()]
     render.table((("what", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value)) for name, value in rows))
 
 

@@ -7,14 +7,58 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, overload
 
 from recollect.arguments import json_form
 from recollect.errors import ClosedError, InvalidRecordError, RecollectError, shown
 from recollect.indexes.words.index import QueryTerm
-from recollect.operations import Operation, plain
+from recollect.operations import Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
+
+#: The effect of a write on a record.
+Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten"]
+
+
+class QuotaUse(TypedDict):
+    """A quota and how much of it is used, in `MemoryStats`."""
+
+    records: int | None
+    bytes: int | None
+    when_full: WhenFull
+    per: Per | None
+    records_held: int
+    bytes_held: int
+
+
+class MemoryStats(TypedDict):
+    """The result of `Memory.stats`, which describes the keys. The last four are absent within a scope."""
+
+    namespace: str
+    records: int
+    kinds: dict[str, int]
+    users: int
+    conversations: int
+    entities: int
+    oldest: str | None
+    newest: str | None
+    seq: NotRequired[int]
+    root: NotRequired[str]
+    quota: NotRequired[QuotaUse]
+    store: NotRequired[dict[str, Any]]
+
+
+class VectorCounts(TypedDict):
+    """The result of `Memory.vector_stats`, which describes the keys. The last two are absent within a scope."""
+
+    model: str | None
+    dimensions: int | None
+    total: int
+    embedded: int
+    coverage: float
+    failed: list[dict[str, str]]
+    watermark: NotRequired[int | None]
+    models: NotRequired[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +73,7 @@ class Outcome:
     """
 
     record: Record | None
-    status: str
+    status: Status
     differing: tuple[str, ...] = ()
     asked_id: str | None = None
 
@@ -91,7 +135,7 @@ class Report:
     results: tuple[Outcome, ...] = ()
     failed: tuple[Failed, ...] = ()
 
-    def count(self, status: str) -> int:
+    def count(self, status: Status) -> int:
         """Return how many outcomes have a status, such as "created"."""
         return sum(outcome.status == status for outcome in self.results)
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
-from recollect.engine.results import Failed, Hits, Outcome, Report
+from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
@@ -20,7 +20,10 @@ from recollect.operations import (
     ForgetWhere,
     Get,
     Grep,
+    IfExists,
+    OnError,
     Operation,
+    Order,
     Recall,
     Remember,
     RememberAll,
@@ -28,7 +31,7 @@ from recollect.operations import (
     Update,
 )
 from recollect.records.codec import RawField
-from recollect.records.record import Fields, Instant, Record
+from recollect.records.record import FieldChanges, Fields, Instant, Record
 
 #: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
 Item = str | Mapping[str, Any] | Record | Remember
@@ -58,7 +61,7 @@ class Calls:
         *,
         id: str | None = None,  # noqa: A002 - the field's name
         expect: str | Record | None = None,
-        if_exists: str = "keep",
+        if_exists: IfExists = "keep",
         ttl: float | timedelta | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
@@ -118,7 +121,7 @@ class Calls:
             )
         return outcome.record
 
-    def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
+    def remember_all(self, items: Iterable[Item], *, on_error: OnError = "report") -> Report:
         """Store many records.
 
         A `Record` is copied exactly: fields that it does not have, such as a time, are not filled in. For texts and
@@ -248,7 +251,9 @@ class Calls:
         """Return whether there is a live record with this id."""
         return self.get(id) is not None
 
-    def find(self, where: Filter | str | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+    def find(
+        self, where: Filter | str | None = None, limit: int | None = None, order: Order = "newest"
+    ) -> list[Record]:
         """Return the records that match a filter.
 
         Args:
@@ -279,7 +284,7 @@ class Calls:
         change: Callable[[Record], Record] | None = None,
         *,
         expect: str | Record | None = None,
-        **changes: Any,
+        **changes: Unpack[FieldChanges],
     ) -> Record:
         """Change fields of a record and return the changed record.
 
@@ -343,7 +348,7 @@ class Calls:
         forgotten: int = self.execute(Clear())
         return forgotten
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> MemoryStats:
         """Return record counts and facts about the store, as a dictionary.
 
         - "namespace": the name of the namespace.
@@ -354,7 +359,7 @@ class Calls:
         - "quota": the quota and how much of it is used, if there is one; not within a scope.
         - "store": facts about the store; not within a scope.
         """
-        stats: dict[str, Any] = self.execute(Stats())
+        stats: MemoryStats = self.execute(Stats())
         return stats
 
 

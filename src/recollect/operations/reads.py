@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Everything, Filter
@@ -13,7 +14,8 @@ from recollect.records.record import instant, record_id
 from recollect.records.unchecked import altered
 
 #: The orders in which records can be found. Ties always end with the id.
-ORDERS = ("newest", "oldest", "importance", "position", "id")
+Order: TypeAlias = Literal["newest", "oldest", "importance", "position", "id"]
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +34,7 @@ class Find(Operation, name="find"):
 
     where: Filter = field(default_factory=Everything)
     limit: int | None = None
-    order: str = "newest"
+    order: Order = "newest"
 
     def __post_init__(self) -> None:
         check_filter(self.where)

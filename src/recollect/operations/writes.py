@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.tree import Filter
@@ -16,8 +16,12 @@ from recollect.records.record import Record, check_field, record_id
 
 #: The value of `expect` that requires that no record exists.
 ABSENT = "absent"
-IF_EXISTS = ("keep", "update", "error")
-ON_ERROR = ("report", "raise")
+#: What can happen to a fact that is stored already.
+IfExists: TypeAlias = Literal["keep", "update", "error"]
+IF_EXISTS: tuple[IfExists, ...] = get_args(IfExists)
+#: What can happen to an item that cannot be stored.
+OnError: TypeAlias = Literal["report", "raise"]
+ON_ERROR: tuple[OnError, ...] = get_args(OnError)
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
@@ -55,7 +59,7 @@ class Remember(Operation, name="remember"):
     id: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     expect: str | None = None
-    if_exists: str = "keep"
+    if_exists: IfExists = "keep"
     ttl: float | None = None
     exact: bool = False
 
@@ -96,7 +100,7 @@ class RememberAll(Operation, name="remember_all"):
     """
 
     items: tuple[Remember, ...]
-    on_error: str = "report"
+    on_error: OnError = "report"
 
     def __post_init__(self) -> None:
         check_choice("on_error", self.on_error, ON_ERROR)

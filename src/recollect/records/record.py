@@ -249,6 +249,37 @@ class Fields(TypedDict, total=False):
     trust: float | None
 
 
+class FieldChanges(TypedDict, total=False):
+    """The fields of a record that a caller can change. None removes a field."""
+
+    content: str | bytes
+    kind: str | None
+    media_type: str | None
+    role: str | None
+    speaker: str | None
+    user: str | None
+    agent: str | None
+    conversation: str | None
+    session: str | None
+    position: int | None
+    entity: str | None
+    source: str | None
+    tags: Iterable[str] | None
+    metadata: Mapping[str, Any] | None
+    time: Instant | None
+    valid_from: Instant | None
+    valid_to: Instant | None
+    importance: float | None
+    expires: Instant | None
+    supersedes: Iterable[str] | None
+    derived_from: Iterable[str] | None
+    parent: str | None
+    order: int | None
+    language: str | None
+    pinned: bool | None
+    trust: float | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class Record:
     """One remembered thing. Two records with equal fields have equal bytes and equal hashes.

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from recollect.arguments import json_form
 from recollect.filters.tree import EVERYTHING, Filter
@@ -21,6 +21,10 @@ from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived_protocols import Derived
+
+#: Which commits survive a power cut: every acknowledged one, or a consistent store, perhaps without the newest commits.
+Durability: TypeAlias = Literal["full", "normal"]
+DURABILITIES: tuple[Durability, ...] = get_args(Durability)
 
 
 class Tally(NamedTuple):
