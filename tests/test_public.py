@@ -16,8 +16,8 @@ from recollect.errors import RecollectError, StoreError
 
 PUBLIC = {
     "ABSENT AsyncCommitStream AsyncMemory Backup Batch Call Change Commit CommitStream EntityId Export Failed Hit Hits "
-    "Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId RecollectError RecollectWarning Report "
-    "RescueReport Subscription Why __version__ errors filters migrate open operations rescue restore"
+    "Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId RecordList RecollectError RecollectWarning "
+    "Report RescueReport Subscription Why __version__ errors filters migrate open operations rescue restore"
 }
 
 

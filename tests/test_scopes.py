@@ -239,6 +239,12 @@ does(
     limit=st.sampled_from((None, 2)),
     order=st.sampled_from(("newest", "oldest", "importance", "position", "id")),
 )
+does(
+    "the next page",
+    lambda m, limit, order: m.find(limit=2, order=order, after=m.find(limit=limit, order=order).cursor),
+    limit=st.integers(1, 3),
+    order=st.sampled_from(("newest", "oldest", "importance", "position", "id")),
+)
 does("recent", lambda m: m.recent(2))
 does("count", lambda m, where: m.count(where), where=wheres)
 does("recall", lambda m, text, where: m.recall(text, 4, where), text=texts, where=wheres)
@@ -312,7 +318,7 @@ def plain(value: Any) -> Any:
             out["plan"] = repr(value.plan)
         if hasattr(value, "results"):
             out["results"] = [each.to_json() for each in value.results]
-        return json.loads(re.sub(r'"cursor": "[0-9a-f]{32}"', '"cursor": "..."', json.dumps(out)))
+        return json.loads(re.sub(r'"cursor": "[\w-]{32,}"', '"cursor": "..."', json.dumps(out)))
     return value
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.engine.call_log import Call
     from recollect.engine.listeners import Subscription
     from recollect.engine.quota import Quota
-    from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, Report, Why
+    from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
     from recollect.engine.streams import CommitStream
     from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
@@ -65,6 +65,7 @@ __all__ = [
     "RecollectWarning",
     "Record",
     "RecordId",
+    "RecordList",
     "Report",
     "RescueReport",
     "Subscription",
@@ -89,7 +90,7 @@ _HOMES = {
     "memory.streams": ("AsyncCommitStream",),
     "engine.write.limits": ("Limits",),
     "engine.quota": ("Quota",),
-    "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "Report", "Why"),
+    "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
     "errors": ("RecollectError",),
     "memory": ("Batch", "Memory", "RecollectWarning"),
     "memory.opening": ("open",),

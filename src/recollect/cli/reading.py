@@ -178,16 +178,24 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @app.command("list")
 @count_option(20)
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
+@click.option("--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor.")
 @where_option
 @common
-def list_(settings: Settings, k: int, order: Order, where: Filter | None) -> None:
-    """List records, newest first by default."""
+def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None) -> None:
+    """List records, newest first by default.
+
+    A full page prints a cursor for the next one. With --json, the result has "records" and "cursor", which is null
+    after the last page.
+    """
     with settings.open() as memory:
-        records = memory.find(where, limit=k, order=order)
-        _show(settings, memory, records)
+        page = memory.find(where, limit=k, order=order, after=cursor)
+        if settings.as_json:
+            print_json(page.to_json())
+            return
+        _show(settings, memory, page)
         total = memory.count(where)
-        if total > len(records) and not settings.as_json:
-            click.echo(f"{len(records)} of {total} records; -k {total} lists all", err=True)
+        if page.cursor is not None and total > len(page):
+            click.echo(f"{len(page)} of {total} records; the next ones: --cursor {page.cursor}", err=True)
 
 
 @app.command()

@@ -13,7 +13,7 @@ from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import selective, uses_filter_terms
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
-from recollect.engine.results import Export, Failed, Hits, Outcome, Report
+from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Writing, drafts_of
@@ -295,7 +295,7 @@ def _note_uses(core: Core, reading: Reading, record_ids: list[str]) -> None:
     core.uses.note(reading.branch, record_ids, reading.now)
 
 
-def _grep(core: Core, request: Request) -> list[Record]:
+def _grep(core: Core, request: Request) -> RecordList:
     core.now()
     core.intake.limits.check_query(request.operation.query)
     return grep(request.operation, request.branch, request.scope, core.store, core.fulltext, core.reads_at)

@@ -348,6 +348,29 @@ class Hits(Sequence[Hit]):
         )
 
 
+class RecordList(list[Record]):
+    """Records, as a list that knows where the next page begins.
+
+    Attributes:
+        cursor: What `find(after=)` takes for the records that follow. None if fewer records were found than the limit
+            allows: then there are no others.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), cursor: str | None = None) -> None:
+        super().__init__(records)
+        self.cursor = cursor
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"records": list(map(record_json, self)), "cursor": self.cursor}
+
+    @classmethod
+    @json_form("a list of records")
+    def from_json(cls, data: Mapping[str, Any]) -> RecordList:
+        """Rebuild a list from its JSON form."""
+        return cls(map(record_from_json, data["records"]), data["cursor"])
+
+
 class NamespaceHead(NamedTuple):
     """The newest state of a namespace.
 

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
-from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, Report
+from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
@@ -224,7 +224,7 @@ class Calls:
         )
         return hits
 
-    def grep(self, query: str, limit: int = 20, where: Filter | str | None = None) -> list[Record]:
+    def grep(self, query: str, limit: int = 20, where: Filter | str | None = None) -> RecordList:
         """Return the records whose text matches a full-text query, newest first.
 
         Args:
@@ -239,7 +239,7 @@ class Calls:
         Cost:
             First updates the full-text index, in proportion to what was written since the last call.
         """
-        found: list[Record] = self.execute(Grep(query=query, limit=limit, where=as_filter(where)))
+        found: RecordList = self.execute(Grep(query=query, limit=limit, where=as_filter(where)))
         return found
 
     def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
@@ -252,23 +252,42 @@ class Calls:
         return self.get(id) is not None
 
     def find(
-        self, where: Filter | str | None = None, limit: int | None = None, order: Order = "newest"
-    ) -> list[Record]:
+        self,
+        where: Filter | str | None = None,
+        limit: int | None = None,
+        order: Order = "newest",
+        *,
+        after: str | None = None,
+    ) -> RecordList:
         """Return the records that match a filter.
+
+            page = memory.find("user=ana", limit=50)
+            while page.cursor:
+                page = memory.find("user=ana", limit=50, after=page.cursor)
 
         Args:
             where: The filter or its text form; default: all records.
             limit: Maximum number of records, 1 or more; None: no limit.
             order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
+            after: Return the records after a page: the `cursor` of an earlier result with the same filter and order.
+                Of the records that stay as they are, none is returned twice or left out, whatever is written between
+                two pages.
+
+        Returns:
+            A list with a `cursor`, which is None if there are no more records.
+
+        Raises:
+            InvalidArgumentError: `after` is the cursor of another memory, scope or order, or an argument is invalid.
 
         Cost:
             In proportion to the number of records with the kind, user, conversation, entity or time that the filter
-            names; if it names none, to the number of all records.
+            names; if it names none, to the number of all records. With `limit`, in order of time, in proportion to the
+            records that are read until it is reached, wherever the page begins.
         """
-        found: list[Record] = self.execute(Find(where=as_filter(where), limit=limit, order=order))
+        found: RecordList = self.execute(Find(where=as_filter(where), limit=limit, order=order, after=after))
         return found
 
-    def recent(self, n: int = 10, where: Filter | str | None = None) -> list[Record]:
+    def recent(self, n: int = 10, where: Filter | str | None = None) -> RecordList:
         """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
         return self.find(where, limit=n)
 

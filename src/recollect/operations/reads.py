@@ -30,16 +30,26 @@ class Get(Operation, name="get"):
 
 @dataclass(frozen=True, kw_only=True)
 class Find(Operation, name="find"):
-    """Find the records that match, in an order. The result is a list."""
+    """Find the records that match, in an order. The result is a `RecordList`.
+
+    Attributes:
+        where: Only records that match are returned.
+        limit: Maximum number of records.
+        order: The order.
+        after: Only records after the page whose cursor this is.
+    """
 
     where: Filter = field(default_factory=Everything)
     limit: int | None = None
     order: Order = "newest"
+    after: str | None = None
 
     def __post_init__(self) -> None:
         check_filter(self.where)
         check_count("limit", self.limit, optional=True)
         check_choice("order", self.order, ORDERS)
+        if self.after is not None:
+            check_text("after", self.after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +110,7 @@ class Recall(Operation, name="recall"):
 
 @dataclass(frozen=True, kw_only=True)
 class Grep(Operation, name="grep"):
-    """Find the records whose text matches a full-text query, newest first. The result is a list.
+    """Find the records whose text matches a full-text query, newest first. The result is a `RecordList`.
 
     Attributes:
         query: Words, "phrases", prefix*, and, or, not, parentheses.
