@@ -88,6 +88,13 @@ def test_the_same_again_and_differing_values_are_told(run: Run) -> None:
     assert "id n has another text" in run("remember", "two", "--id", "n").stdout
 
 
+def test_a_reason_names_the_turn_that_lent_a_word_by_its_text(run: Run) -> None:
+    for speaker, text in (("Mara", "Who is the mason?"), ("Tobias", "A tall Breton.")):
+        run("remember", text, "--kind", "conversation", "--conversation", "c", "--speaker", speaker)
+    shown = run("recall", "who is the mason?", "--explain").stdout
+    assert 'lent by "Who is the mason?"' in shown
+
+
 def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
     for number in range(5):
         run(

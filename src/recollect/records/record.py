@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
@@ -22,10 +22,13 @@ from recollect.errors import CodecError, InvalidRecordError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.records.unchecked import unchecked
+from recollect.reprs import Table, as_html, line
 from recollect.text.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255
 MAX_NAME_BYTES = 1000
+#: Maximum length of a field as notebooks and rich show it, in characters.
+_MAX_SHOWN = 200
 KINDS = ("conversation", "entity", "knowledge", "user_fact", "task", "custom")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _YEARS = range(2, 9999)
@@ -376,6 +379,20 @@ class Record:
     def __repr__(self) -> str:
         present = {"content" if name in ("text", "data") else name: value for name, value in self.present().items()}
         return f"Record({', '.join(f'{name}={shown(value)}' for name, value in present.items())})"
+
+    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
+        yield from self._shown()
+
+    def _repr_html_(self) -> str:
+        rows = list(self._shown())
+        return as_html(Table("Record", ("field", "value"), rows, len(rows)))
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields that are present, each as one line."""
+        for name, value in self.present().items():
+            text = value.isoformat() if isinstance(value, datetime) else value
+            shown_value = line(text, _MAX_SHOWN) if isinstance(text, str | bytes) else shown(text, _MAX_SHOWN)
+            yield "content" if name in ("text", "data") else name, shown_value
 
     # Records are equal if their canonical bytes are. (Python's equality of the fields would treat 1 and 1.0 in metadata
     # as equal, and two offsets of one instant, although the hashes differ.)
