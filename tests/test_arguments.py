@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+import io
+import re
+from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
 from recollect import filters as f
 from recollect import operations
+from recollect.arguments import FILTERED
 from recollect.engine.results import MemoryStats, QuotaUse, VectorCounts
 from recollect.errors import InvalidArgumentError, InvalidFilterError
+from recollect.filters.tree import TEXT_FIELDS
+from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.records.record import FIELD_NAMES, FieldChanges, Fields
 from recollect.testing import TickingClock
 
@@ -144,3 +150,102 @@ class TestChoices:
         scoped = memory.scoped(user="ana")
         assert set(scoped.stats()) == set(MemoryStats.__annotations__) - {"seq", "root", "quota", "store"}
         assert set(scoped.vector_stats()) == set(VectorCounts.__annotations__) - {"watermark", "models"}
+
+
+class TestWrongCalls:
+    @pytest.mark.parametrize(
+        ("call", "kind", "told"),
+        [
+            (
+                lambda m: m.remember("x", "user_fact"),
+                TypeError,
+                r"remember() does not take 'user_fact' by position: pass it by name, such as kind=...",
+            ),
+            (
+                lambda m: m.recall("x", 5, None, "now"),
+                TypeError,
+                "recall() does not take 'now' by position: pass it by name, such as reference=...",
+            ),
+            (lambda m: m.stats("x"), TypeError, "stats() does not take 'x' by position: pass it by name"),
+            (lambda m: m.remember(), TypeError, "remember() needs the argument 'content'"),
+            (lambda m: m.update(importance=1.0), TypeError, "update() needs the argument 'id'"),
+            (lambda m: m.update("a", id="b"), ValueError, "id 'b' is passed twice, by position and by name"),
+            (
+                lambda m: m.recall("x", user_id="ana"),
+                TypeError,
+                "recall() has no argument 'user_id' (did you mean 'where=\"user=...\"'?)",
+            ),
+            (
+                lambda m: m.find(tag="old"),
+                TypeError,
+                "find() has no argument 'tag' (did you mean 'where=\"tag=...\"'?)",
+            ),
+            (
+                lambda m: m.remember("x", user_id="ana"),
+                TypeError,
+                "remember() has no argument 'user_id' (did you mean 'user'?)",
+            ),
+        ],
+    )
+    def test_a_wrong_call_is_told_what_to_write(
+        self, memory: recollect.Memory, call: Callable[[Any], object], kind: type[Exception], told: str
+    ) -> None:
+        with memory.batch() as batch:
+            for calls in (memory, batch):
+                with pytest.raises(recollect.RecollectError) as caught:
+                    call(calls)
+                assert isinstance(caught.value, kind)
+                assert told in str(caught.value)
+        with pytest.raises(recollect.RecollectError, match=re.escape(told)):
+            asyncio.run(call(recollect.AsyncMemory(memory)))  # type: ignore[arg-type]
+        assert memory.count() == 0
+
+    def test_an_import_takes_names_and_paths_as_text(self, memory: recollect.Memory, tmp_path: Path) -> None:
+        path = tmp_path / "chat.json"
+        path.write_text('[{"role": "user", "content": "Ana likes tea"}]')
+        assert import_path(memory, "openai", str(path)).created == 1
+        assert import_path(memory, IMPORTERS["openai"], path).unchanged == 1
+        wrong: list[tuple[Any, ...]] = [
+            (memory, "opanai", path, "importer must be an Importer, or one of openai, anthropic, text"),
+            (memory, type(IMPORTERS["openai"]), path, "importer must be an Importer"),
+            (memory, "openai", 5, "path must be the path of a file or folder"),
+            (recollect.AsyncMemory(memory), "openai", path, "memory must be a Memory"),
+        ]
+        for *arguments, told in wrong:
+            with pytest.raises(InvalidArgumentError, match=told):
+                import_path(*arguments)
+
+    def test_an_export_says_that_it_takes_a_file(self, memory: recollect.Memory, tmp_path: Path) -> None:
+        with pytest.raises(InvalidArgumentError, match=r'file must be a file, such as open\(path, "w"'):
+            write_jsonl(memory, str(tmp_path / "o.jsonl"))  # type: ignore[arg-type]
+        with pytest.raises(InvalidArgumentError, match="memory must be a Memory"):
+            write_jsonl(recollect.AsyncMemory(memory), io.StringIO())  # type: ignore[arg-type]
+
+    def test_an_async_memory_wraps_a_memory(self, memory: recollect.Memory) -> None:
+        for wrong in ("agent.db", recollect.AsyncMemory(memory), None):
+            with pytest.raises(InvalidArgumentError, match=r"must be a Memory: AsyncMemory\(recollect.open\(path\)\)"):
+                recollect.AsyncMemory(wrong)  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(("name", "code"), [("german", "de"), ("English", "en"), ("klingon", None), ("de_A", None)])
+    def test_a_language_is_a_tag_and_not_a_name(self, memory: recollect.Memory, name: str, code: str | None) -> None:
+        hint = f"did you mean '{code}'" if code else "must be a BCP 47 tag"
+        made = memory.remember("Ana mag Tee")
+        for call in (
+            lambda: recollect.open(":memory:", language=name),
+            lambda: memory.remember("Ana mag Kaffee", language=name),
+            lambda: memory.update(made.id, language=name),
+            lambda: memory.recall("Tee", language=name),
+        ):
+            with pytest.raises(InvalidArgumentError, match=hint):
+                call()
+        assert memory.find() == [made]
+        assert memory.remember("x", language="zh-Hant-TW").language == "zh-Hant-TW"
+
+    def test_the_fields_that_suggest_a_filter_are_those_of_filters(self) -> None:
+        assert set(FILTERED) == {*TEXT_FIELDS, "tag", "importance", "time", "content"}
+
+    def test_a_warning_names_the_line_of_the_caller(self, memory: recollect.Memory) -> None:
+        memory.remember("x", importance=0.5)
+        with pytest.warns(recollect.RecollectWarning) as caught:
+            memory.remember("x", importance=0.9)
+        assert caught[0].filename == __file__

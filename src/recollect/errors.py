@@ -7,6 +7,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
     RecollectError
         InvalidArgumentError (ValueError)
         UnknownArgumentError (TypeError)
+        MissingArgumentError (TypeError)
         InvalidRecordError (ValueError)
         InvalidFilterError (ValueError)
         InvalidOperationError (ValueError)
@@ -175,22 +176,38 @@ class InvalidArgumentError(RecollectError, ValueError):
 
 
 class UnknownArgumentError(RecollectError, TypeError):
-    """The call has no such keyword argument. Raised before anything is changed.
+    """The call does not take this argument. Raised before anything is changed.
 
     Args:
         call: The call.
-        name: The unknown argument.
-        similar: An argument of the call with a similar name, or "".
+        name: The unknown argument; if it was passed by position, its `repr`.
+        similar: The argument that was probably meant, or "".
+        positional: Whether it was passed by position, after the last one that may be.
     """
 
     code = "unknown_argument"
 
-    def __init__(self, call: str, name: str, similar: str = "") -> None:
-        super().__init__(call, name, similar)
+    def __init__(self, call: str, name: str, similar: str = "", positional: bool = False) -> None:
+        super().__init__(call, name, similar, positional)
 
     def __str__(self) -> str:
+        if self.args[3]:
+            advice = f", such as {self.args[2]}=..." if self.args[2] else ""
+            return f"{self.args[0]} does not take {self.args[1]} by position: pass it by name{advice}"
         hint = f" (did you mean {self.args[2]!r}?)" if self.args[2] else ""
         return f"{self.args[0]} has no argument {self.args[1]!r}{hint}"
+
+
+class MissingArgumentError(RecollectError, TypeError):
+    """The call needs an argument that was not passed. Raised before anything is changed."""
+
+    code = "missing_argument"
+
+    def __init__(self, call: str, name: str) -> None:
+        super().__init__(call, name)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} needs the argument {self.args[1]!r}"
 
 
 class InvalidRecordError(RecollectError, ValueError):

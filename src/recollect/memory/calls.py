@@ -85,8 +85,9 @@ class Calls:
                 were passed), "update" the fields that were passed, or raise an "error".
             ttl: Seconds, or a timedelta, after which the record expires; above 0 and at most a hundred years. Pass
                 either `ttl` or `expires`.
-            **fields: Fields of the record: kind, user, conversation, time, importance, tags, metadata and others (see
-                `Record`). `time` defaults to now.
+            **fields: Fields of the record (see `Record`): kind, media_type, role, speaker, user, agent, conversation,
+                session, position, entity, source, tags, metadata, time, valid_from, valid_to, importance, expires,
+                supersedes, derived_from, parent, order, language, pinned and trust. `time` defaults to now.
 
         Returns:
             The stored record.
@@ -117,7 +118,7 @@ class Calls:
                 f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
                 "use if_exists='update' to change them",
                 RecollectWarning,
-                stacklevel=2,
+                stacklevel=3,  # the caller of the checked call (`arguments.named`)
             )
         return outcome.record
 
@@ -316,7 +317,8 @@ class Calls:
             expect: Compare-and-set: change the record only if it has this hash (or is this record). This is checked
                 before anything else. If several callers expect the same record, one changes it and each of the others
                 gets a ConflictError.
-            **changes: The new values of fields; None removes a field. Pass either a function or fields.
+            **changes: The new values of fields, which are those of `remember` and content; None removes a field. Pass
+                either a function or fields.
 
         Raises:
             UnknownRecordError: There is no live record with this id.

@@ -422,7 +422,7 @@ class Memory(Calls):
                 f"{len(failed)} records have no vector, the first because {failed[0]['reason']}: "
                 "vector_stats()['failed'] lists them",
                 RecollectWarning,
-                stacklevel=2,
+                stacklevel=3,  # the caller of the checked call (`arguments.named`)
             )
         return done
 

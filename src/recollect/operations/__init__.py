@@ -9,7 +9,15 @@ UnsupportedError for it, and never leaves it out.
 from __future__ import annotations
 
 from recollect.operations.base import REGISTRY, Operation, from_json, plain
-from recollect.operations.checks import MAX_TTL_S, check_choice, check_label, check_tag, check_text, check_timeout
+from recollect.operations.checks import (
+    MAX_TTL_S,
+    check_choice,
+    check_count,
+    check_label,
+    check_tag,
+    check_text,
+    check_timeout,
+)
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -99,6 +107,7 @@ __all__ = [
     "Wait",
     "WhenFull",
     "check_choice",
+    "check_count",
     "check_label",
     "check_tag",
     "check_text",

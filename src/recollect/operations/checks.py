@@ -11,7 +11,8 @@ from recollect.filters.tree import Filter
 MAX_TTL_S = 3_155_760_000
 #: The longest time to wait for a lock or a commit, in seconds.
 MAX_TIMEOUT_S = 86_400
-_TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+# BCP 47 reserves languages of four letters and has registered none of five to eight: they are names, such as "german".
+_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -53,7 +54,11 @@ def check_filter(where: object) -> None:
 def check_tag(language: object) -> None:
     """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
     if not isinstance(language, str) or not _TAG.fullmatch(language):
-        raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
+        from recollect.text.languages import code_of
+
+        code = code_of(language) if isinstance(language, str) else None
+        hint = f" (did you mean {code!r}?)" if code else ""
+        raise InvalidArgumentError("language", language, f'must be a BCP 47 tag, such as "en" or "de-AT"{hint}')
 
 
 def check_label(name: str, value: object) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.tree import Filter
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds
+from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds, check_tag
 from recollect.records.record import Record, check_field, record_id
 
 #: The value of `expect` that requires that no record exists.
@@ -81,6 +81,8 @@ class Remember(Operation, name="remember"):
         for name in self.fields:
             if name != "unknown":
                 check_field(name, "remember()")
+        if not self.exact and self.fields.get("language") is not None:
+            check_tag(self.fields["language"])
         if self.ttl is not None:
             if isinstance(self.ttl, timedelta):
                 object.__setattr__(self, "ttl", self.ttl.total_seconds())
@@ -134,6 +136,8 @@ class Update(Operation, name="update"):
             raise InvalidArgumentError("changes", self.changes, "must map fields to values, or be a function")
         for name in self.changes:
             check_field(name, "update()")
+        if self.changes.get("language") is not None:
+            check_tag(self.changes["language"])
         if "id" in self.changes:
             raise InvalidArgumentError("id", self.changes["id"], "cannot change: remember the content under the new id")
         if not self.changes:
