@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
+import pickle
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -17,7 +19,7 @@ from recollect import filters as f
 from recollect import operations
 from recollect.arguments import FILTERED
 from recollect.engine.results import MemoryStats, QuotaUse, VectorCounts
-from recollect.errors import InvalidArgumentError, InvalidFilterError
+from recollect.errors import ClosedError, ConflictError, InvalidArgumentError, InvalidFilterError
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.records.record import FIELD_NAMES, FieldChanges, Fields
@@ -249,3 +251,67 @@ class TestWrongCalls:
         with pytest.warns(recollect.RecollectWarning) as caught:
             memory.remember("x", importance=0.9)
         assert caught[0].filename == __file__
+
+
+class TestTheStateThatAnErrorStates:
+    READS: tuple[Callable[[Any], object], ...] = (
+        lambda m: m.get(""),
+        lambda m: m.find(order="x"),
+        lambda m: m.recall("x", wait_for_vectors=True),
+        lambda m: m.scoped(user="ana").head(),
+        lambda m: m.execute(operations.Changes(since="x")),
+    )
+    WRITES: tuple[Callable[[Any], object], ...] = (
+        lambda m: m.remember("x", kind="_internal"),
+        lambda m: m.remember("x", id="a", if_exists="error", expect="absent"),
+        lambda m: m.remember("Something else", id="a", if_exists="error"),
+        lambda m: m.update("none", content="x"),
+        lambda m: m.update("a", importance=5.0),
+        lambda m: m.forget("none"),
+        lambda m: m.remember_all(["", {"content": "x", "kind": "_internal"}], on_error="raise"),
+        lambda m: m.scoped(user="ana").remember("x", user="bob"),
+    )
+
+    @pytest.mark.parametrize("call", READS)
+    def test_a_call_that_reads_says_nothing_of_it(
+        self, memory: recollect.Memory, call: Callable[[Any], object]
+    ) -> None:
+        with pytest.raises(recollect.RecollectError) as caught:
+            call(memory)
+        assert "nothing was changed" not in str(caught.value)
+
+    @pytest.mark.parametrize("call", WRITES)
+    def test_a_call_that_writes_says_that_nothing_was_changed(
+        self, memory: recollect.Memory, call: Callable[[Any], object]
+    ) -> None:
+        memory.remember("Something", id="a")
+        root = memory.root
+        with pytest.raises(recollect.RecollectError, match="nothing was changed") as caught:
+            call(memory)
+        assert memory.root == root
+        for again in (
+            recollect.RecollectError.from_json(json.loads(json.dumps(caught.value.to_json()))),
+            pickle.loads(pickle.dumps(caught.value)),
+        ):
+            assert (str(again), again.unchanged) == (str(caught.value), True)
+
+    def test_a_closed_memory_says_it_of_writes_alone(self, memory: recollect.Memory) -> None:
+        memory.close()
+        with pytest.raises(ClosedError, match="the memory is closed; nothing was changed: open it again"):
+            memory.remember("x")
+        with pytest.raises(ClosedError, match="the memory is closed: open it again"):
+            memory.find()
+
+    def test_a_batch_and_the_items_of_a_report_say_it(self, memory: recollect.Memory) -> None:
+        with memory.batch() as batch:
+            with pytest.raises(recollect.RecollectError, match="nothing was changed"):
+                batch.update("none", content="x")
+            with pytest.raises(recollect.RecollectError) as caught:
+                batch.get("")
+            assert "nothing was changed" not in str(caught.value)
+        with pytest.raises(ConflictError, match="nothing was changed"), memory.batch(expect_head=99):
+            pass
+        items = [{"content": "Fine"}, {"content": "x", "kind": "_internal"}]
+        with memory.batch() as batch:
+            assert "nothing was changed" in str(batch.remember_all(items).failed[0].reason)
+        assert "nothing was changed" in str(memory.remember_all(items).failed[0].reason)

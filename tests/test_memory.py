@@ -1083,7 +1083,7 @@ class TestAsync:
 
 class TestOperations:
     def test_what_cannot_travel_says_so(self) -> None:
-        with pytest.raises(UnsupportedError, match="nothing was changed"):
+        with pytest.raises(UnsupportedError, match="a function: it has no JSON form"):
             operations.Update(id="a", changes=lambda record: record).to_json()
         with pytest.raises(UnsupportedError):
             operations.ForgetWhere(where=f.custom(bool)).to_json()

@@ -298,8 +298,7 @@ class TestJson:
         with pytest.raises(error) as caught:
             from_json(form)
         assert rule in str(caught.value)
-        if "Raised before anything is changed" not in (error.__doc__ or ""):
-            assert str(caught.value).endswith("nothing was changed")
+        assert "nothing was changed" not in str(caught.value)  # reading JSON changes nothing
         str(caught.value).encode("utf-8")
 
     @pytest.mark.parametrize(("op", "key"), [("batch", "operations"), ("remember_all", "items")])

@@ -37,7 +37,7 @@ def refused(field: str, rule: str, **fields: Any) -> None:
         make(**fields)
     assert caught.value.field == field
     assert rule in str(caught.value)
-    assert str(caught.value).endswith("nothing was changed")
+    assert "nothing was changed" not in str(caught.value)  # making a record would change nothing anyway
     str(caught.value).encode("utf-8")  # the message can be printed
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 

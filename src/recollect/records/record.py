@@ -434,7 +434,7 @@ class Record:
         try:
             record = cls(**values, unknown=unknown)
         except (InvalidRecordError, TypeError) as error:
-            raise CodecError(str(error).removesuffix("; nothing was changed"), 0) from None
+            raise CodecError(str(error), 0) from None
         if record.to_bytes() != data:
             raise CodecError("a value is not in its canonical form", 0)
         return record
