@@ -171,7 +171,7 @@ def test_control_characters_inside_a_text_are_kept_as_they_are(memory: recollect
 def test_a_closed_memory_says_that_it_is_closed(memory: recollect.Memory, call: Call) -> None:
     memory.close()
     memory.close()
-    with pytest.raises(ClosedError, match="the memory is closed.*: open it again"):
+    with pytest.raises(ClosedError, match=r"the memory is closed.*: open it again"):
         call(memory)
 
 

@@ -20,9 +20,10 @@ from recollect.memory.awaited import AsyncBatch
 from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
-    "ABSENT AsyncCommitStream AsyncMemory Backup Batch Call Change Commit CommitStream EntityId Export Failed Hit Hits "
-    "Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId RecordList RecollectError RecollectWarning "
-    "Report RescueReport Subscription Why __version__ errors filters migrate open operations rescue restore"
+    "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change Commit CommitStream "
+    "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
+    "RecordList RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters "
+    "migrate open operations rescue restore"
 }
 
 
@@ -47,6 +48,7 @@ def test_every_public_call_is_documented() -> None:
         recollect.Subscription,
         recollect.CommitStream,
         recollect.AsyncCommitStream,
+        recollect.AsyncSubscription,
     )
     members: list[tuple[Any, str, Any]] = [(owner, *member) for owner in owners for member in inspect.getmembers(owner)]
     members += [(recollect.filters, name, getattr(recollect.filters, name)) for name in recollect.filters.__all__]

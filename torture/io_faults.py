@@ -162,9 +162,8 @@ class Run:
         """An error is of the store, says of a write what state things are in, and does not blame the store's bytes."""
         if not isinstance(error, StoreError) or isinstance(error, (DamagedStoreError, NotAStoreError)):
             self._found(f"{type(error).__name__}: {error}")
-        if error.unchanged and not any(
-            words in str(error) for words in ("nothing was", "none was", "not changed", "may or may not")
-        ):
+        stated = any(words in str(error) for words in ("nothing was", "none was", "not changed", "may or may not"))
+        if error.unchanged and not stated:
             self._found(f"the message does not say what state things are in: {error}")
 
     def _crash(self, allowed: set[str], when: str) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
     from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
-    from recollect.memory.streams import AsyncCommitStream
+    from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
     from recollect.stores.base import Backup
@@ -44,6 +44,7 @@ __all__ = [
     "ABSENT",
     "AsyncCommitStream",
     "AsyncMemory",
+    "AsyncSubscription",
     "Backup",
     "Batch",
     "Call",
@@ -87,7 +88,7 @@ _HOMES = {
     "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),
-    "memory.streams": ("AsyncCommitStream",),
+    "memory.streams": ("AsyncCommitStream", "AsyncSubscription"),
     "engine.write.limits": ("Limits",),
     "engine.quota": ("Quota",),
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),

@@ -23,9 +23,10 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
 from recollect.errors import ClosedError, InvalidArgumentError
+from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
-from recollect.memory.streams import AsyncCommitStream
+from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.operations import Changes, Wait, check_count
 from recollect.records.record import Record
 
@@ -154,8 +155,6 @@ class AsyncMemory:
     """Return the number of the newest commit, and the root hash of all records after it."""
     changes = _awaited(Memory.changes)
     """Return the commits after a cursor."""
-    listen = _awaited(Memory.listen)
-    """Call a function with each commit, in order, once the commit is durable."""
     namespaces = _awaited(Memory.namespaces)
     """Return the sorted names of the namespaces that have a commit; within a scope only the name of this one."""
     quota = _awaited(Memory.quota)
@@ -176,6 +175,15 @@ class AsyncMemory:
     """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked."""
     probe = _awaited(Memory.probe)
     """Test the store: durably write a value outside the ledger and read it back."""
+
+    async def listen(
+        self, callback: Callable[[Commit], object], *, since: int | str | None = None
+    ) -> AsyncSubscription:
+        """Call a function with each commit, in order, once the commit is durable. See `Memory.listen`.
+
+        The callback runs in a thread. `subscribe` is for code in the event loop.
+        """
+        return AsyncSubscription(await _awaited(Memory.listen)(self, callback, since=since), self._pool)
 
     def subscribe(self, *, since: int | str | None = None) -> AsyncCommitStream:
         """Return an asynchronous iterator over the commits that waits for the next one. See `Memory.subscribe`.
