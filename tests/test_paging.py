@@ -55,10 +55,13 @@ def pages(memory: recollect.Memory, order: Order, limit: int, **given: Any) -> l
     return out
 
 
+@pytest.mark.parametrize("indexed", [False, True])
 @pytest.mark.parametrize("order", ORDERS)
-def test_the_pages_are_the_list_cut_into_pieces(memory: recollect.Memory, order: Order) -> None:
+def test_the_pages_are_the_list_cut_into_pieces(memory: recollect.Memory, order: Order, indexed: bool) -> None:
     memory.remember_all([record(number) for number in range(40)])
     memory.remember_all([record(number, "bob") for number in range(40, 60)])
+    if indexed:
+        memory.recall("note")  # loads the index, which `find` then uses where the store would read every record
     for where in (None, "user=ana", "user=ana and content~3", "conversation=c1", "kind=knowledge and not user=bob"):
         everything = memory.find(where, order=order)
         assert everything.cursor is None
