@@ -121,6 +121,14 @@ class TestTimes:
         with pytest.raises(recollect.RecollectError, match=r"reference .* is naive"):
             memory.recall("a", reference=datetime(2026, 3, 1))
 
+    def test_a_naive_datetime_does_not_become_a_text_that_is_taken_for_utc(self) -> None:
+        for sent in (
+            operations.Remember(content="a", fields={"valid_from": datetime(2026, 3, 1)}),
+            operations.Update(id="a", changes={"valid_from": datetime(2026, 3, 1)}),
+        ):
+            with pytest.raises(recollect.RecollectError, match=r"valid_from .* is naive"):
+                sent.to_json()
+
     def test_an_operation_with_a_date_passes_through_json(self) -> None:
         sent = operations.Remember(content="a", fields={"time": date(2026, 3, 1)}, ttl=timedelta(hours=1))  # type: ignore[arg-type]
         again = operations.from_json(sent.to_json())

@@ -6,14 +6,14 @@ import base64
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from datetime import date
+from datetime import date, datetime
 from typing import Any, ClassVar
 
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
 from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.records.codec import RawField
-from recollect.records.record import fields_from_json
+from recollect.records.record import aware, fields_from_json
 
 #: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
@@ -93,6 +93,7 @@ def plain(value: Any) -> Any:
 
     Raises:
         UnsupportedError: It has none.
+        InvalidRecordError: It contains a naive datetime.
     """
     if isinstance(value, (Filter, Operation)):
         return value.to_json()
@@ -105,7 +106,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         if value.keys() == {"base64"}:
             raise UnsupportedError("a mapping with the key 'base64'", "it would be read as bytes")
-        return {key: _json_value(item) if key == "metadata" else plain(item) for key, item in value.items()}
+        return {key: _field_value(key, item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(plain, value))  # tags, which have no order
     if isinstance(value, (list, tuple)):
@@ -115,6 +116,18 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UnsupportedError(f"the value {shown(value)}", "it has no JSON form")
+
+
+def _field_value(name: str, value: Any) -> Any:
+    """Return the JSON form of a field.
+
+    Raises:
+        UnsupportedError: It has none.
+        InvalidRecordError: It is a naive datetime. As text without an offset it would be taken for one in UTC.
+    """
+    if name == "metadata":
+        return _json_value(value)
+    return plain(aware(name, value) if isinstance(value, datetime) else value)
 
 
 def _json_value(value: Any) -> Any:
