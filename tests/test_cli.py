@@ -64,7 +64,7 @@ def test_remember_recall_show_update_and_forget(run: Run) -> None:
     assert [each["cause"] for each in whole["history"]] == ["written", "written"]
     assert "forgotten" in run("forget", record_id).stdout
     assert "already forgotten" in run("forget", record_id).stdout
-    assert told(run("list", "--json")) == []
+    assert told(run("list", "--json")) == {"records": [], "cursor": None}
 
 
 def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) -> None:
@@ -72,10 +72,10 @@ def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) ->
     run("--db", db, "-n", "first", "remember", "one")
     run("remember", "two", "--db", db, "-n", "second")
     assert [each["namespace"] for each in told(run("--json", "--db", db, "namespaces"))] == ["first", "second"]
-    assert told(run("-n", "first", "list", "--json", "--db", db))[0]["content"] == "one"
+    assert told(run("-n", "first", "list", "--json", "--db", db))["records"][0]["content"] == "one"
     run("remember", "three", "--db", db, "-n", "second")
-    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json"))) == 1
-    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json", "-k", "2"))) == 2
+    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json"))["records"]) == 1
+    assert len(told(run("-k", "1", "--db", db, "-n", "second", "list", "--json", "-k", "2"))["records"]) == 2
     assert "second" in run("namespaces", "--db", db).stdout
 
 
@@ -86,6 +86,13 @@ def test_the_same_again_and_differing_values_are_told(run: Run) -> None:
     assert run("remember", "a fact", "--importance", "0.9", "--if-exists", "update").stdout.startswith("updated")
     run("remember", "one", "--id", "n")
     assert "id n has another text" in run("remember", "two", "--id", "n").stdout
+
+
+def test_a_reason_names_the_turn_that_lent_a_word_by_its_text(run: Run) -> None:
+    for speaker, text in (("Mara", "Who is the mason?"), ("Tobias", "A tall Breton.")):
+        run("remember", text, "--kind", "conversation", "--conversation", "c", "--speaker", speaker)
+    shown = run("recall", "who is the mason?", "--explain").stdout
+    assert 'lent by "Who is the mason?"' in shown
 
 
 def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
@@ -100,9 +107,16 @@ def test_grep_and_list_take_filters_and_limits(run: Run) -> None:
         )
     assert [each["content"][-1] for each in told(run("grep", "light* and not 3", "--json"))] == ["4", "2", "1", "0"]
     assert len(told(run("grep", "lighthouse", "-k", "2", "-w", "user=bob", "--json"))) == 2
-    found = told(run("list", "--where", "user=ana and time<2026-01-03", "--json"))
+    found = told(run("list", "--where", "user=ana and time<2026-01-03", "--json"))["records"]
     assert [each["content"][-1] for each in found] == ["1"]
     assert "3 of 5" in run("list", "-k", "3").stderr
+    first = told(run("list", "-k", "3", "--json"))
+    assert f"--cursor {first['cursor']}" in run("list", "-k", "3").stderr
+    rest = told(run("list", "-k", "3", "--cursor", first["cursor"], "--json"))
+    assert rest["cursor"] is None
+    assert [*first["records"], *rest["records"]] == told(run("list", "--json"))["records"]
+    assert "the next ones" not in run("list", "-k", "5").stderr
+    assert "must be the cursor" in run("list", "--order", "id", "--cursor", first["cursor"], code=1).stderr
 
 
 def test_texts_come_from_standard_input(run: Run) -> None:
@@ -122,7 +136,7 @@ def test_forgetting_by_filter_asks_first(run: Run) -> None:
     assert "pass ids or --where" in run("forget", code=2).stderr
     assert "not both" in run("forget", "x", "--where", "tag=x", code=2).stderr
     assert "is empty" in run("forget", "--where", "", "--yes", code=1).stderr  # an unset variable
-    assert len(told(run("list", "--json"))) == 1
+    assert len(told(run("list", "--json"))["records"]) == 1
 
 
 def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> None:
@@ -148,7 +162,7 @@ def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path:
     assert "2 remembered" in result.stdout
     assert "line 2" in result.stderr
     assert "UTC" in result.stdout
-    assert len(told(run("list", "--json"))) == 2
+    assert len(told(run("list", "--json"))["records"]) == 2
 
 
 def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:
@@ -278,7 +292,7 @@ def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_th
     run("remember", "x")
     for path in (tmp_path / "a.db", tmp_path / "a.db-wal"):
         assert "is the store itself" in run("export", str(path), code=1).stderr
-    assert len(told(run("list", "--json"))) == 1
+    assert len(told(run("list", "--json"))["records"]) == 1
     out = tmp_path / "out.jsonl"
     run("export", str(out))
     before = out.read_bytes()
@@ -372,7 +386,7 @@ def test_a_path_that_cannot_be_written_is_one_error(run: Run, tmp_path: Path) ->
 def test_expect_is_not_ignored_beside_where(run: Run) -> None:
     run("remember", "x", "--tag", "t")
     assert "--expect" in run("forget", "--where", "tag=t", "--expect", "absent", "--yes", code=2).stderr
-    assert len(told(run("list", "--json"))) == 1
+    assert len(told(run("list", "--json"))["records"]) == 1
 
 
 def test_control_characters_do_not_reach_the_terminal(run: Run) -> None:
@@ -457,7 +471,7 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     assert told(run("quota", "--json"))["records"] == 1
     run("remember", "one", "--id", "1", "--ttl", "3600")
     run("remember", "two", "--id", "2")
-    assert [each["id"] for each in told(run("list", "--json"))] == ["2"]
+    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["2"]
     assert "1 of 1 records; when full: least recent" in run("quota").stdout
     run("quota", "--when-full", "refuse", code=2)
     run("quota", "--records", "1")

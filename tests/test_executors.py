@@ -48,7 +48,7 @@ def public(kind: type) -> set[str]:
     return {name for name, _ in inspect.getmembers(kind) if not name.startswith("_")}
 
 
-def remember(record: Record, own: bool, if_exists: str) -> ops.Remember:
+def remember(record: Record, own: bool, if_exists: ops.IfExists) -> ops.Remember:
     fields = {name: getattr(record, name) for name in record.present() if name in FIELDS}
     return ops.Remember(content=record.content, id=record.id if own else None, fields=fields, if_exists=if_exists)
 

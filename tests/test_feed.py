@@ -242,6 +242,22 @@ class TestWaking:
             assert heard.wait(1)
             assert isinstance(subscription.error, StoreBusyError)
 
+    def test_a_listener_ends_when_the_file_is_replaced(
+        self, on_file: recollect.Memory, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        heard = Heard()
+        subscription = on_file.listen(heard)
+        listener = subscription._listener
+        os.rename(tmp_path / "a.db", tmp_path / "moved.db")
+        subscription.wake()
+        with listener._changed:
+            assert listener._changed.wait_for(lambda: listener._ended, LONG_S)
+        assert isinstance(subscription.error, recollect.errors.StoreReplacedError)
+        assert "a listener has ended" in caplog.text
+        subscription.drain()  # both return at once
+        subscription.close()
+        os.rename(tmp_path / "moved.db", tmp_path / "a.db")
+
     def test_a_stream_raises_when_the_file_is_replaced_while_it_waits(
         self, on_file: recollect.Memory, tmp_path: Path
     ) -> None:
@@ -651,6 +667,38 @@ class TestAsyncStreams:
                 await memory.namespace("n1").remember("b", id="b")
                 done = await asyncio.wait_for(asyncio.gather(*waiting[1::2]), LONG_S)
                 assert [_ids(commit) for commit in done] == [["b"]] * 100
+
+        asyncio.run(run())
+
+    def test_an_awaited_listener_is_drained_and_closed_without_blocking_the_loop(
+        self, memory: recollect.Memory
+    ) -> None:
+        async def run() -> None:
+            awaited = recollect.AsyncMemory(memory)
+            go_on = threading.Event()
+            heard: list[list[str]] = []
+
+            def callback(commit: recollect.Commit) -> None:
+                assert go_on.wait(LONG_S)
+                heard.append(_ids(commit))
+
+            async with await awaited.listen(callback) as subscription:
+                await awaited.remember("a", id="a")
+                draining = asyncio.ensure_future(subscription.drain())
+                await asyncio.sleep(0)
+                assert not draining.done()
+                go_on.set()  # by the loop, which goes on
+                await asyncio.wait_for(draining, LONG_S)
+                assert heard == [["a"]]
+                await awaited.remember("b", id="b")
+            assert heard == [["a"], ["b"]]  # delivered before it was closed
+            await awaited.remember("c", id="c")
+            assert len(heard) == 2
+            assert subscription.error is None
+            late = await awaited.listen(lambda commit: heard.append(_ids(commit)))
+            await awaited.close()
+            await late.close()
+            await late.close()
 
         asyncio.run(run())
 

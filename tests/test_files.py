@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import re
 import shutil
 import sqlite3
 import stat
@@ -30,6 +31,7 @@ from recollect.errors import (
 )
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
+from recollect.stores.sqlite.paging import rest
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
@@ -264,6 +266,21 @@ def test_a_filter_uses_its_index(tmp_path: Path, name: str) -> None:
             if order == "newest":
                 assert f"SEARCH h USING INDEX {index}" in plan
             assert "SCAN h" not in plan
+    store.close()
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest"])
+@pytest.mark.parametrize("name", [None, "kind", "user", "entity"])
+def test_a_page_by_time_is_read_from_where_it_begins(tmp_path: Path, name: str | None, order: str) -> None:
+    """Its start is found in the index: rows before it are not read, however many there are."""
+    where, index = (f.everything(), "heads_by_time") if name is None else INDEXED[name]
+    store = SqliteStore(tmp_path / "a.db")
+    with store.read() as view:
+        for part in rest(order, (NOW, 3, "a")):
+            sql, parameters = view.select_sql(Branch("n"), where, order, NOW, part)
+            plan = " ".join(str(row[3]) for row in view._execute(f"EXPLAIN QUERY PLAN {sql}", (1, *parameters[1:])))
+            assert re.search(rf"SEARCH h USING INDEX {index} \([^)]*time[<>=]", plan), plan
+            assert "USE TEMP B-TREE FOR ORDER BY" not in plan  # only records of one time are sorted
     store.close()
 
 

@@ -28,7 +28,7 @@ from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.scoring import scores
 from recollect.ledger.commits import Branch
-from recollect.operations import ORDERS
+from recollect.operations import ORDERS, Order
 from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
@@ -104,7 +104,7 @@ def test_a_filtered_recall_is_the_ranking_less_what_the_filter_turns_away(
 )
 @pytest.mark.in_process
 def test_what_is_found_counted_and_forgotten_is_the_same_with_an_index_at_hand_and_without(
-    kind: str, held: list[Record], data: st.DataObject, order: str, limit: int | None, user: str | None
+    kind: str, held: list[Record], data: st.DataObject, order: Order, limit: int | None, user: str | None
 ) -> None:
     where = data.draw(own.trees_about(held))
     marked = where & (f.tag("never") | ~f.tag("never"))  # true of all, and such as the index is asked for

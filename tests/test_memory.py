@@ -417,7 +417,7 @@ class TestReadingAndWriting:
             memory.update("nope", content="x")
         memory.remember("text", id="a")
         with pytest.raises(TypeError, match="did you mean 'importance'"):
-            memory.update("a", importence=0.5)
+            memory.update("a", importence=0.5)  # type: ignore[call-arg]
         with pytest.raises(InvalidArgumentError):
             memory.update("a")
         with pytest.raises(RecollectError, match="must return a record"):
@@ -1084,7 +1084,7 @@ class TestAsync:
 
 class TestOperations:
     def test_what_cannot_travel_says_so(self) -> None:
-        with pytest.raises(UnsupportedError, match="nothing was changed"):
+        with pytest.raises(UnsupportedError, match="a function: it has no JSON form"):
             operations.Update(id="a", changes=lambda record: record).to_json()
         with pytest.raises(UnsupportedError):
             operations.ForgetWhere(where=f.custom(bool)).to_json()

@@ -188,7 +188,7 @@ def test_names_times_and_other_keys_are_kept(memory: Memory) -> None:
 
 def test_a_time_of_the_call_is_that_of_messages_without_one_in_their_order(memory: Memory) -> None:
     start = datetime(2026, 3, 1, 9, tzinfo=UTC)
-    memory.add_messages(chat(3), conversation="c", time=start)
+    memory.add_messages(chat(3), conversation="c", time="2026-03-01T09:00")
     assert [each.time for each in memory.find(order="position")] == [
         start + timedelta(microseconds=n) for n in range(3)
     ]
@@ -239,7 +239,7 @@ def test_anything_but_messages_is_refused(messages: Any, memory: Memory) -> None
 def test_invalid_fields_of_all_turns_are_refused_and_nothing_is_stored(memory: Memory) -> None:
     for fields in ({"user": ""}, {"tags": "x"}, {"time": "yesterday"}, {"conversation": "a\nb"}):
         with pytest.raises(InvalidRecordError):
-            memory.add_messages(chat(2), **fields)  # type: ignore[arg-type]
+            memory.add_messages(chat(2), **fields)
     assert memory.count() == 0
 
 

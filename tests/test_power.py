@@ -20,6 +20,7 @@ from torture.trials import fast_folder
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.stores import files
+from recollect.stores.base import Durability
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.sqlite import store as sqlite
@@ -69,7 +70,7 @@ def test_a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half(folder: 
 @pytest.mark.promise("power.creation")
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_a_power_cut_while_a_file_is_made_leaves_none_or_one_that_can_be_used(
-    folder: Path, run: Path, durability: str
+    folder: Path, run: Path, durability: Durability
 ) -> None:
     """Cut after every single event, in every way, until the first commit is acknowledged."""
     recording = power.record(SEED, run, durability)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import pydoc
+import re
 import subprocess
 import sys
 from typing import Any
@@ -13,11 +16,14 @@ import recollect.operations
 import recollect.testing
 from recollect import errors
 from recollect.errors import RecollectError, StoreError
+from recollect.memory.awaited import AsyncBatch
+from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
-    "ABSENT AsyncCommitStream AsyncMemory Backup Batch Call Change Commit CommitStream EntityId Export Failed Hit Hits "
-    "Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId RecollectError RecollectWarning Report "
-    "RescueReport Subscription Why __version__ errors filters migrate open operations rescue restore"
+    "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change Commit CommitStream "
+    "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
+    "RecordList RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters "
+    "migrate open operations rescue restore"
 }
 
 
@@ -34,17 +40,51 @@ def test_every_public_call_is_documented() -> None:
     owners: tuple[Any, ...] = (
         recollect.Memory,
         recollect.Batch,
+        recollect.AsyncMemory,
+        AsyncBatch,
+        recollect.RecordList,
         recollect.Hits,
         recollect.Record,
         recollect.Subscription,
         recollect.CommitStream,
         recollect.AsyncCommitStream,
+        recollect.AsyncSubscription,
     )
     members: list[tuple[Any, str, Any]] = [(owner, *member) for owner in owners for member in inspect.getmembers(owner)]
     members += [(recollect.filters, name, getattr(recollect.filters, name)) for name in recollect.filters.__all__]
     for owner, name, member in members:
         if not name.startswith("_") and callable(member):
             assert inspect.getdoc(member), f"{owner}.{name}"
+
+
+def test_the_awaited_calls_have_the_first_line_of_the_docstring_where_an_editor_finds_it() -> None:
+    from recollect.memory import awaited
+
+    owners = {"AsyncMemory": recollect.Memory, "AsyncBatch": recollect.Batch}
+    found = 0
+    for kind in ast.parse(inspect.getsource(awaited)).body:
+        if not isinstance(kind, ast.ClassDef) or kind.name not in owners:
+            continue
+        for member, after in zip(kind.body, [*kind.body[1:], None], strict=True):
+            if isinstance(member, ast.Assign):
+                assert isinstance(member.targets[0], ast.Name)
+                name = member.targets[0].id
+                assert isinstance(after, ast.Expr), name
+                assert isinstance(after.value, ast.Constant), name
+                assert after.value.value == (inspect.getdoc(getattr(owners[kind.name], name)) or "").splitlines()[0]
+                found += 1
+    assert found > 40
+
+
+def test_help_and_notebooks_list_the_fields() -> None:
+    for owner in (recollect.Memory, recollect.Batch, recollect.AsyncMemory):
+        for name, fields in (("remember", Fields), ("update", FieldChanges)):
+            parameters = inspect.signature(getattr(owner, name)).parameters
+            assert set(fields.__annotations__) <= set(parameters)
+            assert not any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+            assert "importance" in pydoc.render_doc(getattr(owner, name))
+    documented = re.findall(r"\w+", inspect.getdoc(recollect.AsyncMemory.remember) or "")
+    assert set(Fields.__annotations__) <= set(documented)
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
@@ -72,5 +112,6 @@ def test_every_error_has_a_code_of_its_own_and_survives_pickling() -> None:
         again = pickle.loads(pickle.dumps(error))
         assert (type(again), str(again)) == (kind, str(error))
         assert error.to_json()["error"] == kind.code
+        error.unchanged = True  # as of a call that writes
         if kind not in (RecollectError, StoreError) and "Raised before anything is changed" not in (kind.__doc__ or ""):
             assert ";" in str(error), f"{kind.__name__} does not say what state things are in"

@@ -26,7 +26,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory import Memory
-from recollect.operations import Remember
+from recollect.operations import Per, Remember, WhenFull
 from recollect.records.codec import encode_json
 from recollect.stores.base import Store
 from recollect.stores.derived.usage import UsageFile
@@ -161,6 +161,23 @@ def test_eviction_is_an_event_for_listeners_and_the_history_stays(memory: Memory
         subscription.drain()
     assert [(change.id, change.cause) for change in heard] == [("1", "written"), ("1", "evicted"), ("2", "written")]
     assert [hit.record.id for hit in memory.recall("first second")] == ["2"]
+
+
+@pytest.mark.parametrize("per", [None, "user"])
+def test_an_update_that_adds_no_record_is_made_beyond_a_quota_of_records(memory: Memory, per: Per | None) -> None:
+    for number in range(3):
+        memory.remember(f"Ana likes tea number {number}", id=f"r{number}", user="ana")
+    memory.set_quota(records=1, per=per)
+    assert memory.update("r1", importance=0.7, tags=["longer"]).importance == 0.7
+    with pytest.raises(QuotaError, match="would make it 4"):
+        memory.remember("Ana likes coffee", user="ana")
+    size = sum(len(record.to_bytes()) for record in memory.find())
+    memory.set_quota(records=1, bytes=size - 1, per=per)
+    memory.update("r1", importance=None, tags=None)  # smaller
+    memory.set_quota(bytes=10, per=per)
+    memory.update("r2", content="Ana")
+    with pytest.raises(QuotaError, match="bytes"):
+        memory.update("r2", content="Ana likes green tea")
 
 
 def test_a_quota_that_is_lowered_is_reached_in_steps_and_one_taken_away_binds_no_more(memory: Memory) -> None:
@@ -392,7 +409,7 @@ class Model:
 @pytest.mark.parametrize("per", [None, "user"])
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"])
 def test_eviction_does_what_a_plain_model_of_it_does(
-    tmp_path: Path, seed: int, when_full: str, per: str | None, kind: str
+    tmp_path: Path, seed: int, when_full: WhenFull, per: Per | None, kind: str
 ) -> None:
     """Also where the memory is opened again at any step; without its index, only what was read is not known then."""
     rng = random.Random(seed)

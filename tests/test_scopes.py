@@ -27,7 +27,7 @@ from recollect.engine.write.naming import Naming
 from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, RecordExistsError, ScopeError
 from recollect.memory import Memory
-from recollect.operations import ABSENT, Remember
+from recollect.operations import ABSENT, IfExists, Remember
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
@@ -139,7 +139,7 @@ def call(name: str, **arguments: st.SearchStrategy[Any]) -> st.SearchStrategy[tu
     return st.tuples(st.just(name), st.fixed_dictionaries(arguments))
 
 
-def _remember(m: Memory, text: str, id: str | None, given: dict[str, Any], how: str, expect: Any) -> Any:  # noqa: A002
+def _remember(m: Memory, text: str, id: str | None, given: dict[str, Any], how: IfExists, expect: Any) -> Any:  # noqa: A002
     fields = {name: value for name, value in given.items() if value is not None}
     return m.execute(Remember(content=text, id=id, fields=fields, if_exists=how, expect=expect))
 
@@ -247,6 +247,12 @@ does(
     limit=st.sampled_from((None, 2)),
     order=st.sampled_from(("newest", "oldest", "importance", "position", "id")),
 )
+does(
+    "the next page",
+    lambda m, limit, order: m.find(limit=2, order=order, after=m.find(limit=limit, order=order).cursor),
+    limit=st.integers(1, 3),
+    order=st.sampled_from(("newest", "oldest", "importance", "position", "id")),
+)
 does("recent", lambda m: m.recent(2))
 does("count", lambda m, where: m.count(where), where=wheres)
 does("recall", lambda m, text, where: m.recall(text, 4, where), text=texts, where=wheres)
@@ -320,7 +326,7 @@ def plain(value: Any) -> Any:
             out["plan"] = repr(value.plan)
         if hasattr(value, "results"):
             out["results"] = [each.to_json() for each in value.results]
-        return json.loads(re.sub(r'"cursor": "[0-9a-f]{32}"', '"cursor": "..."', json.dumps(out)))
+        return json.loads(re.sub(r'"cursor": "[\w-]{32,}"', '"cursor": "..."', json.dumps(out)))
     return value
 
 
@@ -477,7 +483,7 @@ def test_nobody_outside_gives_a_scope_two_records_of_one_id(memory: Memory) -> N
 @pytest.mark.promise("scope.ids")
 @pytest.mark.parametrize("if_exists", ["update", "error"])
 def test_an_id_that_a_scope_uses_is_not_evaded_by_whoever_asks_for_just_that_one(
-    memory: Memory, if_exists: str
+    memory: Memory, if_exists: IfExists
 ) -> None:
     memory.scoped(user="ana").remember("likes tea", id="profile")
     for text in ("likes tea", "likes coffee"):
@@ -516,7 +522,8 @@ def test_a_record_that_comes_from_another_scope_takes_no_id_from_this_one(memory
 
 def test_an_id_that_looks_qualified_cannot_be_chosen_in_a_scope(memory: Memory) -> None:
     ana = memory.scoped(user="ana")
-    for if_exists, expect in (("keep", None), ("update", None), ("keep", "absent")):
+    cases: list[tuple[IfExists, str | None]] = [("keep", None), ("update", None), ("keep", "absent")]
+    for if_exists, expect in cases:
         with pytest.raises(recollect.errors.InvalidRecordError, match="begins with @"):
             ana.remember("x", id="@conversation=c&user=ana/note", if_exists=if_exists, expect=expect)
     memory.remember("x", id="@user=ana/@note", user="ana")

@@ -159,10 +159,11 @@ class Run:
             return {record.id for record in self._open().find()}
 
     def _judge(self, error: RecollectError) -> None:
-        """An error is of the store, says what state things are in, and does not blame the store's bytes."""
+        """An error is of the store, says of a write what state things are in, and does not blame the store's bytes."""
         if not isinstance(error, StoreError) or isinstance(error, (DamagedStoreError, NotAStoreError)):
             self._found(f"{type(error).__name__}: {error}")
-        if not any(words in str(error) for words in ("nothing was", "none was", "not changed", "may or may not")):
+        stated = any(words in str(error) for words in ("nothing was", "none was", "not changed", "may or may not"))
+        if error.unchanged and not stated:
             self._found(f"the message does not say what state things are in: {error}")
 
     def _crash(self, allowed: set[str], when: str) -> None:

@@ -25,6 +25,7 @@ from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.stores.base import Durability
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
 from torture.disk import MODES, Disk, Event, write_out
@@ -84,7 +85,7 @@ def small() -> Iterator[None]:
             setattr(module, name, value)
 
 
-def record(seed: int, folder: Path, durability: str = "full") -> Recording:
+def record(seed: int, folder: Path, durability: Durability = "full") -> Recording:
     """Do the run of a seed in a folder that is empty, and write down what it does."""
     script = Script(seed)
     expected = script.roots()
@@ -248,7 +249,8 @@ def quiet() -> Iterator[None]:
 def trials(seed: int, folder: Path) -> Iterator[Trial]:
     """Two recorded runs, and the power cut many times in each."""
     with fast_folder(folder) as fast:
-        for durability, count in (("full", FULL_CUTS), ("normal", NORMAL_CUTS)):
+        runs: tuple[tuple[Durability, int], ...] = (("full", FULL_CUTS), ("normal", NORMAL_CUTS))
+        for durability, count in runs:
             rng = random.Random(f"{seed} {durability}")
             place = fast / durability
             place.mkdir()

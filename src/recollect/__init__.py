@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from recollect.engine.call_log import Call
     from recollect.engine.listeners import Subscription
     from recollect.engine.quota import Quota
-    from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, Report, Why
+    from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
     from recollect.engine.streams import CommitStream
     from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
     from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
-    from recollect.memory.streams import AsyncCommitStream
+    from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
     from recollect.stores.base import Backup
@@ -44,6 +44,7 @@ __all__ = [
     "ABSENT",
     "AsyncCommitStream",
     "AsyncMemory",
+    "AsyncSubscription",
     "Backup",
     "Batch",
     "Call",
@@ -65,6 +66,7 @@ __all__ = [
     "RecollectWarning",
     "Record",
     "RecordId",
+    "RecordList",
     "Report",
     "RescueReport",
     "Subscription",
@@ -86,10 +88,10 @@ _HOMES = {
     "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),
-    "memory.streams": ("AsyncCommitStream",),
+    "memory.streams": ("AsyncCommitStream", "AsyncSubscription"),
     "engine.write.limits": ("Limits",),
     "engine.quota": ("Quota",),
-    "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "Report", "Why"),
+    "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
     "errors": ("RecollectError",),
     "memory": ("Batch", "Memory", "RecollectWarning"),
     "memory.opening": ("open",),

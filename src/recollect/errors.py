@@ -7,6 +7,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
     RecollectError
         InvalidArgumentError (ValueError)
         UnknownArgumentError (TypeError)
+        MissingArgumentError (TypeError)
         InvalidRecordError (ValueError)
         InvalidFilterError (ValueError)
         InvalidOperationError (ValueError)
@@ -57,9 +58,16 @@ class RecollectError(Exception):
     Attributes:
         code: A stable name of the class, for programs; of an error that another release sent, its own.
         args: The fields of the error, in the order of its constructor's parameters.
+        unchanged: Whether it was raised by a call that writes, and nothing was changed; the message then says so. Set
+            by what executes the call: the same error of a call that reads has nothing to say about it.
     """
 
     code: str = "error"
+    unchanged: bool = False
+
+    @property
+    def _state(self) -> str:
+        return "; nothing was changed" if self.unchanged else ""
 
     def __init_subclass__(cls) -> None:
         """Escape control characters in every message: messages quote paths, names and replies of servers."""
@@ -71,8 +79,9 @@ class RecollectError(Exception):
             cls.__str__ = wraps(message)(lambda self: printable(message(self)))  # type: ignore[method-assign]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the error as `{"error": code, "message": ..., "args": [...]}`."""
-        return {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
+        """Return the error as `{"error": code, "message": ..., "args": [...]}`, with `unchanged` if it is true."""
+        out = {"error": self.code, "message": str(self), "args": [_plain(arg) for arg in self.args]}
+        return {**out, "unchanged": True} if self.unchanged else out
 
     @staticmethod
     def from_json(data: object) -> RecollectError:
@@ -94,9 +103,11 @@ class RecollectError(Exception):
                 try:
                     # Values that the constructor quotes are quoted already.
                     quoted = [isinstance(arg, Shown) for arg in kind(*args).args]
-                    return kind(*(Shown(arg) if each else arg for arg, each in zip(args, quoted, strict=True)))
+                    known = kind(*(Shown(arg) if each else arg for arg, each in zip(args, quoted, strict=True)))
                 except (TypeError, ValueError):  # its fields are those of another release
                     return unknown
+                known.unchanged = isinstance(data, dict) and data.get("unchanged") is True
+                return known
         raise InvalidOperationError(data, "is not the JSON form of an error")
 
 
@@ -175,22 +186,38 @@ class InvalidArgumentError(RecollectError, ValueError):
 
 
 class UnknownArgumentError(RecollectError, TypeError):
-    """The call has no such keyword argument. Raised before anything is changed.
+    """The call does not take this argument. Raised before anything is changed.
 
     Args:
         call: The call.
-        name: The unknown argument.
-        similar: An argument of the call with a similar name, or "".
+        name: The unknown argument; if it was passed by position, its `repr`.
+        similar: The argument that was probably meant, or "".
+        positional: Whether it was passed by position, after the last one that may be.
     """
 
     code = "unknown_argument"
 
-    def __init__(self, call: str, name: str, similar: str = "") -> None:
-        super().__init__(call, name, similar)
+    def __init__(self, call: str, name: str, similar: str = "", positional: bool = False) -> None:
+        super().__init__(call, name, similar, positional)
 
     def __str__(self) -> str:
+        if self.args[3]:
+            advice = f", such as {self.args[2]}=..." if self.args[2] else ""
+            return f"{self.args[0]} does not take {self.args[1]} by position: pass it by name{advice}"
         hint = f" (did you mean {self.args[2]!r}?)" if self.args[2] else ""
         return f"{self.args[0]} has no argument {self.args[1]!r}{hint}"
+
+
+class MissingArgumentError(RecollectError, TypeError):
+    """The call needs an argument that was not passed. Raised before anything is changed."""
+
+    code = "missing_argument"
+
+    def __init__(self, call: str, name: str) -> None:
+        super().__init__(call, name)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} needs the argument {self.args[1]!r}"
 
 
 class InvalidRecordError(RecollectError, ValueError):
@@ -213,7 +240,7 @@ class InvalidRecordError(RecollectError, ValueError):
         return str(self.args[0])
 
     def __str__(self) -> str:
-        return f"{_violated(*self.args)}; nothing was changed"
+        return f"{_violated(*self.args)}{self._state}"
 
 
 class InvalidFilterError(RecollectError, ValueError):
@@ -237,7 +264,7 @@ class InvalidOperationError(RecollectError, ValueError):
         super().__init__(shown(what), rule)
 
     def __str__(self) -> str:
-        return f"invalid operation {self.args[0]}: {self.args[1]}; nothing was changed"
+        return f"invalid operation {self.args[0]}: {self.args[1]}{self._state}"
 
 
 class InvalidQueryError(RecollectError, ValueError):
@@ -261,7 +288,7 @@ class UnsupportedError(RecollectError):
         super().__init__(what, why)
 
     def __str__(self) -> str:
-        return f"{self.args[0]}: {self.args[1]}; nothing was changed"
+        return f"{self.args[0]}: {self.args[1]}{self._state}"
 
 
 class CodecError(RecollectError, ValueError):
@@ -285,7 +312,7 @@ class UnknownRecordError(RecollectError, LookupError):
         super().__init__(record_id, namespace)
 
     def __str__(self) -> str:
-        return f"no record {shown(self.args[0])} in namespace {self.args[1]!r}; nothing was changed"
+        return f"no record {shown(self.args[0])} in namespace {self.args[1]!r}{self._state}"
 
 
 class RecordExistsError(RecollectError):
@@ -298,7 +325,7 @@ class RecordExistsError(RecollectError):
 
     def __str__(self) -> str:
         return (
-            f"record {shown(self.args[0])} already exists with hash {self.args[1]}; nothing was changed: "
+            f"record {shown(self.args[0])} already exists with hash {self.args[1]}{self._state}: "
             "use another id, or read that record and decide"
         )
 
@@ -322,7 +349,7 @@ class ConflictError(RecollectError):
         return bool(self.args[3])
 
     def __str__(self) -> str:
-        return f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}; nothing was changed: " + (
+        return f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}{self._state}: " + (
             "it already has the state that this call requested" if self.satisfied else "read it again and decide"
         )
 
@@ -348,7 +375,7 @@ class QuotaError(RecollectError):
 
     def __str__(self) -> str:
         if self.args[2] is None:
-            return f"the quota of {self.args[1]} of namespace {self.args[0]!r} is used up; nothing was changed"
+            return f"the quota of {self.args[1]} of namespace {self.args[0]!r} is used up{self._state}"
         why = (
             ""
             if self.args[4] == "refuse"
@@ -357,8 +384,8 @@ class QuotaError(RecollectError):
         owner = f"{self.args[5]} in " if self.args[5] else ""
         whose = f"{owner}namespace {self.args[0]!r}"
         return (
-            f"the quota of {whose} is {self.args[2]} {self.args[1]}, and this write would make it {self.args[3]}{why}; "
-            f"nothing was changed: forget some{' of its records' if owner else ' records'}, or raise the quota"
+            f"the quota of {whose} is {self.args[2]} {self.args[1]}, and this write would make it {self.args[3]}{why}"
+            f"{self._state}: forget some{' of its records' if owner else ' records'}, or raise the quota"
         )
 
 
@@ -371,7 +398,7 @@ class ScopeError(RecollectError):
         super().__init__(what, scope)
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is outside the scope {self.args[1]}; nothing was changed: use the memory without scope"
+        return f"{self.args[0]} is outside the scope {self.args[1]}{self._state}: use the memory without scope"
 
 
 class ClosedError(RecollectError):
@@ -383,7 +410,7 @@ class ClosedError(RecollectError):
         super().__init__(what)
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is closed; nothing was changed: open it again"
+        return f"{self.args[0]} is closed{self._state}: open it again"
 
 
 class ForkedError(RecollectError):
@@ -396,8 +423,8 @@ class ForkedError(RecollectError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it; "
-            "nothing was changed: open it again in this process"
+            f"{self.args[0]} was opened by process {self.args[1]}, and this process is a fork of it"
+            f"{self._state}: open it again in this process"
         )
 
 
@@ -411,7 +438,7 @@ class MissingExtraError(RecollectError, ImportError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} needs the library {self.args[1]}, which is not installed; nothing was changed: "
+            f"{self.args[0]} needs the library {self.args[1]}, which is not installed{self._state}: "
             f"pip install recollect[{self.args[2]}]"
         )
 
@@ -521,7 +548,7 @@ class DamagedStoreError(StoreError):
 
     def __str__(self) -> str:
         return (
-            f"{self.args[0]} is corrupt{self._detail}; nothing was changed: keep a copy of the file and its -wal; "
+            f"{self.args[0]} is corrupt{self._detail}{self._state}: keep a copy of the file and its -wal; "
             "`recollect doctor --check` lists the damage, `recollect rescue` saves the intact records"
         )
 
@@ -532,7 +559,7 @@ class ReadOnlyStoreError(StoreError):
     code = "read_only"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is read-only{self._detail}; nothing was changed: open a copy that may be written"
+        return f"{self.args[0]} is read-only{self._detail}{self._state}: open a copy that may be written"
 
 
 class StoreBusyError(StoreError):
@@ -541,7 +568,7 @@ class StoreBusyError(StoreError):
     code = "busy"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} is locked by another writer{self._detail}; nothing was changed: try again"
+        return f"{self.args[0]} is locked by another writer{self._detail}{self._state}: try again"
 
 
 class StoreFullError(StoreError):
@@ -550,7 +577,7 @@ class StoreFullError(StoreError):
     code = "store_full"
 
     def __str__(self) -> str:
-        return f"no room to write {self.args[0]}{self._detail}; nothing was changed: free some space and try again"
+        return f"no room to write {self.args[0]}{self._detail}{self._state}: free some space and try again"
 
 
 class StoreReplacedError(StoreError):
@@ -571,10 +598,7 @@ class NoMemoryError(StoreError, MemoryError):
     code = "no_memory"
 
     def __str__(self) -> str:
-        return (
-            f"not enough memory to work on {self.args[0]}{self._detail}; nothing was changed: "
-            "free some memory and try again"
-        )
+        return f"not enough memory to work on {self.args[0]}{self._detail}{self._state}: free some memory and try again"
 
 
 class StoreIOError(StoreError):
@@ -583,7 +607,7 @@ class StoreIOError(StoreError):
     code = "store_io"
 
     def __str__(self) -> str:
-        return f"cannot read or write {self.args[0]}{self._detail}; nothing was changed: check the disk and try again"
+        return f"cannot read or write {self.args[0]}{self._detail}{self._state}: check the disk and try again"
 
 
 class CommitInDoubtError(StoreIOError):

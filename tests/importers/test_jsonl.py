@@ -146,7 +146,7 @@ def told(*lines: Any) -> bytes:
         {"id": "a", "data": "not base64!", "media_type": "a/b"},
         {"id": "a", "data": "AAAA"},
         {"id": "a", "content": "x", "time": "yesterday"},
-        {"id": "a", "content": "x", "time": "2026-01-01T00:00:00"},
+        {"id": "a", "content": "x", "time": "2026-01-01T00:61:00"},
         {"id": "a", "content": "x", "time": 5},
         {"id": "a", "content": "x", "colour": "red"},
         {"id": "a", "content": "x", "metadata": {"n": 2**70}},

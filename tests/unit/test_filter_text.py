@@ -46,7 +46,7 @@ def at(time: datetime) -> Record:
 PIECES = (
     "user kind time meta. meta.a content words importance tag ( ) = != >= < ~ \\ 2026-01-01 0.5 1e999 nan null".split()
 )
-PIECES += [" and ", " or ", "not ", '"', "a b", " ", "\ud800"]
+PIECES += [" and ", " or ", "not ", '"', "'", "a b", " ", "\ud800"]
 A, B, C = f.user("a"), f.user("b"), f.user("c")
 
 
@@ -70,7 +70,7 @@ class TestReading:
             ("tag=work", f.tag("work")),
             ("user!=ana", ~f.user("ana")),
             ("content~java", f.contains("java")),
-            ("content ~ 'java'", f.contains("'java'")),
+            ("content ~ 'java'", f.contains("java")),
             ("words=java", f.matches("java")),
             ('words~"java script"', f.matches("java script")),
             ("importance>=0.5", f.importance_at_least(0.5)),
@@ -110,6 +110,15 @@ class TestReading:
             ('user="two\nlines"', f.user("two\nlines")),
             ('user="a=b"', f.user("a=b")),
             ("user=it's", f.user("it's")),
+            ("user=O'Brien and speaker=rock'n'roll'", f.user("O'Brien") & f.speaker("rock'n'roll'")),
+            ("user='a b'", f.user("a b")),
+            ("(user='a)(b')and(user='x')", f.user("a)(b") & f.user("x")),
+            (r"user='say \'hi\''", f.user("say 'hi'")),
+            ("user='say \"hi\"'", f.user('say "hi"')),
+            ("user='back\\\\slash'", f.user("back\\slash")),
+            ("user='and' and user!='not'", f.user("and") & ~f.user("not")),
+            ("meta.'a.b c'='1'", f.meta("a.b c", "1")),
+            ("meta.'a' and meta.b='true'", f.meta("a") & f.meta("b", "true")),
             ("user=a,b", f.user("a,b")),
             # not binds closest, then and, then or
             ("user=a and user=b or user=c", (A & B) | C),
@@ -199,7 +208,11 @@ class TestErrors:
             ("not", 4, "expected a condition"),
             ("user==a", 6, "expected a value"),
             ("user=hi!", 8, "cannot be read"),
-            ('user="open', 6, "cannot be read"),
+            ('user="open', 6, 'the quote " is not closed'),
+            ("user='open", 6, "the quote ' is not closed"),
+            ("user=a and  user='O'Brien'", 18, "the quote ' is not closed"),
+            ("meta.'a=1", 1, "the quote ' is not closed"),
+            ("user=''", 1, "not empty"),
             ("usr=ana", 1, "unknown field 'usr'"),
             ('"user"=ana', 1, "unknown field"),
             ("user~ana", 1, "'user' does not take '~'"),
@@ -274,10 +287,11 @@ def printed(tree: Filter, bare: bool) -> str:
     """A filter as text, by a printer that knows only the documentation; `bare` leaves out quotes where it may."""
 
     def quoted(text: str) -> str:
-        if bare and re.fullmatch(r"[\w.%'木村é-]+", text) and not re.fullmatch(r"[-\d.]+|true|false|null", text):
+        if bare and re.fullmatch(r"(?!')[\w.%'木村é-]+", text) and not re.fullmatch(r"[-\d.]+|true|false|null", text):
             return text
-        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{escaped}"'
+        quote = "'" if bare else '"'
+        escaped = text.replace("\\", "\\\\").replace(quote, f"\\{quote}")
+        return f"{quote}{escaped}{quote}"
 
     match tree:
         case Everything():

@@ -60,6 +60,8 @@ def given_fields(draw: st.DrawFn, *, content: bool = False) -> dict[str, Any]:
     fields = draw(own.record_fields())
     if not fields.get("unknown"):
         fields.pop("unknown", None)
+    if "language" in fields:  # a caller passes a tag; a record takes any name
+        fields["language"] = draw(st.sampled_from(("de", "en-GB", "zh-Hant-TW")))
     return {name: value for name, value in fields.items() if name != "id" and (content or name != "content")}
 
 
@@ -79,7 +81,13 @@ remember_alls: st.SearchStrategy[Operation] = st.builds(
 )
 reads: st.SearchStrategy[Operation] = st.one_of(
     st.builds(ops.Get, id=own.names),
-    st.builds(ops.Find, where=filter_trees.trees, limit=st.none() | counts, order=st.sampled_from(ops.ORDERS)),
+    st.builds(
+        ops.Find,
+        where=filter_trees.trees,
+        limit=st.none() | counts,
+        order=st.sampled_from(ops.ORDERS),
+        after=st.none() | questions,
+    ),
     st.builds(ops.Count, where=filter_trees.trees),
     st.builds(ops.Recall, question=questions, k=counts, where=filter_trees.trees),
     st.builds(ops.Grep, query=questions, limit=counts, where=filter_trees.trees),
@@ -290,8 +298,7 @@ class TestJson:
         with pytest.raises(error) as caught:
             from_json(form)
         assert rule in str(caught.value)
-        if "Raised before anything is changed" not in (error.__doc__ or ""):
-            assert str(caught.value).endswith("nothing was changed")
+        assert "nothing was changed" not in str(caught.value)  # reading JSON changes nothing
         str(caught.value).encode("utf-8")
 
     @pytest.mark.parametrize(("op", "key"), [("batch", "operations"), ("remember_all", "items")])

@@ -22,7 +22,7 @@ from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
-from recollect.operations import ORDERS
+from recollect.operations import ORDERS, Order
 from recollect.records.record import Record
 
 
@@ -178,16 +178,24 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @app.command("list")
 @count_option(20)
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
+@click.option("--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor.")
 @where_option
 @common
-def list_(settings: Settings, k: int, order: str, where: Filter | None) -> None:
-    """List records, newest first by default."""
+def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None) -> None:
+    """List records, newest first by default.
+
+    A full page prints a cursor for the next one. With --json, the result has "records" and "cursor", which is null
+    after the last page.
+    """
     with settings.open() as memory:
-        records = memory.find(where, limit=k, order=order)
-        _show(settings, memory, records)
+        page = memory.find(where, limit=k, order=order, after=cursor)
+        if settings.as_json:
+            print_json(page.to_json())
+            return
+        _show(settings, memory, page)
         total = memory.count(where)
-        if total > len(records) and not settings.as_json:
-            click.echo(f"{len(records)} of {total} records; -k {total} lists all", err=True)
+        if page.cursor is not None and total > len(page):
+            click.echo(f"{len(page)} of {total} records; the next ones: --cursor {page.cursor}", err=True)
 
 
 @app.command()
@@ -199,11 +207,9 @@ def stats(settings: Settings) -> None:
     if settings.as_json:
         print_json(found)
         return
-    store = found.pop("store")
-    kinds = found.pop("kinds")
-    rows = [(name, str(value)) for name, value in found.items() if value is not None]
-    rows += [(f"kind {kind}", str(count)) for kind, count in kinds.items()]
-    rows += [(name.replace("_", " "), str(value)) for name, value in store.items()]
+    rows = [(name, str(value)) for name, value in found.items() if name not in ("store", "kinds") and value is not None]
+    rows += [(f"kind {kind}", str(count)) for kind, count in found["kinds"].items()]
+    rows += [(name.replace("_", " "), str(value)) for name, value in found["store"].items()]
     render.table((("what", {}), ("value", {"overflow": "fold"})), ((name, render.plain(value)) for name, value in rows))
 
 

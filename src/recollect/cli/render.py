@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect.engine.results import Hit, Hits
 from recollect.records.record import Record
+from recollect.reprs import short_id
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -87,7 +88,7 @@ def content(record: Record, limit: int = _MAX_CHARACTERS) -> str:
     return plain(record.content, limit)
 
 
-def reasons(hit: Hit) -> str:
+def reasons(hit: Hit, hits: Hits) -> str:
     """Return a short explanation of a hit: the share of each signal, the words, and the record of a lent word."""
     total = hit.score or 1.0
     shares = ((name, round(100 * share / total)) for name, share in hit.why.shares.items())
@@ -95,8 +96,14 @@ def reasons(hit: Hit) -> str:
     out = []
     for word in hit.why.words:
         shown = f"{word.word} as {word.like}" if word.like else word.word
-        out.append(shown if word.own else f"{shown} (in {word.lent_by[0]})" if word.lent_by else shown)
+        out.append(shown if word.own else f"{shown} (in {_lender(word.lent_by[0], hits)})" if word.lent_by else shown)
     return plain(": ".join(part for part in (signals, ", ".join(out)) if part), 200)
+
+
+def _lender(record_id: str, hits: Hits) -> str:
+    """Return a record that lent a word: its first words if it is a hit too, otherwise its id, shortened."""
+    text = next((content(hit.record, 30) for hit in hits if hit.record.id == record_id), "")
+    return f'"{text}"' if text else short_id(record_id)
 
 
 def show_hits(hits: Hits) -> None:
@@ -119,7 +126,7 @@ def show_hits(hits: Hits) -> None:
                 when(hit.record),
                 plain(who(hit.record), 40),
                 content(hit.record),
-                reasons(hit),
+                reasons(hit, hits),
             )
             for hit in hits
         ),
@@ -134,7 +141,8 @@ def explain(hits: Hits) -> None:
         rows += [("", f"  {name}", f"{share:.4f}", "") for name, share in hit.why.shares.items()]
         for word in hit.why.words:
             like = f"as {word.like} " if word.like else ""
-            lent = f"{word.score - word.own:.4f} lent by {', '.join(word.lent_by)}" if word.lent_by else ""
+            lenders = ", ".join(_lender(each, hits) for each in word.lent_by)
+            lent = f"{word.score - word.own:.4f} lent by {lenders}" if lenders else ""
             rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + lent, 200)))
     table((("hit", {"justify": "right"}), ("signal", {}), ("share", {"justify": "right"}), ("", {"ratio": 1})), rows)
 

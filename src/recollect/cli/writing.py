@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Callable
 from datetime import tzinfo
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -18,7 +18,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
-from recollect.operations import IF_EXISTS, SCOPED, WHEN_FULL, Forget, Remember, Update
+from recollect.operations import IF_EXISTS, SCOPED, WHEN_FULL, Forget, IfExists, Per, Remember, Update, WhenFull
 from recollect.records.record import utc_now
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -106,7 +106,7 @@ def remember(
     text: str,
     id_: str | None,
     expect: str | None,
-    if_exists: str,
+    if_exists: IfExists,
     ttl: float | None,
     **options: Any,
 ) -> None:
@@ -187,7 +187,7 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
 @click.option("--none", is_flag=True, help="Remove the quota.")
 @common
 def quota(
-    settings: Settings, records: int | None, nbytes: int | None, when_full: str, per: str | None, none: bool
+    settings: Settings, records: int | None, nbytes: int | None, when_full: str, per: Per | None, none: bool
 ) -> None:
     """Show or set the quota of the namespace. It applies to every process that writes."""
     if none and (records is not None or nbytes is not None):
@@ -199,8 +199,9 @@ def quota(
         raise click.UsageError("--per requires --records or --bytes")
     with settings.open(create=sets and not none) as memory:
         if sets:
-            memory.set_quota(records=records, bytes=nbytes, when_full=when_full.replace("-", " "), per=per)
-        current = memory.stats().get("quota")
+            policy = cast(WhenFull, when_full.replace("-", " "))
+            memory.set_quota(records=records, bytes=nbytes, when_full=policy, per=per)
+        current = cast("dict[str, Any] | None", memory.stats().get("quota"))
     if settings.as_json:
         print_json(current)
     elif current is None:

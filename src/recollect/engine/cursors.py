@@ -1,25 +1,35 @@
-"""Cursors: positions in the log, as text that callers can pass to `changes` and `listen`.
+"""Cursors: positions in the log or in the records of a `find`, as text that callers can pass back.
 
 Outside of scopes a cursor is the seq. Within a scope the seq would reveal how much others write, so the cursor is the
 seq under a keyed permutation: it is the same in every process and reveals neither order nor distance. The permutation
 is a Feistel network of four rounds over 16 bytes, with HMAC-SHA256 as its round function. Eight of the bytes are zeros,
 so that a cursor of another scope or store is detected.
 
+The cursor of a `find` is the sort key of the last record of a page. It contains the id under which the record is
+stored, which a scope does not show, and callers should not take it apart. It is therefore encrypted with a keyed hash
+of itself as the nonce, which also detects a cursor of another scope, store or order.
+
 Source:
     Luby and Rackoff, How to construct pseudorandom permutations from pseudorandom functions, 1988.
+    Rogaway and Shrimpton, A provable-security treatment of the key-wrap problem, 2006 (the synthetic nonce).
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import hmac
+import json
 import re
 
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.ledger.commits import Branch
+from recollect.stores.base import SortKey
 
 _ROUNDS = 4
 _HALF = 8
+_NONCE = 16
 _TOKEN = re.compile(r"[0-9a-f]{32}")
 _SEQ = re.compile(r"[0-9]{1,18}")
 
@@ -82,6 +92,36 @@ class Cursors:
             rule = "must not be after the newest commit (it is of another memory, or an older copy was restored)"
             raise InvalidArgumentError("since", cursor, rule)
         return seq
+
+    def after(self, key: SortKey, order: str, branch: Branch, scope: Scope) -> str:
+        """Return the cursor after the record with a sort key in an order."""
+        text = json.dumps(key).encode("ascii")
+        text += b" " * (-len(text) % _NONCE)  # so that its length does not reveal that of the stored id
+        nonce = self._nonce(text, order, branch, scope)
+        return base64.urlsafe_b64encode(nonce + self._masked(nonce, text)).decode("ascii").rstrip("=")
+
+    def sort_key(self, cursor: str, order: str, branch: Branch, scope: Scope) -> SortKey:
+        """Return the sort key of a cursor that `after` returned.
+
+        Raises:
+            InvalidArgumentError: It is not a cursor of this order, branch and scope.
+        """
+        try:
+            token = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        except ValueError:
+            token = b""
+        text = self._masked(token[:_NONCE], token[_NONCE:])
+        if not hmac.compare_digest(self._nonce(text, order, branch, scope), token[:_NONCE]):
+            rule = "must be the cursor of an earlier page of this memory in the same order"
+            raise InvalidArgumentError("after", cursor, rule)
+        return tuple(json.loads(text))
+
+    def _nonce(self, text: bytes, order: str, branch: Branch, scope: Scope) -> bytes:
+        context = repr(("find", order, tuple(branch), scope.fixed)).encode("utf-8", "backslashreplace")
+        return hmac.digest(self._secret, context + text, "sha256")[:_NONCE]
+
+    def _masked(self, nonce: bytes, text: bytes) -> bytes:
+        return _xor(text, hashlib.shake_256(self._secret + nonce).digest(len(text)))
 
     def _round(self, number: int, half: bytes, branch: Branch, scope: Scope) -> bytes:
         message = repr((number, half, tuple(branch), scope.fixed)).encode("utf-8", "backslashreplace")

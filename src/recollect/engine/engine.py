@@ -12,15 +12,15 @@ from recollect.embedding.base import Embedder
 from recollect.engine.call_log import CallLog, OnCall
 from recollect.engine.core import INDEX_BYTES, Core
 from recollect.engine.feed import Feed
-from recollect.engine.handlers import HANDLERS, Request, execute_in_batch
+from recollect.engine.handlers import HANDLERS, Request, execute_in_batch, note_failed, note_state
 from recollect.engine.index.vectors import VECTOR_BYTES
 from recollect.engine.read.log import Log
 from recollect.engine.scope import Scope
 from recollect.engine.write.batch import Writing
 from recollect.engine.write.drafts import Intake
-from recollect.errors import InvalidOperationError
+from recollect.errors import InvalidOperationError, RecollectError
 from recollect.ledger.commits import Branch
-from recollect.operations import Operation, check_label
+from recollect.operations import Batch, Operation, check_label
 from recollect.stores.base import Store
 
 
@@ -69,10 +69,14 @@ class Engine:
         if handler is None:
             raise InvalidOperationError(operation, "is not an operation of this memory")
         request = Request(operation, branch, scope, actor, reason)
-        if self._calls.active:
-            run = partial(self._run, handler.run, request)
-            return self._calls.observed(operation.name, branch.namespace, bool(scope.fixed), run)
-        return self._run(handler.run, request)
+        try:
+            if self._calls.active:
+                run = partial(self._run, handler.run, request)
+                return note_failed(self._calls.observed(operation.name, branch.namespace, bool(scope.fixed), run))
+            return note_failed(self._run(handler.run, request))
+        except RecollectError as error:
+            note_state(error, operation)
+            raise
 
     def _run(self, run: Callable[[Core, Request], Any], request: Request) -> Any:
         if request.actor is not None:
@@ -86,14 +90,18 @@ class Engine:
         self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
     ) -> Iterator[OpenBatch]:
         """Open a transaction for a batch of the caller, and report it as one call. See `Executor.batch`."""
-        if not self._calls.active:
-            with self.core.writing(branch, scope, actor, reason, expect_head) as writing:
-                yield OpenBatch(writing)
-            return
-        with self._calls.block("batch", branch.namespace, bool(scope.fixed)) as count:
-            with self.core.writing(branch, scope, actor, reason, expect_head) as writing:
-                yield OpenBatch(writing)
-            count[0] = writing.executed
+        try:
+            if not self._calls.active:
+                with self.core.writing(branch, scope, actor, reason, expect_head) as writing:
+                    yield OpenBatch(writing)
+                return
+            with self._calls.block("batch", branch.namespace, bool(scope.fixed)) as count:
+                with self.core.writing(branch, scope, actor, reason, expect_head) as writing:
+                    yield OpenBatch(writing)
+                count[0] = writing.executed
+        except RecollectError as error:
+            note_state(error, Batch(operations=()))
+            raise
 
     def log(self, branch: Branch, scope: Scope) -> Log:
         """Return the log of a branch as a scope sees it. See `Executor.log`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine.core import Core
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
@@ -13,7 +13,7 @@ from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import selective, uses_filter_terms
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
-from recollect.engine.results import Export, Failed, Hits, Outcome, Report
+from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.engine.write.batch import Writing, drafts_of
@@ -65,6 +65,7 @@ from recollect.records.record import Record
 from recollect.stores.base import Backup, View
 from recollect.stores.root_check import disagreements
 
+T = TypeVar("T")
 #: Number of items per commit in bulk writes.
 BULK = 1000
 #: Number of texts that are embedded at a time while a recall waits for them.
@@ -102,12 +103,13 @@ class Handler(NamedTuple):
     Attributes:
         run: Executes it on its own.
         in_batch: Executes it inside an open transaction; None if it cannot be part of a batch (`Operation.in_batch`).
-        writes: Whether it may change the store.
+        atomic: Whether it writes in one transaction, so that nothing is changed if it raises. (`RememberAll` only if it
+            raises the first error.)
     """
 
     run: Callable[[Core, Request], Any]
     in_batch: Callable[[Writing, Any], Any] | None
-    writes: bool
+    atomic: bool
 
 
 def execute_in_batch(writing: Writing, operation: Operation) -> Any:
@@ -119,7 +121,25 @@ def execute_in_batch(writing: Writing, operation: Operation) -> Any:
     handler = HANDLERS.get(type(operation))
     if handler is None or handler.in_batch is None:
         raise InvalidOperationError(operation, "cannot be part of a batch")
-    return writing.perform(handler.in_batch, writing, operation)
+    try:
+        return note_failed(writing.perform(handler.in_batch, writing, operation))
+    except RecollectError as error:
+        note_state(error, operation)
+        raise
+
+
+def note_state(error: RecollectError, operation: Operation) -> None:
+    """Note in an error that an operation raised whether it would have written, so that nothing was changed."""
+    if HANDLERS[type(operation)].atomic and getattr(operation, "on_error", "raise") == "raise":
+        error.unchanged = True
+
+
+def note_failed(result: T) -> T:
+    """Note in the errors of a report that the items changed nothing. Returns the result, whatever it is."""
+    if isinstance(result, Report):
+        for failed in result.failed:
+            failed.reason.unchanged = True
+    return result
 
 
 # Writes
@@ -133,7 +153,7 @@ def _write(in_batch: Callable[[Writing, Any], Any], short: Callable[[Any], bool]
         with core.writing(request.branch, request.scope, request.actor, request.reason, shared=shared) as writing:
             return in_batch(writing, request.operation)
 
-    return Handler(run, in_batch, writes=True)
+    return Handler(run, in_batch, atomic=True)
 
 
 def _is_plain(update: Update) -> bool:
@@ -245,7 +265,7 @@ def _read(query: Callable[[Reading, Any], Any]) -> Handler:
         with core.store.read() as view:
             return query(core.reading(view, request.branch, request.scope), request.operation)
 
-    return Handler(run, lambda writing, operation: query(writing.reading(), operation), writes=False)
+    return Handler(run, lambda writing, operation: query(writing.reading(), operation), atomic=False)
 
 
 def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
@@ -263,7 +283,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
                 core.keeper.recount(request.branch)
             return found
 
-    return Handler(run, lambda writing, operation: query(writing.reading(), operation), writes=False)
+    return Handler(run, lambda writing, operation: query(writing.reading(), operation), atomic=False)
 
 
 def _get(core: Core, request: Request) -> Record | None:
@@ -317,7 +337,7 @@ def _note_uses(core: Core, reading: Reading, record_ids: list[str]) -> None:
     core.uses.note(reading.branch, record_ids, reading.now)
 
 
-def _grep(core: Core, request: Request) -> list[Record]:
+def _grep(core: Core, request: Request) -> RecordList:
     core.now()
     core.intake.limits.check_query(request.operation.query)
     return grep(request.operation, request.branch, request.scope, core.store, core.fulltext, core.reads_at)
@@ -371,28 +391,28 @@ def _back_up(core: Core, request: Request) -> Backup:
     return core.store.back_up(operation.path, verify=operation.verify, force=operation.force)
 
 
-def _alone(run: Callable[[Core, Request], Any], *, writes: bool = False) -> Handler:
+def _alone(run: Callable[[Core, Request], Any], *, atomic: bool = False) -> Handler:
     """Return the handler of an operation that cannot be part of a batch."""
-    return Handler(run, None, writes)
+    return Handler(run, None, atomic)
 
 
 #: How each operation is executed.
 HANDLERS: dict[type[Operation], Handler] = {
-    Remember: Handler(_remember, Writing.remember, writes=True),
-    RememberAll: Handler(_remember_all, Writing.remember_all, writes=True),
-    AddMessages: Handler(_add_messages, Writing.add_messages, writes=True),
+    Remember: Handler(_remember, Writing.remember, atomic=True),
+    RememberAll: Handler(_remember_all, Writing.remember_all, atomic=True),
+    AddMessages: Handler(_add_messages, Writing.add_messages, atomic=True),
     Update: _write(Writing.update, short=_is_plain),
     Forget: _write(Writing.forget, short=lambda operation: True),
-    ForgetWhere: Handler(_forget_where, Writing.forget_where, writes=True),
+    ForgetWhere: Handler(_forget_where, Writing.forget_where, atomic=True),
     Clear: _write(Writing.clear),
     Sweep: _write(Writing.sweep),
-    Batch: _alone(_batch, writes=True),
-    SetQuota: _alone(_set_quota, writes=True),
-    Get: Handler(_get, lambda writing, operation: writing.reading().get(operation), writes=False),
+    Batch: _alone(_batch, atomic=True),
+    SetQuota: _alone(_set_quota, atomic=True),
+    Get: Handler(_get, lambda writing, operation: writing.reading().get(operation), atomic=False),
     Find: _filtered(Reading.find),
     Count: _filtered(Reading.count),
-    Recall: Handler(_recall, Writing.recall, writes=False),
-    Grep: Handler(_grep, Writing.grep, writes=False),
+    Recall: Handler(_recall, Writing.recall, atomic=False),
+    Grep: Handler(_grep, Writing.grep, atomic=False),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
     GetQuota: _read(Reading.quota),
@@ -400,10 +420,10 @@ HANDLERS: dict[type[Operation], Handler] = {
     Changes: _alone(_read(Reading.changes).run),
     Wait: _alone(_wait),
     ExportOperation: _alone(_export),
-    EmbedAll: _alone(_embed_all, writes=True),
+    EmbedAll: _alone(_embed_all),
     VectorStats: _alone(_vector_stats),
     Check: _alone(_check),
     BackUp: _alone(_back_up),
-    Probe: _alone(lambda core, request: core.store.probe(), writes=True),
+    Probe: _alone(lambda core, request: core.store.probe()),
     Now: _alone(lambda core, request: core.now()),
 }

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 
 from recollect.engine.feed import PAGE, CommitLog, Feed
-from recollect.errors import ClosedError, ForkedError, RecollectError
+from recollect.errors import ClosedError, ForkedError, RecollectError, StoreReplacedError
 from recollect.ledger.commits import Commit
 
 _log = logging.getLogger("recollect")
@@ -21,7 +21,8 @@ _log = logging.getLogger("recollect")
 class Subscription:
     """A listener, created by `Memory.listen`.
 
-    Close it, or leave its `with` block, to stop it. Commits made before that are delivered first.
+    Close it, or leave its `with` block, to stop it. Commits made before that are delivered first. It ends by itself if
+    the memory is closed, or if its file was deleted or replaced (`error` is then the StoreReplacedError).
     """
 
     def __init__(self, callback: Callable[[Commit], object], log: CommitLog, since: int, feed: Feed) -> None:
@@ -111,8 +112,10 @@ class _Listener:
         try:
             more = self._deliver()
             ended = closing and not more
-        except (ClosedError, ForkedError) as error:  # the log cannot be read any more
+        except (ClosedError, ForkedError, StoreReplacedError) as error:  # the log cannot be read any more
             self.error = error
+            if isinstance(error, StoreReplacedError):
+                _log.error("a listener has ended: %s", error)
         except RecollectError as error:  # busy or unavailable for now: the commits stay in the log
             self.error = error
             ended = closing

@@ -10,10 +10,12 @@ from typing import Any
 from recollect.arguments import json_form
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger.commits import Branch
-from recollect.operations import SCOPED, WHEN_FULL
+from recollect.operations import SCOPED, WHEN_FULL, Per, WhenFull
 from recollect.stores.base import Transaction, View
 
-REFUSE, LEAST_RECENT, LEAST_IMPORTANT = WHEN_FULL
+REFUSE: WhenFull = "refuse"
+LEAST_RECENT: WhenFull = "least recent"
+LEAST_IMPORTANT: WhenFull = "least important"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +38,8 @@ class Quota:
 
     records: int | None = None
     bytes: int | None = None
-    when_full: str = REFUSE
-    per: str | None = None
+    when_full: WhenFull = REFUSE
+    per: Per | None = None
 
     def __post_init__(self) -> None:
         for name in ("records", "bytes"):

@@ -12,6 +12,7 @@ from recollect.engine.results import (
     Hits,
     NamespaceHead,
     Outcome,
+    RecordList,
     Report,
     record_from_json,
     record_json,
@@ -72,6 +73,7 @@ def _optional(form: _Form) -> _Form:
 #: Numbers, texts, and lists and dictionaries of these.
 _PLAIN = _Form(lambda result: result, lambda data: data)
 _RECORD = _Form(record_json, record_from_json)
+_RECORDS = _Form(RecordList.to_json, RecordList.from_json)
 _OUTCOME = _Form(Outcome.to_json, Outcome.from_json)
 _FORMS: dict[type[Operation], _Form] = {
     Remember: _OUTCOME,
@@ -84,10 +86,10 @@ _FORMS: dict[type[Operation], _Form] = {
     Sweep: _PLAIN,
     SetQuota: _PLAIN,
     Get: _optional(_RECORD),
-    Find: _list_of(_RECORD),
+    Find: _RECORDS,
     Count: _PLAIN,
     Recall: _Form(Hits.to_json, Hits.from_json),
-    Grep: _list_of(_RECORD),
+    Grep: _RECORDS,
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
     GetQuota: _optional(_Form(Quota.to_json, Quota.from_json)),

@@ -4,20 +4,67 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments import json_form
 from recollect.errors import ClosedError, InvalidRecordError, RecollectError, shown
 from recollect.indexes.words.index import QueryTerm
-from recollect.operations import Operation, plain
+from recollect.operations import Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
+from recollect.reprs import Table, line, short_id, shows_itself, table
+
+#: The effect of a write on a record.
+Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten"]
 
 
-@dataclass(frozen=True, slots=True)
+class QuotaUse(TypedDict):
+    """A quota and how much of it is used, in `MemoryStats`."""
+
+    records: int | None
+    bytes: int | None
+    when_full: WhenFull
+    per: Per | None
+    records_held: int
+    bytes_held: int
+
+
+class MemoryStats(TypedDict):
+    """The result of `Memory.stats`, which describes the keys. The last four are absent within a scope."""
+
+    namespace: str
+    records: int
+    kinds: dict[str, int]
+    users: int
+    conversations: int
+    entities: int
+    oldest: str | None
+    newest: str | None
+    seq: NotRequired[int]
+    root: NotRequired[str]
+    quota: NotRequired[QuotaUse]
+    store: NotRequired[dict[str, Any]]
+
+
+class VectorCounts(TypedDict):
+    """The result of `Memory.vector_stats`, which describes the keys. The last two are absent within a scope."""
+
+    model: str | None
+    dimensions: int | None
+    total: int
+    embedded: int
+    coverage: float
+    failed: list[dict[str, str]]
+    watermark: NotRequired[int | None]
+    models: NotRequired[list[dict[str, Any]]]
+
+
+@shows_itself
+@dataclass(frozen=True, slots=True, repr=False)
 class Outcome:
     """The effect of a write on one record.
 
@@ -29,9 +76,14 @@ class Outcome:
     """
 
     record: Record | None
-    status: str
+    status: Status
     differing: tuple[str, ...] = ()
     asked_id: str | None = None
+
+    def _table(self) -> Table:
+        if self.record is None:
+            return Table(f"Outcome {self.status}", ())
+        return Table(f"Outcome {self.status} {line(self.record.id)} {line(self.record.content)}", ())
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -79,7 +131,8 @@ class Failed(NamedTuple):
         return cls(_item_from_json(data["item"]), data["place"], RecollectError.from_json(data))
 
 
-@dataclass(frozen=True, slots=True)
+@shows_itself
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """The result of storing many items.
 
@@ -91,7 +144,17 @@ class Report:
     results: tuple[Outcome, ...] = ()
     failed: tuple[Failed, ...] = ()
 
-    def count(self, status: str) -> int:
+    def _table(self) -> Table:
+        counts = Counter(outcome.status for outcome in self.results)
+        parts = [f"{counts[status]} {status}" for status in get_args(Status) if counts[status]]
+        parts += [f"{len(self.failed)} failed"] if self.failed else []
+
+        def row(each: Failed) -> tuple[str, ...]:
+            return str(each.place), line(str(each.reason), 100), line(shown(each.item, 40))
+
+        return table(f"Report {', '.join(parts) or 'empty'}", ("item", "reason", "value"), self.failed, row)
+
+    def count(self, status: Status) -> int:
         """Return how many outcomes have a status, such as "created"."""
         return sum(outcome.status == status for outcome in self.results)
 
@@ -160,11 +223,12 @@ class Why:
 def _described(word: Word) -> str:
     out = f"{word.word} as {word.like}" if word.like else word.word
     if word.lent_by and word.own == 0.0:
-        out += f" from {word.lent_by[0]}"
+        out += f" from {short_id(word.lent_by[0])}"
     return out
 
 
-@dataclass(frozen=True, slots=True)
+@shows_itself
+@dataclass(frozen=True, slots=True, repr=False)
 class Hit:
     """A record that answers a question.
 
@@ -179,6 +243,16 @@ class Hit:
     score: float
     confidence: float
     why: Why
+
+    def _table(self) -> Table:
+        score, confidence, *rest = self._cells()
+        return Table(f"Hit {score}, confidence {confidence}: {'  '.join(rest).rstrip()}", ())
+
+    def _cells(self) -> tuple[str, ...]:
+        """Return what a table of hits shows of it: the columns are `_HIT_COLUMNS`."""
+        words = line(", ".join(map(_described, self.why.words[:_MAX_WORDS])))
+        record = self.record
+        return f"{self.score:.3f}", f"{self.confidence:.2f}", line(record.id, 40), line(record.content), words
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -236,7 +310,13 @@ class Plan:
         return cls(**{**data, "terms": terms, "notes": tuple(data["notes"])})
 
 
-@dataclass(frozen=True, slots=True)
+_HIT_COLUMNS = ("score", "confidence", "id", "content", "words")
+#: Maximum number of words of an explanation in a repr.
+_MAX_WORDS = 6
+
+
+@shows_itself
+@dataclass(frozen=True, slots=True, repr=False)
 class Hits(Sequence[Hit]):
     """The hits of a question, best first, and the snapshot that they were computed from. A sequence of `Hit`.
 
@@ -256,6 +336,11 @@ class Hits(Sequence[Hit]):
     root: str
     standing: tuple[Hit, ...] = field(default=())
     token: str = ""
+
+    def _table(self) -> Table:
+        standing = f", {len(self.standing)} standing" if self.standing else ""
+        title = f"Hits {len(self.hits)} for {line(shown(self.plan.question))}{standing}"
+        return table(title, _HIT_COLUMNS, self.hits, Hit._cells)
 
     @property
     def cursor(self) -> str:
@@ -302,6 +387,38 @@ class Hits(Sequence[Hit]):
             tuple(map(Hit.from_json, data["standing"])),
             "" if data["cursor"] == str(watermark) else data["cursor"],
         )
+
+
+@shows_itself
+class RecordList(list[Record]):
+    """Records, as a list that knows where the next page begins.
+
+    Attributes:
+        cursor: What `find(after=)` takes for the records that follow. None if fewer records were found than the limit
+            allows: then there are no others.
+    """
+
+    def __init__(self, records: Iterable[Record] = (), cursor: str | None = None) -> None:
+        super().__init__(records)
+        self.cursor = cursor
+
+    def _table(self) -> Table:
+        def row(record: Record) -> tuple[str, ...]:
+            time = "" if record.time is None else record.time.isoformat(" ", "minutes")
+            return line(record.id, 40), line(record.kind, 20), time, line(record.content)
+
+        more = "" if self.cursor is None else ", and a cursor"
+        return table(f"RecordList {len(self)} records{more}", ("id", "kind", "time", "content"), self, row)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"records": list(map(record_json, self)), "cursor": self.cursor}
+
+    @classmethod
+    @json_form("a list of records")
+    def from_json(cls, data: Mapping[str, Any]) -> RecordList:
+        """Rebuild a list from its JSON form."""
+        return cls(map(record_from_json, data["records"]), data["cursor"])
 
 
 class NamespaceHead(NamedTuple):

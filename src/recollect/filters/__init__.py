@@ -11,7 +11,7 @@ InvalidFilterError.
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from recollect.errors import InvalidFilterError
@@ -32,8 +32,9 @@ from recollect.filters.tree import (
     Tag,
     Time,
     from_json,
+    time_of,
 )
-from recollect.records.record import Record
+from recollect.records.record import Instant, Record
 
 __all__ = [
     "Filter",
@@ -66,6 +67,8 @@ __all__ = [
 ]
 
 _ABSENT: Any = object()
+#: To the last microsecond of a day.
+_ALMOST_A_DAY = timedelta(days=1) - timedelta.resolution
 
 
 def everything() -> Filter:
@@ -153,19 +156,44 @@ def importance_at_least(least: float) -> Filter:
     return ImportanceAtLeast(least)
 
 
-def after(time: datetime) -> Filter:
-    """Match records with a time later than `time`, which must have a time zone."""
-    return Time("after", start=time)
+def after(time: Instant) -> Filter:
+    """Match records with a time later than `time`.
+
+    Args:
+        time: A datetime with a time zone, ISO 8601 text (in UTC if it has no offset), or a date: its midnight in UTC.
+    """
+    return Time("after", start=time_of("after", time))
 
 
-def before(time: datetime) -> Filter:
-    """Match records with a time earlier than `time`, which must have a time zone."""
-    return Time("before", end=time)
+def before(time: Instant) -> Filter:
+    """Match records with a time earlier than `time`.
+
+    Args:
+        time: See `after`.
+    """
+    return Time("before", end=time_of("before", time))
 
 
-def between(start: datetime, end: datetime) -> Filter:
-    """Match records with a time from `start` to `end`, both included. Both must have a time zone."""
-    return Time("between", start, end)
+def between(start: Instant, end: Instant) -> Filter:
+    """Match records with a time from `start` to `end`, both included.
+
+    Args:
+        start: See `after`.
+        end: See `after`. If it is a date, also as text, the whole day (in UTC) is included.
+    """
+    last = time_of("between", end)
+    return Time("between", time_of("between", start), last + _ALMOST_A_DAY if _is_day(end) else last)
+
+
+def _is_day(value: Instant) -> bool:
+    """Return whether a valid time is a date without a time of the day."""
+    if isinstance(value, str):
+        try:
+            date.fromisoformat(value)
+        except ValueError:
+            return False
+        return True
+    return not isinstance(value, datetime)
 
 
 def contains(text: str, *, case_sensitive: bool = False) -> Filter:

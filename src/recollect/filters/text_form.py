@@ -1,12 +1,13 @@
-"""The text form of filters, for the command line.
+"""The text form of filters: what the command line and `where=` take.
 
     kind=user_fact and (user=ana or user=bob) and not tag=old and importance>=0.5 and time>=2026-01-01
 
 A condition is `key operator value`. Keys: the text fields of a record, `tag`, `importance`, `time`, `content`, `words`
 and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content and meta; `>=` for importance; `<`, `<=`, `>`, `>=`
 for time. `meta.KEY` alone tests whether the key exists. Values with spaces, parentheses or quotes are written in double
-quotes, with `\\"` and `\\\\` as escapes; so are keys of metadata: `meta."a.b c"=1`. `not` binds tighter than `and`, and
-`and` tighter than `or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
+or single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A
+single quote inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than
+`or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
 """
 
 from __future__ import annotations
@@ -36,7 +37,13 @@ from recollect.filters.tree import (
     Time,
 )
 
-_TOKEN = re.compile(r'\s*(?:([()])|(!=|>=|<=|=|~|<|>)|((?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))', re.DOTALL)
+# A word is quoted as a whole in single quotes, or has parts in double quotes. In a bare word a single quote is literal,
+# but not at its start: there a quote that is not closed is more likely a mistake.
+_TOKEN = re.compile(
+    r"""\s*(?:([()])|(!=|>=|<=|=|~|<|>)|("""
+    r"""(?:meta\.)?'(?:[^'\\]|\\.)*'(?=[\s()=!~<>]|\Z)|(?!(?:meta\.)?')(?:"(?:[^"\\]|\\.)*"|[^\s()=!~<>"])+))""",
+    re.DOTALL,
+)
 #: The operators of each key. The text fields of a record take "= or !=".
 _OPERATORS = {
     "tag": "= or !=",
@@ -82,6 +89,19 @@ def parse(text: str, *, zone: tzinfo = UTC) -> Filter:
     return found
 
 
+def as_filter(where: object) -> Filter:
+    """Return a `where=` argument as a filter: a text is parsed, and None is every record.
+
+    Anything else is returned as it is: the operation refuses it.
+
+    Raises:
+        InvalidFilterError: The text is invalid.
+    """
+    if where is None:
+        return Everything()
+    return parse(where) if isinstance(where, str) else where  # type: ignore[return-value]
+
+
 class _Reader:
     """A recursive descent parser."""
 
@@ -94,7 +114,10 @@ class _Reader:
         if found is None:
             rest = self.text[self.at :]
             if rest.strip():
-                raise InvalidFilterError(self.text, f"cannot be read at character {self.at + 1}")
+                at = len(self.text) - len(rest.lstrip()) + 1
+                quoted = rest.lstrip().removeprefix("meta.")[:1]
+                rule = f"the quote {quoted} is not closed" if quoted in ("'", '"') else "this cannot be read"
+                raise InvalidFilterError(self.text, f"at character {at}, {rule}")
             return _Token("end", "", len(self.text))
         self.at = found.end()
         bracket, operator, word = found.groups()
@@ -208,9 +231,13 @@ class _Reader:
 
 def _unquoted(text: str) -> str:
     """Remove the quotes and escapes of a text."""
-    return re.sub(
-        r'"((?:[^"\\]|\\.)*)"', lambda found: re.sub(r"\\(.)", r"\1", found[1], flags=re.DOTALL), text, flags=re.DOTALL
-    )
+    if text.startswith("'"):
+        return _unescaped(text[1:-1])
+    return re.sub(r'"((?:[^"\\]|\\.)*)"', lambda found: _unescaped(found[1]), text, flags=re.DOTALL)
+
+
+def _unescaped(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text, flags=re.DOTALL)
 
 
 def _refused(constant: str) -> Any:
@@ -219,7 +246,7 @@ def _refused(constant: str) -> Any:
 
 def _meta_value(text: str) -> Any:
     """Parse a value of metadata: an unquoted JSON number, true, false or null is that value, anything else is text."""
-    if '"' not in text:
+    if '"' not in text and not text.startswith("'"):
         try:
             value = json.loads(text, parse_constant=_refused)
         except (ValueError, RecursionError):

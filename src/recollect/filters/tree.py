@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from recollect.errors import InvalidFilterError, InvalidRecordError, UnsupportedError
 from recollect.records.frozen import freeze
-from recollect.records.record import Record, aware, parse_time
+from recollect.records.record import Instant, Record, instant
 from recollect.text.unicode import fold, has_surrogate, nfc, words_in
 
 MAX_DEPTH = 60
@@ -213,6 +213,18 @@ class ImportanceAtLeast(Filter):
         return {"importance_at_least": self.least}
 
 
+def time_of(test: str, value: Instant | None) -> datetime:
+    """Return the time that a filter compares with.
+
+    Raises:
+        InvalidFilterError: It is not a time.
+    """
+    try:
+        return instant(test, value)
+    except InvalidRecordError as error:
+        raise InvalidFilterError(value, f"{test} {error.args[2]}") from None
+
+
 @dataclass(frozen=True)
 class Time(Filter):
     """The record's time is in an interval. A record without a time never matches.
@@ -233,10 +245,7 @@ class Time(Filter):
             wanted = self.test == "between" or self.test == {"start": "after", "end": "before"}[name]
             if not wanted:
                 continue
-            try:
-                object.__setattr__(self, name, aware(self.test, value))
-            except InvalidRecordError as error:
-                raise InvalidFilterError(value, f"{self.test} {error.args[2]}") from None
+            object.__setattr__(self, name, time_of(self.test, value))
 
     def matches(self, record: Record) -> bool:
         time = record.time
@@ -492,7 +501,7 @@ def _time_from_json(name: str, value: object) -> Filter:
     if len(values) != (2 if name == "between" else 1) or len(ends) != len(values):
         raise InvalidFilterError(value, f"{name} takes {'two times' if name == 'between' else 'a time'} in ISO 8601")
     try:
-        times = [parse_time(name, end) for end in ends]
+        times = [instant(name, end) for end in ends]
     except InvalidRecordError as error:
         raise InvalidFilterError(value, str(error.args[2])) from None
     return Time(name, times[0] if name != "before" else None, times[-1] if name != "after" else None)

@@ -17,15 +17,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
 
-from recollect.errors import ImportFormatError, printable
+from recollect.errors import ImportFormatError, InvalidArgumentError, printable
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import MAX_ID_BYTES
 from recollect.stores.files import open_regular
 from recollect.text.unicode import nfc
 
 LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"
+
+
+def check_memory(memory: object) -> None:
+    """Raise InvalidArgumentError unless it is a `Memory`."""
+    from recollect.memory import Memory
+
+    if not isinstance(memory, Memory):
+        raise InvalidArgumentError("memory", memory, "must be a Memory (with asyncio, run this in a thread)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +75,7 @@ class Promise(NamedTuple):
     root: str
 
 
+@runtime_checkable
 class Importer(Protocol):
     """A format from which records are imported.
 

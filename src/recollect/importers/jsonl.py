@@ -18,11 +18,12 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
-from recollect.errors import InvalidRecordError, RecollectError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError
 from recollect.importers.base import (
     Damage,
     Item,
     Promise,
+    check_memory,
     format_error,
     open_file,
     parse_json,
@@ -204,7 +205,14 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
 
     Returns:
         The number of records.
+
+    Raises:
+        InvalidArgumentError: `file` is a path, or another argument is invalid.
     """
+    check_memory(memory)
+    if not hasattr(file, "write"):
+        rule = 'must be a file, such as open(path, "w", encoding="utf-8", newline="\\n")'
+        raise InvalidArgumentError("file", file, rule)
     with memory.open_export() as export:
         about = {"format": FORMAT, "namespace": memory.name, "root": export.root or None, "records": export.count}
         records = ({**record.to_json(), "hash": record.hash} for record in export.records)

@@ -6,6 +6,7 @@ counted, or reported as damaged with its location. Only one batch is in memory a
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError
-from recollect.importers.base import Damage, Importer, Item, Promise
+from recollect.importers.base import Damage, Importer, Item, Promise, check_memory
 from recollect.records.record import Record
 
 if TYPE_CHECKING:
@@ -107,15 +108,45 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
 
 def import_path(
     memory: Memory,
-    importer: Importer,
-    path: Path,
+    importer: Importer | str,
+    path: str | os.PathLike[str],
     *,
     zone: tzinfo = UTC,
     follow_links: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
-    """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both."""
-    return import_source(memory, Source(importer, path, zone, follow_links=follow_links), progress=progress)
+    """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both.
+
+    Args:
+        memory: Where to store them.
+        importer: The importer of the format, or its name in `IMPORTERS`.
+        path: The file or folder.
+        zone: The time zone of times without an offset.
+        follow_links: Whether links within a folder to files outside of it are followed.
+        progress: Called after each commit with the number of items processed.
+
+    Raises:
+        InvalidArgumentError: An argument is invalid.
+        ImportFormatError: The source does not have the format.
+        StoreError: The store failed. What was committed stays; run the import again to continue.
+    """
+    check_memory(memory)
+    try:
+        chosen = Path(path)
+    except TypeError:
+        raise InvalidArgumentError("path", path, "must be the path of a file or folder") from None
+    source = Source(_importer(importer), chosen, zone, follow_links=follow_links)
+    return import_source(memory, source, progress=progress)
+
+
+def _importer(importer: Importer | str) -> Importer:
+    from recollect.importers import IMPORTERS
+
+    known = IMPORTERS.get(importer) if isinstance(importer, str) else importer
+    if isinstance(known, type) or not isinstance(known, Importer):
+        rule = f"must be an Importer, or one of {', '.join(IMPORTERS)}"
+        raise InvalidArgumentError("importer", importer, rule)
+    return known
 
 
 class _Run:

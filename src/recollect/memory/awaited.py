@@ -2,7 +2,8 @@
 
 The core is synchronous. Each call runs in a bounded thread pool, so that it never blocks the event loop. Cancelling an
 await does not undo a commit: a write that has started is completed. The coroutines are derived from the calls of
-`Memory` and `Batch`, and have their arguments, types and docstrings.
+`Memory` and `Batch`, and have their arguments, types and docstrings. An editor does not execute this and would show no
+docstring, so the first line of each is repeated here.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
-from recollect.errors import ClosedError
+from recollect.errors import ClosedError, InvalidArgumentError
+from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
-from recollect.memory.streams import AsyncCommitStream
-from recollect.operations import Changes, Wait
+from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
+from recollect.operations import Changes, Wait, check_count
 from recollect.records.record import Record
 
 P = ParamSpec("P")
@@ -66,21 +68,37 @@ class AsyncBatch:
         self._pool = pool
 
     execute = _awaited(Batch.execute)
+    """Execute an operation (`recollect.operations`) as part of the batch and return its result."""
     remember = _awaited(Batch.remember)
+    """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends."""
     remember_all = _awaited(Batch.remember_all)
+    """Store many records."""
     add_messages = _awaited(Batch.add_messages)
+    """Store the messages of a chat that are not stored yet."""
     recall = _awaited(Batch.recall)
+    """Return the records that best answer a question, best first, each with its score and an explanation."""
     grep = _awaited(Batch.grep)
+    """Return the records whose text matches a full-text query, newest first."""
     get = _awaited(Batch.get)
+    """Return the record with an id, or None if there is none or it has expired."""
     exists = _awaited(Batch.exists)
+    """Return whether there is a live record with this id."""
     find = _awaited(Batch.find)
+    """Return the records that match a filter."""
     recent = _awaited(Batch.recent)
+    """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
     count = _awaited(Batch.count)
+    """Return how many records match a filter or its text form; without one, how many there are."""
     update = _awaited(Batch.update)
+    """Change fields of a record and return the changed record."""
     forget = _awaited(Batch.forget)
+    """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
+    """Forget every record that matches a filter or its text form, in one commit, and return how many."""
     clear = _awaited(Batch.clear)
+    """Forget every record, in one commit, and return how many."""
     stats = _awaited(Batch.stats)
+    """Return record counts and facts about the store, as a dictionary."""
 
 
 @all_named
@@ -99,38 +117,77 @@ class AsyncMemory:
     """
 
     def __init__(self, memory: Memory, *, workers: int = WORKERS, _pool: ThreadPoolExecutor | None = None) -> None:
+        if not isinstance(memory, Memory):
+            raise InvalidArgumentError("memory", memory, "must be a Memory: AsyncMemory(recollect.open(path))")
+        check_count("workers", workers)
         self._wrapped = memory
         self._pool = _pool or ThreadPoolExecutor(workers, thread_name_prefix="recollect-async")
 
     execute = _awaited(Memory.execute)
+    """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one."""
     remember = _awaited(Memory.remember)
+    """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends."""
     remember_all = _awaited(Memory.remember_all)
+    """Store many records."""
     add_messages = _awaited(Memory.add_messages)
+    """Store the messages of a chat that are not stored yet."""
     recall = _awaited(Memory.recall)
+    """Return the records that best answer a question, best first, each with its score and an explanation."""
     grep = _awaited(Memory.grep)
+    """Return the records whose text matches a full-text query, newest first."""
     get = _awaited(Memory.get)
+    """Return the record with an id, or None if there is none or it has expired."""
     exists = _awaited(Memory.exists)
+    """Return whether there is a live record with this id."""
     find = _awaited(Memory.find)
+    """Return the records that match a filter."""
     recent = _awaited(Memory.recent)
+    """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
     count = _awaited(Memory.count)
+    """Return how many records match a filter or its text form; without one, how many there are."""
     update = _awaited(Memory.update)
+    """Change fields of a record and return the changed record."""
     forget = _awaited(Memory.forget)
+    """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)
+    """Forget every record that matches a filter or its text form, in one commit, and return how many."""
     clear = _awaited(Memory.clear)
+    """Forget every record, in one commit, and return how many."""
     stats = _awaited(Memory.stats)
+    """Return record counts and facts about the store, as a dictionary."""
     head = _awaited(Memory.head)
+    """Return the number of the newest commit, and the root hash of all records after it."""
     changes = _awaited(Memory.changes)
-    listen = _awaited(Memory.listen)
+    """Return the commits after a cursor."""
     namespaces = _awaited(Memory.namespaces)
+    """Return the sorted names of the namespaces that have a commit; within a scope only the name of this one."""
     quota = _awaited(Memory.quota)
+    """Return the quota of this namespace, or None."""
     set_quota = _awaited(Memory.set_quota)
+    """Set the quota of this namespace; without `records` and `bytes`, remove it."""
     sweep = _awaited(Memory.sweep)
+    """Remove expired records in one commit and return how many. The log names each with the cause "expired"."""
     export_records = _awaited(Memory.export_records)
+    """Return the root hash and the records of `open_export`, all in memory."""
     embed_all = _awaited(Memory.embed_all)
+    """Embed every text that has no vector of the current embedder, and return how many were embedded."""
     vector_stats = _awaited(Memory.vector_stats)
+    """Return how many records have a vector, as a dictionary."""
     check = _awaited(Memory.check)
+    """Check the whole store and return a description of each problem; an empty list if it is intact."""
     backup = _awaited(Memory.backup)
+    """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked."""
     probe = _awaited(Memory.probe)
+    """Test the store: durably write a value outside the ledger and read it back."""
+
+    async def listen(
+        self, callback: Callable[[Commit], object], *, since: int | str | None = None
+    ) -> AsyncSubscription:
+        """Call a function with each commit, in order, once the commit is durable. See `Memory.listen`.
+
+        The callback runs in a thread. `subscribe` is for code in the event loop.
+        """
+        return AsyncSubscription(await _awaited(Memory.listen)(self, callback, since=since), self._pool)
 
     def subscribe(self, *, since: int | str | None = None) -> AsyncCommitStream:
         """Return an asynchronous iterator over the commits that waits for the next one. See `Memory.subscribe`.

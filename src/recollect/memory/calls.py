@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime
+from datetime import timedelta
 from typing import Any, Unpack
 
 from recollect.arguments import all_named
-from recollect.engine.results import Failed, Hits, Outcome, Report
+from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordList, Report
 from recollect.errors import InvalidArgumentError, RecollectError
-from recollect.filters.tree import Everything, Filter
+from recollect.filters.text_form import as_filter
+from recollect.filters.tree import Filter
 from recollect.memory.messages import ARGUMENTS, MessageList, is_message, turn_operations
 from recollect.operations import (
     Clear,
@@ -20,7 +21,10 @@ from recollect.operations import (
     ForgetWhere,
     Get,
     Grep,
+    IfExists,
+    OnError,
     Operation,
+    Order,
     Recall,
     Remember,
     RememberAll,
@@ -28,7 +32,7 @@ from recollect.operations import (
     Update,
 )
 from recollect.records.codec import RawField
-from recollect.records.record import Fields, Record
+from recollect.records.record import FieldChanges, Fields, Instant, Record
 
 #: What `remember_all` accepts: a text, a mapping of fields with a "content", a record, or a `Remember` operation.
 Item = str | Mapping[str, Any] | Record | Remember
@@ -58,8 +62,8 @@ class Calls:
         *,
         id: str | None = None,  # noqa: A002 - the field's name
         expect: str | Record | None = None,
-        if_exists: str = "keep",
-        ttl: float | None = None,
+        if_exists: IfExists = "keep",
+        ttl: float | timedelta | None = None,
         **fields: Unpack[Fields],
     ) -> Record:
         """Store `content` and return the record. It is durable when this returns, or, in a batch, when the batch ends.
@@ -80,10 +84,11 @@ class Calls:
                 ConflictError, so "absent" can serve as a lock.
             if_exists: If the same fact is already stored: "keep" it as it is (with a RecollectWarning if other values
                 were passed), "update" the fields that were passed, or raise an "error".
-            ttl: Seconds after which the record expires, above 0 and at most a hundred years. Pass either `ttl` or
-                `expires`.
-            **fields: Fields of the record: kind, user, conversation, time, importance, tags, metadata and others (see
-                `Record`). `time` defaults to now.
+            ttl: Seconds, or a timedelta, after which the record expires; above 0 and at most a hundred years. Pass
+                either `ttl` or `expires`.
+            **fields: Fields of the record (see `Record`): kind, media_type, role, speaker, user, agent, conversation,
+                session, position, entity, source, tags, metadata, time, valid_from, valid_to, importance, expires,
+                supersedes, derived_from, parent, order, language, pinned and trust. `time` defaults to now.
 
         Returns:
             The stored record.
@@ -114,11 +119,11 @@ class Calls:
                 f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
                 "use if_exists='update' to change them",
                 RecollectWarning,
-                stacklevel=3,
+                stacklevel=3,  # the caller of the checked call (`arguments.named`)
             )
         return outcome.record
 
-    def remember_all(self, items: Iterable[Item], *, on_error: str = "report") -> Report:
+    def remember_all(self, items: Iterable[Item], *, on_error: OnError = "report") -> Report:
         """Store many records.
 
         A `Record` is copied exactly: fields that it does not have, such as a time, are not filled in. For texts and
@@ -159,7 +164,7 @@ class Calls:
         agent: str | None = None,
         conversation: str | None = None,
         session: str | None = None,
-        time: datetime | None = None,
+        time: Instant | None = None,
         tags: Iterable[str] = (),
     ) -> Report:
         """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time.
@@ -214,9 +219,9 @@ class Calls:
         self,
         question: str,
         k: int = 10,
-        where: Filter | None = None,
+        where: Filter | str | None = None,
         *,
-        reference: datetime | None = None,
+        reference: Instant | None = None,
         min_confidence: float = 0.0,
         language: str | None = None,
         wait_for_vectors: bool = False,
@@ -233,8 +238,10 @@ class Calls:
         Args:
             question: The question, at most 64 KiB as UTF-8 by default (see `Limits`).
             k: Maximum number of hits, 1 or more.
-            where: Return only records that match this filter. A filter never changes a score.
-            reference: The time that expressions such as "yesterday" or "last week" are relative to; default: now.
+            where: Return only records that match this filter, or this text form of one, such as "user=ana and not
+                tag=old" (see docs/filters.md). A filter never changes a score.
+            reference: The time that expressions such as "yesterday" are relative to: a datetime with a time zone, ISO
+                8601 text (in UTC if it has no offset), or a date (midnight in UTC); default: now.
             min_confidence: Leave out hits with a lower confidence, 0 to 1 (see docs/retrieval.md).
             language: The language of the question, as a BCP 47 tag; default: the language of the memory, or else
                 detected.
@@ -250,13 +257,12 @@ class Calls:
         Cost:
             Grows with the number of occurrences of the question's words. The first call loads or builds the index.
         """
-        where = Everything() if where is None else where
         hits: Hits = self.execute(
             Recall(
                 question=question,
                 k=k,
-                where=where,
-                reference=reference,
+                where=as_filter(where),
+                reference=reference,  # type: ignore[arg-type]
                 min_confidence=min_confidence,
                 language=language,
                 wait_for_vectors=wait_for_vectors,
@@ -264,14 +270,14 @@ class Calls:
         )
         return hits
 
-    def grep(self, query: str, limit: int = 20, where: Filter | None = None) -> list[Record]:
+    def grep(self, query: str, limit: int = 20, where: Filter | str | None = None) -> RecordList:
         """Return the records whose text matches a full-text query, newest first.
 
         Args:
             query: Words (all must occur), "phrases", prefix*, and, or, not, parentheses. At most 8 KiB as UTF-8 by
                 default (see `Limits`), 256 words, and 64 words per phrase.
             limit: Maximum number of records, 1 or more.
-            where: Return only records that match this filter.
+            where: Return only records that match this filter or text form of one.
 
         Raises:
             InvalidQueryError: The query is malformed or exceeds a limit.
@@ -279,9 +285,7 @@ class Calls:
         Cost:
             First updates the full-text index, in proportion to what was written since the last call.
         """
-        found: list[Record] = self.execute(
-            Grep(query=query, limit=limit, where=Everything() if where is None else where)
-        )
+        found: RecordList = self.execute(Grep(query=query, limit=limit, where=as_filter(where)))
         return found
 
     def get(self, id: str) -> Record | None:  # noqa: A002 - the field's name
@@ -293,29 +297,49 @@ class Calls:
         """Return whether there is a live record with this id."""
         return self.get(id) is not None
 
-    def find(self, where: Filter | None = None, limit: int | None = None, order: str = "newest") -> list[Record]:
+    def find(
+        self,
+        where: Filter | str | None = None,
+        limit: int | None = None,
+        order: Order = "newest",
+        *,
+        after: str | None = None,
+    ) -> RecordList:
         """Return the records that match a filter.
 
+            page = memory.find("user=ana", limit=50)
+            while page.cursor:
+                page = memory.find("user=ana", limit=50, after=page.cursor)
+
         Args:
-            where: The filter; default: all records.
+            where: The filter or its text form; default: all records.
             limit: Maximum number of records, 1 or more; None: no limit.
             order: "newest", "oldest", "importance" (highest first), "position" (by conversation and position) or "id".
+            after: Return the records after a page: the `cursor` of an earlier result with the same filter and order.
+                Of the records that stay as they are, none is returned twice or left out, whatever is written between
+                two pages.
+
+        Returns:
+            A list with a `cursor`, which is None if there are no more records.
+
+        Raises:
+            InvalidArgumentError: `after` is the cursor of another memory, scope or order, or an argument is invalid.
 
         Cost:
             In proportion to the number of records with the kind, user, conversation, entity or time that the filter
-            names; if it names none, to the number of all records.
+            names; if it names none, to the number of all records. With `limit`, in order of time, in proportion to the
+            records that are read until it is reached, wherever the page begins.
         """
-        where = Everything() if where is None else where
-        found: list[Record] = self.execute(Find(where=where, limit=limit, order=order))
+        found: RecordList = self.execute(Find(where=as_filter(where), limit=limit, order=order, after=after))
         return found
 
-    def recent(self, n: int = 10, where: Filter | None = None) -> list[Record]:
-        """Return the `n` newest records that match a filter, by their time, newest first."""
+    def recent(self, n: int = 10, where: Filter | str | None = None) -> RecordList:
+        """Return the `n` newest records that match a filter or its text form, by their time, newest first."""
         return self.find(where, limit=n)
 
-    def count(self, where: Filter | None = None) -> int:
-        """Return how many records match a filter; without one, how many there are."""
-        found: int = self.execute(Count(where=Everything() if where is None else where))
+    def count(self, where: Filter | str | None = None) -> int:
+        """Return how many records match a filter or its text form; without one, how many there are."""
+        found: int = self.execute(Count(where=as_filter(where)))
         return found
 
     def update(
@@ -325,7 +349,7 @@ class Calls:
         change: Callable[[Record], Record] | None = None,
         *,
         expect: str | Record | None = None,
-        **changes: Any,
+        **changes: Unpack[FieldChanges],
     ) -> Record:
         """Change fields of a record and return the changed record.
 
@@ -338,7 +362,8 @@ class Calls:
             expect: Compare-and-set: change the record only if it has this hash (or is this record). This is checked
                 before anything else. If several callers expect the same record, one changes it and each of the others
                 gets a ConflictError.
-            **changes: The new values of fields; None removes a field. Pass either a function or fields.
+            **changes: The new values of fields, which are those of `remember` and content; None removes a field. Pass
+                either a function or fields.
 
         Raises:
             UnknownRecordError: There is no live record with this id.
@@ -379,9 +404,9 @@ class Calls:
         outcome: Outcome = self.execute(Forget(id=id, expect=expect))  # type: ignore[arg-type]
         return outcome.status == "forgotten"
 
-    def forget_where(self, where: Filter) -> int:
-        """Forget every record that matches a filter, in one commit, and return how many."""
-        forgotten: int = self.execute(ForgetWhere(where=where))
+    def forget_where(self, where: Filter | str) -> int:
+        """Forget every record that matches a filter or its text form, in one commit, and return how many."""
+        forgotten: int = self.execute(ForgetWhere(where=as_filter(where) if isinstance(where, str) else where))
         return forgotten
 
     def clear(self) -> int:
@@ -389,7 +414,7 @@ class Calls:
         forgotten: int = self.execute(Clear())
         return forgotten
 
-    def stats(self) -> dict[str, Any]:
+    def stats(self) -> MemoryStats:
         """Return record counts and facts about the store, as a dictionary.
 
         - "namespace": the name of the namespace.
@@ -400,7 +425,7 @@ class Calls:
         - "quota": the quota and how much of it is used, if there is one; not within a scope.
         - "store": facts about the store; not within a scope.
         """
-        stats: dict[str, Any] = self.execute(Stats())
+        stats: MemoryStats = self.execute(Stats())
         return stats
 
 
@@ -417,7 +442,7 @@ def _warned(report: Report) -> Report:
     return report
 
 
-def store_all(calls: Calls, items: Iterable[Item], on_error: str = "report") -> Report:
+def store_all(calls: Calls, items: Iterable[Item], on_error: OnError = "report") -> Report:
     """Store many records as `remember_all` does, without a warning if items fail."""
     if isinstance(items, (str, bytes, Mapping, Record)) or not isinstance(items, Iterable):
         raise InvalidArgumentError("items", items, "must be a list of things to remember")

@@ -18,7 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
 from recollect.engine.listeners import Subscription
 from recollect.engine.quota import Quota
-from recollect.engine.results import Export, NamespaceHead
+from recollect.engine.results import Export, NamespaceHead, VectorCounts
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
@@ -35,11 +35,13 @@ from recollect.operations import (
     Namespaces,
     Now,
     Operation,
+    Per,
     Probe,
     SetQuota,
     Sweep,
     VectorStats,
     Wait,
+    WhenFull,
 )
 from recollect.operations import Batch as BatchOperation
 from recollect.operations import Export as ExportOperation
@@ -273,8 +275,8 @@ class Memory(Calls):
         *,
         records: int | None = None,
         bytes: int | None = None,  # noqa: A002 - the unit
-        when_full: str = "refuse",
-        per: str | None = None,
+        when_full: WhenFull = "refuse",
+        per: Per | None = None,
     ) -> None:
         """Set the quota of this namespace; without `records` and `bytes`, remove it.
 
@@ -420,11 +422,11 @@ class Memory(Calls):
                 f"{len(failed)} records have no vector, the first because {failed[0]['reason']}: "
                 "vector_stats()['failed'] lists them",
                 RecollectWarning,
-                stacklevel=2,
+                stacklevel=3,  # the caller of the checked call (`arguments.named`)
             )
         return done
 
-    def vector_stats(self) -> dict[str, Any]:
+    def vector_stats(self) -> VectorCounts:
         """Return how many records have a vector, as a dictionary.
 
         - "model", "dimensions": of the embedder; None if there is no embedder or its dimension is not known yet.
@@ -437,7 +439,7 @@ class Memory(Calls):
         Cost:
             Reads every record.
         """
-        stats: dict[str, Any] = self.execute(VectorStats())
+        stats: VectorCounts = self.execute(VectorStats())
         return stats
 
     def probe(self) -> None:

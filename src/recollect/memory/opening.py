@@ -20,10 +20,10 @@ from recollect.errors import InvalidArgumentError, StoreIOError, UnsupportedErro
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory.memory import Memory, namespace_name
-from recollect.operations import check_tag, check_text, check_timeout
+from recollect.operations import check_choice, check_tag, check_text, check_timeout
 from recollect.records.record import utc_now
 from recollect.stores import files
-from recollect.stores.base import Store
+from recollect.stores.base import DURABILITIES, Durability, Store
 from recollect.stores.memory import MemoryStore
 from recollect.text.unicode import has_surrogate
 
@@ -54,7 +54,7 @@ def open(  # noqa: A001 - recollect.open is the name
     read_only: bool = False,
     key: bytes | None = None,
     timeout: float = 10.0,
-    durability: str = "full",
+    durability: Durability = "full",
     limits: Limits | None = None,
     language: str | None = None,
     embedder: Embedder | str | None = None,
@@ -77,7 +77,7 @@ def open(  # noqa: A001 - recollect.open is the name
             guessing it.
         timeout: Seconds that a writer waits for another one before it raises StoreBusyError, 0 to 86,400.
         durability: "full": acknowledged commits survive a power cut. "normal": a power cut may lose the newest
-            commits.
+            commits. A memory in ":memory:" ends with its process, whichever it is.
         limits: Limits on the sizes of records, questions and queries; default: `recollect.Limits()`.
         language: The language of records and questions that do not state one, as a BCP 47 tag such as "de". It is
             stored with each new record. Default: the language is detected, or else English.
@@ -115,6 +115,7 @@ def open(  # noqa: A001 - recollect.open is the name
     if key is not None and (not isinstance(key, bytes) or len(key) < 16):
         raise InvalidArgumentError("key", "...", "must be 16 bytes or more")
     check_timeout(timeout)
+    check_choice("durability", durability, DURABILITIES)
     if limits is not None and not isinstance(limits, Limits):
         raise InvalidArgumentError("limits", limits, "must be a recollect.Limits")
     if language is not None:
@@ -175,7 +176,12 @@ def _embedder(value: Embedder | str | None) -> Embedder | None:
 
 
 def _open_store(
-    path: str | os.PathLike[str] | None, create: bool, read_only: bool, key: bytes, timeout_s: float, durability: str
+    path: str | os.PathLike[str] | None,
+    create: bool,
+    read_only: bool,
+    key: bytes,
+    timeout_s: float,
+    durability: Durability,
 ) -> Store:
     if path is None:
         path = default_path()

@@ -12,6 +12,7 @@ from functools import partial
 from typing import TypeVar
 
 from recollect.engine.feed import PAGE, CommitLog, Feed
+from recollect.engine.listeners import Subscription
 from recollect.errors import ClosedError
 from recollect.ledger.commits import Branch, Commit
 from recollect.operations import check_timeout
@@ -85,14 +86,14 @@ class AsyncCommitStream:
     async def _start(self) -> None:
         """Determine the position. The feed wakes the stream already, so no commit is missed."""
         if not self._started:
-            self._waiter.seen = await self._in_pool(partial(self._log.start, self._since))
+            self._waiter.seen = await _in_pool(self._pool, partial(self._log.start, self._since))
             self._started = True
 
     async def _read(self) -> bool:
         """Read a page of the log and return whether there may be more. If this is cancelled, the position stays."""
         try:
             await self._start()
-            page = await self._in_pool(partial(self._log.read, self._waiter.seen))
+            page = await _in_pool(self._pool, partial(self._log.read, self._waiter.seen))
         except ClosedError:
             await self.aclose()
             return False
@@ -101,12 +102,56 @@ class AsyncCommitStream:
         self._page.extend(commit for _, commit in page if commit is not None)
         return len(page) == PAGE
 
-    async def _in_pool(self, call: Callable[[], T]) -> T:
-        try:
-            future = asyncio.get_running_loop().run_in_executor(self._pool, call)
-        except RuntimeError as error:  # the pool is shut down
-            raise ClosedError("the memory") from error
-        return await future
+
+class AsyncSubscription:
+    """A listener of an `AsyncMemory`, created by `await memory.listen(callback)`. It behaves as `Subscription` does.
+
+        async with await memory.listen(callback) as subscription:
+            ...
+
+    The callback runs in a thread, not in the event loop. `memory.subscribe()` is an iterator for the event loop.
+    """
+
+    def __init__(self, subscription: Subscription, pool: ThreadPoolExecutor) -> None:
+        self._subscription = subscription
+        self._pool = pool
+
+    @property
+    def error(self) -> BaseException | None:
+        """The last exception of the callback or of the listener. See `Subscription.error`."""
+        return self._subscription.error
+
+    def wake(self) -> None:
+        """Make the listener read the log now. See `Subscription.wake`."""
+        self._subscription.wake()
+
+    async def drain(self) -> None:
+        """Wait until all commits made before this call have been delivered. See `Subscription.drain`."""
+        await _in_pool(self._pool, self._subscription.drain)
+
+    async def close(self) -> None:
+        """Deliver the commits made so far, then stop. See `Subscription.close`."""
+        with suppress(ClosedError):  # it ended with the memory
+            await _in_pool(self._pool, self._subscription.close)
+
+    async def __aenter__(self) -> AsyncSubscription:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()
+
+
+async def _in_pool(pool: ThreadPoolExecutor, call: Callable[[], T]) -> T:
+    """Run a call in a pool.
+
+    Raises:
+        ClosedError: The pool is shut down.
+    """
+    try:
+        future = asyncio.get_running_loop().run_in_executor(pool, call)
+    except RuntimeError as error:
+        raise ClosedError("the memory") from error
+    return await future
 
 
 class _Waiter:

@@ -9,7 +9,15 @@ UnsupportedError for it, and never leaves it out.
 from __future__ import annotations
 
 from recollect.operations.base import REGISTRY, Operation, from_json, plain
-from recollect.operations.checks import MAX_TTL_S, check_label, check_tag, check_text, check_timeout
+from recollect.operations.checks import (
+    MAX_TTL_S,
+    check_choice,
+    check_count,
+    check_label,
+    check_tag,
+    check_text,
+    check_timeout,
+)
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -22,6 +30,7 @@ from recollect.operations.reads import (
     Head,
     Namespaces,
     Now,
+    Order,
     Recall,
     Stats,
     Wait,
@@ -32,9 +41,11 @@ from recollect.operations.upkeep import (
     BackUp,
     Check,
     EmbedAll,
+    Per,
     Probe,
     SetQuota,
     VectorStats,
+    WhenFull,
 )
 from recollect.operations.writes import (
     ABSENT,
@@ -46,6 +57,8 @@ from recollect.operations.writes import (
     Clear,
     Forget,
     ForgetWhere,
+    IfExists,
+    OnError,
     Remember,
     RememberAll,
     Sweep,
@@ -79,9 +92,13 @@ __all__ = [
     "GetQuota",
     "Grep",
     "Head",
+    "IfExists",
     "Namespaces",
     "Now",
+    "OnError",
     "Operation",
+    "Order",
+    "Per",
     "Probe",
     "Recall",
     "Remember",
@@ -92,6 +109,9 @@ __all__ = [
     "Update",
     "VectorStats",
     "Wait",
+    "WhenFull",
+    "check_choice",
+    "check_count",
     "check_label",
     "check_tag",
     "check_text",

@@ -6,7 +6,7 @@ import base64
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, ClassVar
 
 from recollect.errors import InvalidOperationError, RecollectError, UnsupportedError, shown
@@ -14,7 +14,7 @@ from recollect.filters.tree import Filter
 from recollect.filters.tree import from_json as filter_from_json
 from recollect.messages import Turn
 from recollect.records.codec import RawField
-from recollect.records.record import fields_from_json, parse_time
+from recollect.records.record import aware, fields_from_json, instant
 
 #: A batch can contain a remember_all, which contains remember operations.
 _MAX_DEPTH = 2
@@ -94,10 +94,11 @@ def plain(value: Any) -> Any:
 
     Raises:
         UnsupportedError: It has none.
+        InvalidRecordError: It contains a naive datetime.
     """
     if isinstance(value, (Filter, Operation)):
         return value.to_json()
-    if isinstance(value, datetime):
+    if isinstance(value, date):  # or a datetime
         return value.isoformat()
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
@@ -106,7 +107,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         if value.keys() == {"base64"}:
             raise UnsupportedError("a mapping with the key 'base64'", "it would be read as bytes")
-        return {key: _json_value(item) if key == "metadata" else plain(item) for key, item in value.items()}
+        return {key: _field_value(key, item) for key, item in value.items()}
     if isinstance(value, (set, frozenset)):
         return sorted(map(plain, value))  # tags, which have no order
     if isinstance(value, Turn):
@@ -118,6 +119,18 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (str, int)) or (isinstance(value, float) and math.isfinite(value)):
         return value
     raise UnsupportedError(f"the value {shown(value)}", "it has no JSON form")
+
+
+def _field_value(name: str, value: Any) -> Any:
+    """Return the JSON form of a field.
+
+    Raises:
+        UnsupportedError: It has none.
+        InvalidRecordError: It is a naive datetime. As text without an offset it would be taken for one in UTC.
+    """
+    if name == "metadata":
+        return _json_value(value)
+    return plain(aware(name, value) if isinstance(value, datetime) else value)
 
 
 def _json_value(value: Any) -> Any:
@@ -164,8 +177,8 @@ def _read_turns(value: Any) -> tuple[Turn, ...]:
         if not isinstance(item, Mapping) or not {"role", "content"} <= item.keys() <= set(Turn._fields):
             raise InvalidOperationError(item, f"a turn has a role and a content, and {', '.join(Turn._fields[1:])}")
         stated = {"speaker": None, **item}
-        if isinstance(stated.get("time"), str):
-            stated["time"] = parse_time("time", stated["time"])
+        if stated.get("time") is not None:
+            stated["time"] = instant("time", stated["time"])
         turns.append(Turn(**stated))
     return tuple(turns)
 
@@ -176,5 +189,4 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     "changes": _read_fields,
     "turns": _read_turns,
     "where": filter_from_json,
-    "reference": lambda value: parse_time("reference", value) if isinstance(value, str) else value,
 }

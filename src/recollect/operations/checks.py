@@ -11,7 +11,8 @@ from recollect.filters.tree import Filter
 MAX_TTL_S = 3_155_760_000
 #: The longest time to wait for a lock or a commit, in seconds.
 MAX_TIMEOUT_S = 86_400
-_TAG = re.compile(r"[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*")
+# BCP 47 reserves languages of four letters and has registered none of five to eight: they are names, such as "german".
+_TAG = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]{1,8})*")
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
@@ -30,8 +31,10 @@ def check_count(name: str, value: object, *, least: int = 1, optional: bool = Fa
 
 def check_seconds(name: str, value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid `ttl`."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= MAX_TTL_S:
-        raise InvalidArgumentError(name, value, f"must be seconds, above 0 and at most {MAX_TTL_S} (a hundred years)")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise InvalidArgumentError(name, value, "must be seconds or a timedelta")
+    if not 0 < value <= MAX_TTL_S:
+        raise InvalidArgumentError(name, value, f"must be above 0 and at most {MAX_TTL_S} seconds (a hundred years)")
 
 
 def check_timeout(value: object) -> None:
@@ -43,13 +46,19 @@ def check_timeout(value: object) -> None:
 def check_filter(where: object) -> None:
     """Raise InvalidArgumentError unless it is a filter."""
     if not isinstance(where, Filter):
-        raise InvalidArgumentError("where", where, "must be a filter: see recollect.filters")
+        raise InvalidArgumentError(
+            "where", where, 'must be a filter (see recollect.filters) or its text form, such as "user=ana"'
+        )
 
 
 def check_tag(language: object) -> None:
     """Raise InvalidArgumentError unless it has the form of a BCP 47 tag."""
     if not isinstance(language, str) or not _TAG.fullmatch(language):
-        raise InvalidArgumentError("language", language, 'must be a BCP 47 tag, such as "en" or "de-AT"')
+        from recollect.text.languages import code_of
+
+        code = code_of(language) if isinstance(language, str) else None
+        hint = f" (did you mean {code!r}?)" if code else ""
+        raise InvalidArgumentError("language", language, f'must be a BCP 47 tag, such as "en" or "de-AT"{hint}')
 
 
 def check_label(name: str, value: object) -> None:

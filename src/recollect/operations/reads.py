@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Everything, Filter
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_choice, check_count, check_filter, check_tag, check_text, check_timeout
-from recollect.records.record import aware, record_id
+from recollect.records.record import instant, record_id
 from recollect.records.unchecked import altered
 
 #: The orders in which records can be found. Ties always end with the id.
-ORDERS = ("newest", "oldest", "importance", "position", "id")
+Order: TypeAlias = Literal["newest", "oldest", "importance", "position", "id"]
+ORDERS: tuple[Order, ...] = get_args(Order)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,16 +30,26 @@ class Get(Operation, name="get"):
 
 @dataclass(frozen=True, kw_only=True)
 class Find(Operation, name="find"):
-    """Find the records that match, in an order. The result is a list."""
+    """Find the records that match, in an order. The result is a `RecordList`.
+
+    Attributes:
+        where: Only records that match are returned.
+        limit: Maximum number of records.
+        order: The order.
+        after: Only records after the page whose cursor this is.
+    """
 
     where: Filter = field(default_factory=Everything)
     limit: int | None = None
-    order: str = "newest"
+    order: Order = "newest"
+    after: str | None = None
 
     def __post_init__(self) -> None:
         check_filter(self.where)
         check_count("limit", self.limit, optional=True)
         check_choice("order", self.order, ORDERS)
+        if self.after is not None:
+            check_text("after", self.after)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,9 +90,11 @@ class Recall(Operation, name="recall"):
             raise InvalidArgumentError("wait_for_vectors", self.wait_for_vectors, "must be true or false")
         if self.reference is not None:
             try:
-                aware("reference", self.reference)
+                reference = instant("reference", self.reference)
             except RecollectError as error:
                 raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
+            if not isinstance(self.reference, datetime):
+                object.__setattr__(self, "reference", reference)
         if self.language is not None:
             check_tag(self.language)
         least = self.min_confidence
@@ -96,7 +110,7 @@ class Recall(Operation, name="recall"):
 
 @dataclass(frozen=True, kw_only=True)
 class Grep(Operation, name="grep"):
-    """Find the records whose text matches a full-text query, newest first. The result is a list.
+    """Find the records whose text matches a full-text query, newest first. The result is a `RecordList`.
 
     Attributes:
         query: Words, "phrases", prefix*, and, or, not, parentheses.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 from recollect.arguments import file_path
 from recollect.errors import InvalidArgumentError
@@ -11,9 +12,11 @@ from recollect.operations.base import Operation
 from recollect.operations.checks import check_choice, check_count
 
 #: What a write that exceeds the quota can do.
-WHEN_FULL = ("refuse", "least recent", "least important")
+WhenFull: TypeAlias = Literal["refuse", "least recent", "least important"]
+WHEN_FULL: tuple[WhenFull, ...] = get_args(WhenFull)
 #: The fields that a scope can fix, and by whose values a quota can be counted.
-SCOPED = ("user", "agent", "conversation")
+Per: TypeAlias = Literal["user", "agent", "conversation"]
+SCOPED: tuple[Per, ...] = get_args(Per)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,8 +25,8 @@ class SetQuota(Operation, name="set_quota", in_batch=False):
 
     records: int | None = None
     bytes: int | None = None
-    when_full: str = "refuse"
-    per: str | None = None
+    when_full: WhenFull = "refuse"
+    per: Per | None = None
 
     def __post_init__(self) -> None:
         check_count("records", self.records, optional=True)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import timedelta
+from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.tree import Filter
 from recollect.messages import Turn
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds
+from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds, check_tag
 from recollect.records.record import Record, check_field, record_id
 
 #: The value of `expect` that requires that no record exists.
 ABSENT = "absent"
-IF_EXISTS = ("keep", "update", "error")
-ON_ERROR = ("report", "raise")
+#: What can happen to a fact that is stored already.
+IfExists: TypeAlias = Literal["keep", "update", "error"]
+IF_EXISTS: tuple[IfExists, ...] = get_args(IfExists)
+#: What can happen to an item that cannot be stored.
+OnError: TypeAlias = Literal["report", "raise"]
+ON_ERROR: tuple[OnError, ...] = get_args(OnError)
 #: The fields that `AddMessages` gives to new turns.
 MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -57,7 +62,7 @@ class Remember(Operation, name="remember"):
     id: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
     expect: str | None = None
-    if_exists: str = "keep"
+    if_exists: IfExists = "keep"
     ttl: float | None = None
     exact: bool = False
 
@@ -79,7 +84,11 @@ class Remember(Operation, name="remember"):
         for name in self.fields:
             if name != "unknown":
                 check_field(name, "remember()")
+        if not self.exact and self.fields.get("language") is not None:
+            check_tag(self.fields["language"])
         if self.ttl is not None:
+            if isinstance(self.ttl, timedelta):
+                object.__setattr__(self, "ttl", self.ttl.total_seconds())
             check_seconds("ttl", self.ttl)
             if self.fields.get("expires") is not None:
                 raise InvalidArgumentError("ttl", self.ttl, "pass either ttl or expires, not both")
@@ -96,7 +105,7 @@ class RememberAll(Operation, name="remember_all"):
     """
 
     items: tuple[Remember, ...]
-    on_error: str = "report"
+    on_error: OnError = "report"
 
     def __post_init__(self) -> None:
         check_choice("on_error", self.on_error, ON_ERROR)
@@ -165,6 +174,8 @@ class Update(Operation, name="update"):
             raise InvalidArgumentError("changes", self.changes, "must map fields to values, or be a function")
         for name in self.changes:
             check_field(name, "update()")
+        if self.changes.get("language") is not None:
+            check_tag(self.changes["language"])
         if "id" in self.changes:
             raise InvalidArgumentError("id", self.changes["id"], "cannot change: remember the content under the new id")
         if not self.changes:

@@ -11,24 +11,30 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from operator import attrgetter
-from typing import Any, NewType, TypedDict, TypeGuard
+from typing import Any, NewType, TypeAlias, TypedDict, TypeGuard
 
 from recollect.arguments import check_known
 from recollect.errors import CodecError, InvalidRecordError, shown
 from recollect.records import codec
 from recollect.records.frozen import INT64, FrozenDict, freeze
 from recollect.records.unchecked import unchecked
+from recollect.reprs import Table, as_html, line
 from recollect.text.unicode import fold, has_surrogate, nfc
 
 MAX_ID_BYTES = 255
 MAX_NAME_BYTES = 1000
+#: Maximum length of a field as notebooks and rich show it, in characters.
+_MAX_SHOWN = 200
 KINDS = ("conversation", "entity", "knowledge", "user_fact", "task", "custom")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _YEARS = range(2, 9999)
+
+#: What is accepted as a time (`instant`).
+Instant: TypeAlias = datetime | date | str
 
 #: The id of a record: NFC text of 1 to 255 bytes, unique in its namespace.
 RecordId = NewType("RecordId", str)
@@ -138,7 +144,7 @@ def aware(name: str, value: object) -> datetime:
         InvalidRecordError: It is not a datetime, or a naive one, which does not name an instant.
     """
     if not isinstance(value, datetime):
-        raise InvalidRecordError(name, value, "must be a datetime with a time zone")
+        raise InvalidRecordError(name, value, "must be a datetime with a time zone, a date, or ISO 8601 text")
     if type(value) is datetime and value.tzinfo is UTC and not value.fold and value.year in _YEARS:
         return value  # what the code below would return
     offset = value.utcoffset()
@@ -149,6 +155,27 @@ def aware(name: str, value: object) -> datetime:
     if value.year not in _YEARS or codec.microseconds(value) not in codec.TIMES:
         raise InvalidRecordError(name, value, "must be in the years 2 to 9998")
     return codec.datetime_of(codec.microseconds(value), offset // timedelta(seconds=1))
+
+
+def instant(name: str, value: object) -> datetime:
+    """Return `value` as an aware datetime: a datetime with a time zone, ISO 8601 text, or a date.
+
+    A text without an offset is in UTC, and a date is its midnight in UTC. A naive datetime is refused: most are in the
+    local time of the machine that computed them.
+
+    Raises:
+        InvalidRecordError: It is none of these.
+    """
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            rule = "is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30:00+01:00"
+            raise InvalidRecordError(name, value, rule) from None
+        value = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day, tzinfo=UTC)
+    return aware(name, value)
 
 
 def _texts(item: Callable[[str, object], str]) -> Callable[[str, object], tuple[str, ...]]:
@@ -181,11 +208,11 @@ _CHECKS: dict[str, Callable[[str, object], Any]] = {
     "position": _position,
     "tags": _tags,
     "metadata": _metadata,
-    "time": aware,
-    "valid_from": aware,
-    "valid_to": aware,
+    "time": instant,
+    "valid_from": instant,
+    "valid_to": instant,
     "importance": _fraction,
-    "expires": aware,
+    "expires": instant,
     "supersedes": _texts(lambda name, value: record_id(value, name)),
     "derived_from": _texts(lambda name, value: record_id(value, name)),
     "parent": lambda name, value: record_id(value, name),
@@ -211,17 +238,48 @@ class Fields(TypedDict, total=False):
     source: str | None
     tags: Iterable[str]
     metadata: Mapping[str, Any]
-    time: datetime | None
-    valid_from: datetime | None
-    valid_to: datetime | None
+    time: Instant | None
+    valid_from: Instant | None
+    valid_to: Instant | None
     importance: float | None
-    expires: datetime | None
+    expires: Instant | None
     supersedes: Iterable[str]
     derived_from: Iterable[str]
     parent: str | None
     order: int | None
     language: str | None
     pinned: bool
+    trust: float | None
+
+
+class FieldChanges(TypedDict, total=False):
+    """The fields of a record that a caller can change. None removes a field."""
+
+    content: str | bytes
+    kind: str | None
+    media_type: str | None
+    role: str | None
+    speaker: str | None
+    user: str | None
+    agent: str | None
+    conversation: str | None
+    session: str | None
+    position: int | None
+    entity: str | None
+    source: str | None
+    tags: Iterable[str] | None
+    metadata: Mapping[str, Any] | None
+    time: Instant | None
+    valid_from: Instant | None
+    valid_to: Instant | None
+    importance: float | None
+    expires: Instant | None
+    supersedes: Iterable[str] | None
+    derived_from: Iterable[str] | None
+    parent: str | None
+    order: int | None
+    language: str | None
+    pinned: bool | None
     trust: float | None
 
 
@@ -245,7 +303,8 @@ class Record:
         source: Where it comes from: a path or an address.
         tags: A set of labels, sorted.
         metadata: A JSON object. Recall also searches its "caption", the description of an attached picture.
-        time: When it happened.
+        time: When it happened. Like the other times, it may be passed as a datetime with a time zone, as a date
+            (midnight in UTC) or as ISO 8601 text (in UTC if it has no offset).
         valid_from: The start of the time for which it is true.
         valid_to: The end of the time for which it is true.
         importance: 0 to 1.
@@ -321,6 +380,20 @@ class Record:
         present = {"content" if name in ("text", "data") else name: value for name, value in self.present().items()}
         return f"Record({', '.join(f'{name}={shown(value)}' for name, value in present.items())})"
 
+    def __rich_repr__(self) -> Iterator[tuple[str, str]]:
+        yield from self._shown()
+
+    def _repr_html_(self) -> str:
+        rows = list(self._shown())
+        return as_html(Table("Record", ("field", "value"), rows, len(rows)))
+
+    def _shown(self) -> Iterator[tuple[str, str]]:
+        """Yield the fields that are present, each as one line."""
+        for name, value in self.present().items():
+            text = value.isoformat() if isinstance(value, datetime) else value
+            shown_value = line(text, _MAX_SHOWN) if isinstance(text, str | bytes) else shown(text, _MAX_SHOWN)
+            yield "content" if name in ("text", "data") else name, shown_value
+
     # Records are equal if their canonical bytes are. (Python's equality of the fields would treat 1 and 1.0 in metadata
     # as equal, and two offsets of one instant, although the hashes differ.)
     def __eq__(self, other: object) -> bool:
@@ -361,7 +434,7 @@ class Record:
         try:
             record = cls(**values, unknown=unknown)
         except (InvalidRecordError, TypeError) as error:
-            raise CodecError(str(error).removesuffix("; nothing was changed"), 0) from None
+            raise CodecError(str(error), 0) from None
         if record.to_bytes() != data:
             raise CodecError("a value is not in its canonical form", 0)
         return record
@@ -504,7 +577,7 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = {}
     for name, value in data.items():
         if name in _TIME_FIELDS and isinstance(value, str):
-            out[name] = parse_time(name, value)
+            out[name] = instant(name, value)
         elif name == "data":
             out["content"] = _from_base64(name, value)
         elif name == "unknown":
@@ -513,20 +586,6 @@ def fields_from_json(data: Mapping[str, Any]) -> dict[str, Any]:
             check_field(name, "a record")
             out[name] = value
     return out
-
-
-def parse_time(name: str, value: str) -> datetime:
-    """Parse an ISO 8601 time with an offset.
-
-    Raises:
-        InvalidRecordError: It is not one.
-    """
-    try:
-        return aware(name, datetime.fromisoformat(value))
-    except ValueError as error:
-        if isinstance(error, InvalidRecordError):
-            raise
-        raise InvalidRecordError(name, value, "is not an ISO 8601 time, such as 2026-03-01T09:30:00+00:00") from None
 
 
 def _from_base64(name: str, value: object) -> bytes:

@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from recollect.arguments import json_form
 from recollect.filters.tree import EVERYTHING, Filter
@@ -21,6 +22,16 @@ from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived_protocols import Derived
+
+#: Which commits survive a power cut: every acknowledged one, or a consistent store, perhaps without the newest commits.
+Durability: TypeAlias = Literal["full", "normal"]
+DURABILITIES: tuple[Durability, ...] = get_args(Durability)
+#: The values by which an order sorts a record, the id last: no two records of a branch have the same (`sort_key`).
+SortKey: TypeAlias = tuple[int | float | str, ...]
+#: In the sort key of a record without a time, a position or an importance.
+NO_TIME = -(2**63)
+NO_POSITION = -1
+NO_IMPORTANCE = -1.0
 
 
 class Tally(NamedTuple):
@@ -171,12 +182,27 @@ class View(Protocol):
         ...
 
     def select(
-        self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+        self,
+        branch: Branch,
+        where: Filter,
+        *,
+        order: str = "newest",
+        limit: int | None = None,
+        after: SortKey | None = None,
+        now: int,
     ) -> Iterator[Record]:
         """Yield the live records that match, in one of `operations.ORDERS`. The filter's own `matches` decides.
 
         "newest" sorts by descending time and position, with records that have no time last; "oldest" by ascending time
         and position; "position" by conversation, position and time.
+
+        Args:
+            branch: The branch.
+            where: The filter.
+            order: The order.
+            limit: Maximum number of records.
+            after: Only records whose `sort_key` follows this one in the order, whether a record has it or not.
+            now: Records that have expired at this time are left out.
 
         Cost:
             Proportional to the number of records that the indexed part of the filter selects.
@@ -424,29 +450,38 @@ class Store(Protocol):
         ...
 
 
-def in_order(records: Iterable[Record], order: str) -> list[Record]:
-    """Sort records in one of `operations.ORDERS`: the reference that every store's `select` follows."""
+#: For each order, whether its first values, all but the id, are sorted in ascending (1) or descending (-1) order.
+_DIRECTIONS = {"newest": (-1, -1), "oldest": (1, 1), "importance": (-1,), "position": (1, 1, 1), "id": ()}
 
-    def micros(record: Record) -> int:
-        return -(2**63) if record.time is None else microseconds(record.time)
 
-    def position(record: Record) -> int:
-        return -1 if record.position is None else record.position
+def sort_key(record: Record, order: str) -> SortKey:
+    """Return the values by which one of `operations.ORDERS` sorts a record."""
+    time = NO_TIME if record.time is None else microseconds(record.time)
+    position = NO_POSITION if record.position is None else record.position
+    if order in ("newest", "oldest"):
+        return (time, position, record.id)
+    if order == "importance":
+        return (NO_IMPORTANCE if record.importance is None else record.importance, record.id)
+    return (record.conversation or "", position, time, record.id) if order == "position" else (record.id,)
 
-    out = sorted(records, key=lambda record: record.id.encode("utf-8"))
-    keys: dict[str, Any] = {
-        "newest": lambda record: (-micros(record), -position(record)),
-        "oldest": lambda record: (micros(record), position(record)),
-        "importance": lambda record: (-1.0 if record.importance is None else record.importance) * -1,
-        "position": lambda record: (
-            (record.conversation or "").encode("utf-8"),
-            position(record),
-            micros(record),
-        ),
-        "id": lambda record: 0,
-    }
-    out.sort(key=keys[order])
-    return out
+
+def in_order(records: Iterable[Record], order: str, after: SortKey | None = None) -> list[Record]:
+    """Sort records in one of `operations.ORDERS`: the reference that every store's `select` follows.
+
+    With `after`, only the records that follow this sort key are returned.
+    """
+    directions = (*_DIRECTIONS[order], 1)
+
+    def ascending(key: SortKey) -> tuple[Any, ...]:
+        pairs = zip(key, directions, strict=True)
+        return tuple(each.encode("utf-8") if isinstance(each, str) else each * way for each, way in pairs)
+
+    keyed = [(ascending(sort_key(record, order)), record) for record in records]
+    if after is not None:
+        first = ascending(after)
+        keyed = [each for each in keyed if each[0] > first]
+    keyed.sort(key=itemgetter(0))
+    return [record for _, record in keyed]
 
 
 def expired(record: Record, now: int) -> bool:

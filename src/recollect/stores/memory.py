@@ -21,7 +21,7 @@ from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Backup, Capabilities, Resolved, Tally, check_seq, expired, in_order, tally_of
+from recollect.stores.base import Backup, Capabilities, Resolved, SortKey, Tally, check_seq, expired, in_order, tally_of
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.write_queue import Ticket, WriteQueue
 
@@ -211,10 +211,19 @@ class _MemoryView:
         return out
 
     def select(
-        self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+        self,
+        branch: Branch,
+        where: Filter,
+        *,
+        order: str = "newest",
+        limit: int | None = None,
+        after: SortKey | None = None,
+        now: int,
     ) -> Iterator[Record]:
         live = [record for _, record in self._live(branch)]  # a copy, because a custom filter may write to the store
-        found = in_order((record for record in live if not expired(record, now) and where.matches(record)), order)
+        found = in_order(
+            (record for record in live if not expired(record, now) and where.matches(record)), order, after
+        )
         yield from found if limit is None else found[:limit]
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:

@@ -25,7 +25,7 @@ from recollect.ledger.merkle import check, root_of, update, version_hash
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, Store, Transaction, View, expired, in_order, tally_of
+from recollect.stores.base import Resolved, Store, Transaction, View, expired, in_order, sort_key, tally_of
 from recollect.stores.derived_protocols import Model, Updates
 from recollect.testing.strategies import START, filters, records
 
@@ -323,10 +323,13 @@ class StoreContract:
     def test_select_returns_each_order_and_limit_as_defined(self, store: Store, data: st.DataObject) -> None:
         current = self._replaced(store, data)
         order, limit = data.draw(st.sampled_from(ORDERS)), data.draw(st.none() | st.integers(1, 5))
+        # A page also begins after a record that has been forgotten or has expired.
+        after = data.draw(st.sampled_from([None, *current, *data.draw(st.lists(records(), max_size=2))]))
+        key = None if after is None else sort_key(after, order)
         with store.read() as view:
-            found = list(view.select(BRANCH, f.everything(), order=order, limit=limit, now=NOW))
+            found = list(view.select(BRANCH, f.everything(), order=order, limit=limit, after=key, now=NOW))
         live = [record for record in current if not expired(record, NOW)]
-        assert found == in_order(live, order)[:limit]
+        assert found == in_order(live, order, key)[:limit]
 
     @settings(max_examples=3 * _EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data(), where=filters())

@@ -24,7 +24,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
 from recollect.memory.calls import remember_operation
 from recollect.memory.memory import Memory
-from recollect.operations import Remember
+from recollect.operations import ORDERS, Order, Remember
 from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
@@ -260,6 +260,17 @@ def memory_machine(
             wanted = {each for each in self.model if self._live(each) and where.matches(self.model[each])}
             assert {record.id for record in self.memory.find(where, order="id")} == wanted
             assert self.memory.count(where) == len(wanted)
+
+        @rule(order=st.sampled_from(ORDERS), limit=st.integers(1, 3))
+        def pages(self, order: Order, limit: int) -> None:
+            """The pages of a find are the find, cut into pieces."""
+            page = self.memory.find(limit=limit, order=order)
+            found = [*page]
+            while page.cursor is not None:
+                assert len(page) == limit
+                page = self.memory.find(limit=limit, order=order, after=page.cursor)
+                found += page
+            assert found == self.memory.find(order=order)
 
         @invariant()
         def the_same_is_stored(self) -> None:

@@ -81,6 +81,16 @@ def _languages() -> dict[str, _Language]:
 CODES = (ENGLISH, *_LANGUAGES)
 
 
+def code_of(name: str) -> str | None:
+    """Return the code of a language by its English name; None if it is unknown.
+
+    >>> code_of("German"), code_of("Klingon")
+    ('de', None)
+    """
+    names = {"english": ENGLISH, **{english: code for code, (english, _) in _LANGUAGES.items()}}
+    return names.get(name.casefold())
+
+
 def known(tag: str | None) -> str | None:
     """Return the language code for a BCP 47 tag, or None if there is no stemmer for it.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 
 from recollect.engine.follower import changed_since
+from recollect.engine.results import RecordList
 from recollect.engine.scope import Scope
 from recollect.errors import DamagedStoreError
 from recollect.ledger.commits import Branch
@@ -24,7 +25,7 @@ def grep(
     index: FullTextIndex,
     reads_at: Callable[[View, Branch], int],
     staged: Sequence[Record | str] = (),
-) -> list[Record]:
+) -> RecordList:
     """Return the records that match a full-text query.
 
     Args:
@@ -78,7 +79,7 @@ def grep(
         for record in records.values()
         if scope.admits(record) and not expired(record, now) and where.matches(shown := scope.shown(record))
     )
-    return in_order(found, "newest")[: operation.limit]
+    return RecordList(in_order(found, "newest")[: operation.limit])
 
 
 def _texts(view: View, branch: Branch, ids: Iterable[str]) -> Iterator[tuple[str, str | None]]:

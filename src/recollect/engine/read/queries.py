@@ -15,7 +15,7 @@ from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
-from recollect.engine.results import Hits, NamespaceHead
+from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
 from recollect.errors import ScopeError
 from recollect.filters.tree import AllOf, Filter
@@ -25,7 +25,7 @@ from recollect.ledger.merkle import Root
 from recollect.operations import Changes, Count, Find, Get, GetQuota, Head, Namespaces, Recall, Stats
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
-from recollect.stores.base import View, expired, in_order
+from recollect.stores.base import View, expired, in_order, sort_key
 
 #: Commits that `changes` reads at a time.
 _COMMITS_PAGE = 256
@@ -62,9 +62,12 @@ class Reading:
         record = stored_record(operation.id, self.view, self.branch, self.scope, self.now, self.words)
         return None if record is None else self.scope.shown(record)
 
-    def find(self, operation: Find) -> list[Record]:
+    def find(self, operation: Find) -> RecordList:
         """Return the records that match, in order."""
         view, branch, scope, now = self.view, self.branch, self.scope, self.now
+        order, limit, after = operation.order, operation.limit, None
+        if operation.after is not None:
+            after = self.cursors.sort_key(operation.after, order, branch, scope)
         where = self._where(operation.where)
         if self.words is not None:
             index_view = self.words.at(now)
@@ -72,11 +75,15 @@ class Reading:
             if count := importance_limit(operation):
                 limits = most_important(limits, index_view, count)
             where = as_ids(where, limits, index_view)
-        if scope.fixed and operation.order == "id":  # order by the ids that the scope shows
+        if scope.fixed and order == "id":  # order by the ids that the scope shows
             all_found = map(scope.shown, view.select(branch, where, order="id", now=now))
-            return in_order(all_found, "id")[: operation.limit]
-        found = view.select(branch, where, order=operation.order, limit=operation.limit, now=now)
-        return list(map(scope.shown, found))
+            keyed = found = in_order(all_found, "id", after)[:limit]
+        else:
+            keyed = list(view.select(branch, where, order=order, limit=limit, after=after, now=now))
+            found = list(map(scope.shown, keyed))
+        # Whether there are more is not looked up: to find the next one, a store may have to read all records.
+        full = bool(keyed) and len(keyed) == limit
+        return RecordList(found, self.cursors.after(sort_key(keyed[-1], order), order, branch, scope) if full else None)
 
     def count(self, operation: Count) -> int:
         """Return the number of records that match."""
@@ -199,7 +206,7 @@ def stored_record(
 
 def importance_limit(operation: Find | Count) -> int | None:
     """Return the limit of a find by importance, if it is small enough to use the index; stores do not index it."""
-    if not isinstance(operation, Find) or operation.order != "importance":
+    if not isinstance(operation, Find) or operation.order != "importance" or operation.after is not None:
         return None
     return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
 

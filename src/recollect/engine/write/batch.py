@@ -12,7 +12,7 @@ from recollect.engine.index.vectors import IN_BATCH
 from recollect.engine.read.filter_bounds import as_ids, bounds, uses_filter_terms
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading
-from recollect.engine.results import Failed, Hits, Outcome, Report
+from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.messages import Addition, with_conversations
@@ -42,7 +42,6 @@ from recollect.operations import (
     Sweep,
     Update,
 )
-from recollect.records.record import Record
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex
 
@@ -245,7 +244,7 @@ class Writing:
             operation = operation.with_reference(self._now)
         return self.reading(self._words()).recall(operation)
 
-    def grep(self, operation: Grep) -> list[Record]:
+    def grep(self, operation: Grep) -> RecordList:
         """Return the records that match a full-text query, as the transaction sees them."""
         services = self._services
         services.intake.limits.check_query(operation.query)

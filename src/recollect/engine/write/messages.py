@@ -21,6 +21,7 @@ from recollect.engine.write.replay import Search, ordinals_of, said_by
 from recollect.errors import RecollectError
 from recollect.operations import AddMessages, Remember
 from recollect.records.identity import derived_conversation, derived_id, identified
+from recollect.records.record import instant
 
 #: The role of a system prompt.
 SYSTEM = "system"
@@ -54,7 +55,7 @@ class Addition:
         identified(content="any", kind=CONVERSATION, **scope.fill(fields))  # raises for a field of all turns
         self.conversation: str = fields.get("conversation") or owner.get("conversation", "")
         self._session = owner.get("session")
-        self._time: datetime = fields.pop("time", now)
+        self._time = instant("time", fields.pop("time", now))
         self._fields: dict[str, Any] = {**fields, "kind": CONVERSATION}
 
     def draft(self, index: int) -> Draft:

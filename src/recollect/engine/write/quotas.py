@@ -234,8 +234,8 @@ class Room:
     def to_evict(self, record: Record) -> list[tuple[str, str]]:
         """Return the ids that must be removed before a record is written, each with the cause.
 
-        Records that this transaction wrote are never evicted. A record that does not increase the totals of its group
-        is always allowed.
+        Records that this transaction wrote are never evicted. A record that does not increase the total of a limit that
+        is exceeded is always allowed.
 
         Raises:
             QuotaError: Evicting all evictable records would not make enough room.
@@ -257,24 +257,28 @@ class Room:
             delta = _Delta(delta.records - 1, delta.nbytes - entry.nbytes)
             if not self._over(group, delta) or len(evictions) == STEP:
                 break
-        over = self._over(group, delta)
-        if over and (delta.records > 0 or delta.nbytes > 0):
+        over = self._over(group, delta, increased=True)
+        if over:
             what, limit, total = over if self._visible else (over[0], None, None)
             per = self._quota.per
             owner = "" if per is None else f"records with no {per}" if group is None else f"{per} {group!r}"
             raise QuotaError(self._branch.namespace, what, limit, total, self._quota.when_full, owner)
         return evictions
 
-    def _over(self, group: str | None, delta: _Delta) -> tuple[str, int, int] | None:
-        """Return the limit that a change would exceed (its name, its value, the new total); None if there is none."""
+    def _over(self, group: str | None, delta: _Delta, *, increased: bool = False) -> tuple[str, int, int] | None:
+        """Return the limit that a change would exceed (its name, its value, the new total); None if there is none.
+
+        With `increased`, only a total that the change increases: an update adds no record, and may be made where a
+        quota of records was lowered below what there is.
+        """
         records, nbytes = self.totals.size(group)
         so_far = self._deltas.get(group, _NO_CHANGE)
-        for what, limit, total in (
-            ("records", self._quota.records, records + so_far.records + delta.records),
-            ("bytes", self._quota.bytes, nbytes + so_far.nbytes + delta.nbytes),
+        for what, limit, before, change in (
+            ("records", self._quota.records, records + so_far.records, delta.records),
+            ("bytes", self._quota.bytes, nbytes + so_far.nbytes, delta.nbytes),
         ):
-            if limit is not None and total > limit:
-                return what, limit, total
+            if limit is not None and before + change > limit and (change > 0 or not increased):
+                return what, limit, before + change
         return None
 
     def _removable(self, group: str | None) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from recollect.engine.quota import quota_of
-from recollect.engine.results import Outcome
+from recollect.engine.results import Outcome, Status
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, retagged
 from recollect.engine.write.head_cache import TrieKeeper
@@ -158,7 +158,7 @@ class Writer:
         return False
 
     def _outcome(
-        self, record: Record | None, status: str, differing: tuple[str, ...] = (), asked_id: str | None = None
+        self, record: Record | None, status: Status, differing: tuple[str, ...] = (), asked_id: str | None = None
     ) -> Outcome:
         return Outcome(None if record is None else self._scope.shown(record), status, differing, asked_id)
 

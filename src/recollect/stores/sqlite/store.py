@@ -39,7 +39,7 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup, Capabilities
+from recollect.stores.base import Backup, Capabilities, Durability
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
 from recollect.stores.sqlite import schema
@@ -62,7 +62,7 @@ _MAX_IDLE = 8
 #: continues in overflow pages that contain only its bytes, and a page of zeros there has a valid checksum.
 _ONE_PAGE_BYTES = 3900
 #: The value of `PRAGMA synchronous` for each mode, and what survives a power cut.
-DURABILITY = {
+DURABILITY: dict[Durability, str] = {
     "full": "FULL",  # every acknowledged commit
     "normal": "NORMAL",  # a consistent store, perhaps without the newest commits
 }
@@ -101,7 +101,7 @@ class SqliteStore:
         read_only: bool = False,
         key: bytes = PUBLIC_KEY,
         timeout_s: float = 10.0,
-        durability: str = "full",
+        durability: Durability = "full",
     ) -> None:
         if durability not in DURABILITY:
             raise InvalidArgumentError("durability", durability, f"must be one of {', '.join(DURABILITY)}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 import apsw
@@ -17,9 +18,10 @@ from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, Tally, tally_of
+from recollect.stores.base import Resolved, SortKey, Tally, tally_of
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.filters import bounds
+from recollect.stores.sqlite.filters import TRUE, Sql, bounds
+from recollect.stores.sqlite.paging import rest
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 
 _ORDER_BY = {
@@ -193,14 +195,22 @@ class SqliteView:
         return self._row(sql, (self._branch(branch), record_id)) is not None
 
     def select(
-        self, branch: Branch, where: Filter, *, order: str = "newest", limit: int | None = None, now: int
+        self,
+        branch: Branch,
+        where: Filter,
+        *,
+        order: str = "newest",
+        limit: int | None = None,
+        after: SortKey | None = None,
+        now: int,
     ) -> Iterator[Record]:
         if limit == 0:
             return
-        sql, parameters = self.select_sql(branch, where, order, now)
+        statements = (self.select_sql(branch, where, order, now, part) for part in rest(order, after))
+        rows = chain.from_iterable(self._sql(sql, parameters) for sql, parameters in statements)
         exact = self._is_exact(where)
         yielded = 0
-        for record_id, *row in self._sql(sql, parameters):
+        for record_id, *row in rows:
             record = Record.load(self._stored(*row).payload)
             matches = where.matches(record)
             if record.id != record_id or (exact and not matches):
@@ -212,19 +222,21 @@ class SqliteView:
                 if yielded == limit:
                     return
 
-    def select_sql(self, branch: Branch, where: Filter, order: str, now: int) -> tuple[str, tuple[Any, ...]]:
-        """Return the statement of `select` and its parameters, also for EXPLAIN."""
+    def select_sql(
+        self, branch: Branch, where: Filter, order: str, now: int, part: Sql = TRUE
+    ) -> tuple[str, tuple[Any, ...]]:
+        """Return the statement of `select` for one part of the order, and its parameters, also for EXPLAIN."""
         live, parameters = self._live(branch, where, now)
-        order_by = _ORDER_BY[order]
+        order_by, after = _ORDER_BY[order], part.text
         if 'h."conversation"' in live or 'h."id"' in live:
             # The index of conversations is sorted by position, and that of ids by id. Without the plus, SQLite would
             # scan the whole namespace in order of time instead of sorting one conversation or a few records.
-            order_by = order_by.replace("h.time", "+h.time")
+            order_by, after = order_by.replace("h.time", "+h.time"), after.replace("h.time", "+h.time")
         sql = (
             "SELECT h.id, v.hash, v.payload FROM heads h LEFT JOIN versions v ON v.number = h.version "
-            f"WHERE {live} ORDER BY {order_by}"
+            f"WHERE {live} AND {after} ORDER BY {order_by}"
         )
-        return sql, parameters
+        return sql, (*parameters, *part.parameters)
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         if not self._is_exact(where):
