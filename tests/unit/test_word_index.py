@@ -157,11 +157,13 @@ class TestShares:
         scores = of_words(view, asked(view, question))
         for number, place in own.places(scores).items():
             matches = own.explained(scores, [place])[0][1]
-            assert sum(match.share for match in matches) == scores.totals[place] <= UNIT
+            assert sum(match.share for match in matches) == scores.totals[place] <= UNIT * 7 // 5
             assert sum(match.own for match in matches if not match.like) == own.share_of(scores, number, "words")
             assert sum(match.own for match in matches if match.like) == own.share_of(scores, number, "trigram")
-            assert sum(match.share - match.own for match in matches) == own.share_of(scores, number, "context")
-            assert all(0 <= match.own <= match.share for match in matches)
+            assert sum(match.title for match in matches) == own.share_of(scores, number, "title")
+            lent = sum(match.share - match.own - match.title for match in matches)
+            assert lent == own.share_of(scores, number, "context")
+            assert all(0 <= match.own <= match.own + match.title <= match.share for match in matches)
             assert [match.share for match in matches] == sorted((match.share for match in matches), reverse=True)
 
     @given(own.collections(), st.sampled_from(own.QUESTIONS))

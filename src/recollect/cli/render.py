@@ -95,7 +95,8 @@ def reasons(hit: Hit) -> str:
     out = []
     for word in hit.why.words:
         shown = f"{word.word} as {word.like}" if word.like else word.word
-        out.append(shown if word.own else f"{shown} (in {word.lent_by[0]})" if word.lent_by else shown)
+        elsewhere = f" (in {word.lent_by[0]})" if word.lent_by else " (in the title)" if word.title else ""
+        out.append(shown if word.own else shown + elsewhere)
     return plain(": ".join(part for part in (signals, ", ".join(out)) if part), 200)
 
 
@@ -135,7 +136,8 @@ def explain(hits: Hits) -> None:
         for word in hit.why.words:
             like = f"as {word.like} " if word.like else ""
             lent = f"{word.score - word.own:.4f} lent by {', '.join(word.lent_by)}" if word.lent_by else ""
-            rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + lent, 200)))
+            title = f"{word.title:.4f} by the title" if word.title else ""
+            rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + title + lent, 200)))
     table((("hit", {"justify": "right"}), ("signal", {}), ("share", {"justify": "right"}), ("", {"ratio": 1})), rows)
 
 

@@ -56,7 +56,7 @@ class NumpyKernels:
             at = reached.searchsorted(numbers)
             share = share_of(int(weights.terms[term]), mass, pivot[at], weights.whole)
             part = share * own // mass
-            shares[1 if weights.like[term] else 0, at] += part
+            shares[weights.signals[term], at] += part
             shares[2, at] += share - part
         relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():

@@ -14,14 +14,14 @@ from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotient
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
-from recollect.indexes.kernels.types import RAW
+from recollect.indexes.kernels.types import RAW, TITLE
 from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
 from recollect.indexes.words.postings import LONGEST, MOST_COUNT, POSITION_BITS
 
 _RAW = len(RAW)
 #: Number of documents in a block.
 BLOCK = 4096
-#: Bits of the sum of shares in a row; the sum is at most 1, with SHARE_BITS of fraction.
+#: Bits of the sum of shares in a row; the sum is below 2, with SHARE_BITS of fraction.
 _SUM_BITS = SHARE_BITS + 4
 _SUM = (1 << _SUM_BITS) - 1
 #: Number of flag bits above the sum; with more terms, some terms share one. The bit above them: whether the document is
@@ -38,12 +38,13 @@ _TOP, _BELOW = TOP
 def block(terms: int) -> tuple[Any, ...]:
     """Return the working memory of a question with at most `terms` terms, the last arguments of the kernels.
 
-    The parts are: rows, shares of similar words, touched documents, rows of the chosen documents, the begin and end of
-    each term's occurrences in the block, and the precomputed share of each term by document length. Between questions
-    they are all zeros, or their contents are overwritten before use.
+    The parts are: rows, shares of similar words, shares of titles, touched documents, rows of the chosen documents, the
+    begin and end of each term's occurrences in the block, and the precomputed share of each term by document length.
+    Between questions they are all zeros, or their contents are overwritten before use.
     """
     return (
         np.zeros(BLOCK, dtype=np.int64),
+        np.zeros(BLOCK, dtype=np.int32),
         np.zeros(BLOCK, dtype=np.int32),
         np.empty(BLOCK + 1, dtype=np.int32),
         np.empty(BLOCK + 1, dtype=np.int64),
@@ -111,10 +112,10 @@ def _gather(
     by_whole: Any,
     known: Any,
     below: Any,
-    like: Any,
+    apart: Any,
     mark: Any,
     rows: Any,
-    likes: Any,
+    sums: Any,
     touched: Any,
     used: Any,
 ) -> Any:
@@ -150,8 +151,8 @@ def _gather(
         row = rows[place]
         touched[np.uintp(used)] = place
         used += 1 if row == 0 else 0
-        if like:
-            likes[place] += share
+        if apart:
+            sums[place] += share
         rows[place] = row + share | mark
     return at, used
 
@@ -168,10 +169,11 @@ def _of_block(
     alive: Any,
     length: Any,
     by_term: Any,
-    like: Any,
+    signals: Any,
     whole: Any,
     rows: Any,
     likes: Any,
+    titles: Any,
     touched: Any,
     cursors: Any,
     known: Any,
@@ -198,10 +200,10 @@ def _of_block(
                     by_whole,
                     known[term],
                     LENGTHS if often else 0,
-                    like[term],
+                    signals[term] != 0,
                     _mark_of(term),
                     rows,
-                    likes,
+                    titles if signals[term] == TITLE else likes,
                     touched,
                     used,
                 )
@@ -259,12 +261,13 @@ def reach_plain(
     alive: Any,
     length: Any,
     by_term: Any,
-    like: Any,
+    signals: Any,
     whole: int,
     pairs: Any,
     forced: Any,
     rows: Any,
     likes: Any,
+    titles: Any,
     touched: Any,
     chosen_rows: Any,
     cursors: Any,
@@ -291,7 +294,7 @@ def reach_plain(
             break
         used = _of_block(
             base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
-            by_term, like, whole, rows, likes, touched, cursors, known,
+            by_term, signals, whole, rows, likes, titles, touched, cursors, known,
         )  # fmt: skip
         while next_forced < len(forced) and forced[next_forced] < begin + BLOCK:
             place = np.int64(forced[next_forced]) - begin
@@ -302,13 +305,15 @@ def reach_plain(
             rows[place] |= _FORCED
         for at in range(used):
             place = np.int64(touched[at])
-            row, by_trigram = rows[place], np.int64(likes[place])
+            row, by_trigram, by_title = rows[place], np.int64(likes[place]), np.int64(titles[place])
             rows[place] = 0
             likes[place] = 0
+            titles[place] = 0
             raw = row & _SUM
             if raw > 0:
-                shares[0, kept] = raw - by_trigram
+                shares[0, kept] = raw - by_trigram - by_title
                 shares[1, kept] = by_trigram
+                shares[TITLE, kept] = by_title
                 if by_marks[row >> _SUM_BITS & _FEW]:
                     shares[4, kept] = _of_pairs(base, tail, cursors, pairs, both, begin + place, row)
             elif not row & _FORCED:
@@ -330,7 +335,7 @@ def reach_best(
     alive: Any,
     length: Any,
     by_term: Any,
-    like: Any,
+    signals: Any,
     whole: int,
     pairs: Any,
     weight: Any,
@@ -343,6 +348,7 @@ def reach_best(
     wanted: int,
     rows: Any,
     likes: Any,
+    titles: Any,
     touched: Any,
     chosen_rows: Any,
     cursors: Any,
@@ -363,9 +369,9 @@ def reach_best(
     numbers = np.empty(ROOM, np.int64)
     shares = np.zeros((_RAW, ROOM), np.int32)
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
-    some_like = False
+    some_apart = False
     for term in range(len(spans)):
-        some_like |= like[term]
+        some_apart |= signals[term] != 0
     reached = 0
     kept = 0
     next_standing = 0
@@ -375,7 +381,7 @@ def reach_best(
             break
         used = _of_block(
             base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
-            by_term, like, whole, rows, likes, touched, cursors, known,
+            by_term, signals, whole, rows, likes, titles, touched, cursors, known,
         )  # fmt: skip
         while next_standing < len(standing) and standing[next_standing] < begin:
             next_standing += 1
@@ -409,9 +415,10 @@ def reach_best(
             if possible > raw:
                 by_pairs = _of_pairs(base, tail, cursors, pairs, both, number, row)
             factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
-            by_trigram = np.int64(likes[place])
-            by_words = raw - by_trigram
+            by_trigram, by_title = np.int64(likes[place]), np.int64(titles[place])
+            by_words = raw - by_trigram - by_title
             total = (by_words * factor >> BITS) + (by_trigram * factor >> BITS) + (by_pairs * factor >> BITS)
+            total += by_title * factor >> BITS
             if not stands and (total <= 0 or total < heap[0]):
                 continue
             if kept == len(numbers):
@@ -421,9 +428,11 @@ def reach_best(
             shares[0, kept] = by_words
             shares[1, kept] = by_trigram
             shares[4, kept] = by_pairs
+            shares[TITLE, kept] = by_title
             kept += 1
             if total > heap[0]:
                 replace_least(heap, total)
-        if some_like:
+        if some_apart:
             likes[:] = 0
+            titles[:] = 0
     return numbers[:kept], shares[:, :kept], reached

@@ -15,7 +15,7 @@ from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
-from recollect.indexes.kernels.types import RAW
+from recollect.indexes.kernels.types import LIKE, RAW, TITLE
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
     DONOR_CAP,
@@ -121,13 +121,14 @@ def _gathered(
     lengths: Any,
     by_term: Any,
     by_session: Any,
-    like: Any,
+    signals: Any,
     whole: int,
     sessions: int,
     tokens: int,
     pivots: Any,
     words: Any,
     trigram: Any,
+    title: Any,
     context: Any,
     own: Any,
     mass: Any,
@@ -144,7 +145,7 @@ def _gathered(
     rise = SESSION_SLOPE * sessions * ONE // 10
     for term in range(len(spans)):
         weight = by_term[term] * _TOP
-        column_of = trigram if like[term] else words
+        column_of = title if signals[term] == TITLE else trigram if signals[term] == LIKE else words
         reached = 0
         now = seen  # sessions of this term follow those that were met before
         for part in range(2):
@@ -167,7 +168,7 @@ def _gathered(
                     saturated = quotient(weight * weighs, below, 1.0 / below)
                     share = quotient(saturated << SHARE_BITS, whole, by_whole)
                     if share > 0:
-                        if words[number] == 0 and trigram[number] == 0:
+                        if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
                             touched[used] = number
                             used += 1
                         column_of[number] += share
@@ -262,7 +263,7 @@ def reach(
     lengths: Any,
     by_term: Any,
     by_session: Any,
-    like: Any,
+    signals: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -271,6 +272,7 @@ def reach(
     forced: Any,
     words: Any,
     trigram: Any,
+    title: Any,
     context: Any,
     own: Any,
     mass: Any,
@@ -283,8 +285,8 @@ def reach(
 ) -> tuple[Any, Any]:
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
-        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
-        sums, met,
+        by_session, signals, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach, touched,
+        masses, sums, met,
     )  # fmt: skip
     for pair in range(len(pairs)):
         first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
@@ -302,13 +304,13 @@ def reach(
                 else:
                     number = column[one] >> POSITION_BITS
                     one += 1
-                    if number != given_to and (words[number] + trigram[number] + context[number] > 0):
+                    if number != given_to and (words[number] + trigram[number] + title[number] + context[number] > 0):
                         given_to = number
                         near[number] += share
     reached = used
     for place in range(len(forced)):
         number = np.int64(forced[place])
-        if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
+        if words[number] == 0 and trigram[number] == 0 and title[number] == 0 and context[number] == 0:
             touched[used] = number
             used += 1
     numbers = np.empty(used, np.int64)
@@ -323,8 +325,10 @@ def reach(
         shares[2, place] = context[number]
         shares[3, place] = sums[which] if which != NONE else 0
         shares[4, place] = near[number] if place < reached else 0
+        shares[TITLE, place] = title[number]
         words[number] = 0
         trigram[number] = 0
+        title[number] = 0
         context[number] = 0
         near[number] = 0
     for place in range(seen):
@@ -375,7 +379,7 @@ def reach_best(
     lengths: Any,
     by_term: Any,
     by_session: Any,
-    like: Any,
+    signals: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -392,6 +396,7 @@ def reach_best(
     counting: Any,
     words: Any,
     trigram: Any,
+    title: Any,
     context: Any,
     own: Any,
     mass: Any,
@@ -411,8 +416,8 @@ def reach_best(
     """
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
-        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
-        sums, met,
+        by_session, signals, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach, touched,
+        masses, sums, met,
     )  # fmt: skip
     most = most_of(heaviest, speaker, kinds)
     of_pairs = np.int64(0)
@@ -426,11 +431,13 @@ def reach_best(
         number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
         which = session[number] if turns else NONE
         by_words, by_trigram, by_context = np.int64(words[number]), np.int64(trigram[number]), np.int64(context[number])
+        by_title = np.int64(title[number])
         by_all = sums[which] if which != NONE else np.int64(0)
         words[number] = 0
         trigram[number] = 0
+        title[number] = 0
         context[number] = 0
-        own_share = by_words + by_trigram + by_context
+        own_share = by_words + by_trigram + by_title + by_context
         raw = own_share + by_all
         if own_share == 0 or not counting[number]:
             continue
@@ -456,6 +463,7 @@ def reach_best(
         shares[2, kept] = by_context
         shares[3, kept] = by_all
         shares[4, kept] = by_pairs
+        shares[TITLE, kept] = by_title
         total = np.int64(0)
         for column in range(_RAW):
             total += shares[column, kept] * factor >> BITS
