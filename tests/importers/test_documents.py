@@ -22,7 +22,7 @@ Run = Callable[..., ImportReport]
 
 @pytest.fixture
 def run(run: Run, imported: list[tuple[str, Path]]) -> Run:
-    def noted(name: str, path: Path, **options: Any) -> ImportReport:
+    def noted(name: str, path: Path, /, **options: Any) -> ImportReport:
         imported.append((name, path))
         return run(name, path, **options)
 

@@ -222,7 +222,7 @@ def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tu
         for query in asked:
             mass = float(bags[each.id].count(query.term))
             mass += sum(w * capped(donor) * bags[donor.id].count(query.term) for w, donor in around[each.id])
-            titled = 0.4 / (1 + pivot) if query.term in titles[each.id] else 0.0
-            score += query.weight / 65_536 * idf(query.term) * 2.5 * (mass / (mass + pivot) + titled)
+            mass += 0.7 * (query.term in titles[each.id])
+            score += query.weight / 65_536 * idf(query.term) * 2.5 * mass / (mass + pivot)
         out[each.id] = score / whole if whole else 0.0
     return out, whole

@@ -157,7 +157,7 @@ class TestShares:
         scores = of_words(view, asked(view, question))
         for number, place in own.places(scores).items():
             matches = own.explained(scores, [place])[0][1]
-            assert sum(match.share for match in matches) == scores.totals[place] <= UNIT * 7 // 5
+            assert sum(match.share for match in matches) == scores.totals[place] <= UNIT
             assert sum(match.own for match in matches if not match.like) == own.share_of(scores, number, "words")
             assert sum(match.own for match in matches if match.like) == own.share_of(scores, number, "trigram")
             assert sum(match.title for match in matches) == own.share_of(scores, number, "title")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
@@ -14,8 +13,8 @@ from recollect.indexes.words.postings import Postings
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
 SHARES = (*RAW, "date", "dense")
-#: The rows of similar words and of words in titles.
-LIKE, TITLE = RAW.index("trigram"), RAW.index("title")
+#: The row of words in titles.
+TITLE = RAW.index("title")
 
 
 class Weights(NamedTuple):
@@ -24,8 +23,9 @@ class Weights(NamedTuple):
     Attributes:
         terms: The weight of each term in documents.
         sessions: The weight of each term in sessions.
-        signals: The row of `RAW` that the share of each term from a document's own words belongs to: 0, or LIKE if the
-            term replaces an unknown word, or TITLE.
+        like: Whether each term replaces an unknown word.
+        title_of: For a title term, the number of the term that it is the title term of; NONE for other terms, which
+            come first. A title term adds to the mass of its term; the weights of both are the same.
         whole: The mass of the question, by which shares are divided.
         pairs: A row for each pair of terms that may be near each other: the two terms, and the share.
         live: The number of sessions with tokens, and the number of these tokens.
@@ -33,7 +33,8 @@ class Weights(NamedTuple):
 
     terms: Ints
     sessions: Ints
-    signals: NDArray[np.int8]
+    like: Flags
+    title_of: Ints
     whole: int
     pairs: Ints
     live: tuple[int, int]

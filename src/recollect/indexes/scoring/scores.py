@@ -24,8 +24,8 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.fixed_point import BITS, SHARE_BITS, log_ratio
 from recollect.indexes.kernels.choose import serving
 from recollect.indexes.kernels.factors import factor_of
-from recollect.indexes.kernels.types import LIKE, RAW, SHARES, TITLE, About, Kernels, Matched, Reached, Weights
-from recollect.indexes.parameters import PAIR_SHARE, TITLE_WEIGHT, TOP
+from recollect.indexes.kernels.types import RAW, SHARES, About, Kernels, Matched, Reached, Weights
+from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.index import QueryTerm, WordView
 from recollect.indexes.words.postings import Postings
@@ -150,9 +150,10 @@ def weighed(
         in_titles,
         postings,
         Weights(
-            np.array(weights + [weights[at] * TITLE_WEIGHT // 100 for at in in_titles], dtype=np.int64),
+            np.array(weights + [weights[at] for at in in_titles], dtype=np.int64),
             np.array(by_session + [0] * len(in_titles), dtype=np.int64),
-            np.array([LIKE if each.like else 0 for each in terms] + [TITLE] * len(in_titles), dtype=np.int8),
+            np.array([bool(each.like) for each in terms] + [False] * len(in_titles), dtype=np.bool_),
+            np.array([NONE] * len(terms) + list(in_titles), dtype=np.int64),
             mass,
             np.array(pairs, dtype=np.int64).reshape(-1, 3),
             (sessions, session_tokens),

@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
-from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotient
+from recollect.indexes.kernels.numba.neighbours import ROOM, count_at, first_from, near, past, share_of, title_share
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
 from recollect.indexes.kernels.types import RAW, TITLE
-from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
+from recollect.indexes.parameters import TOP
 from recollect.indexes.words.postings import LONGEST, MOST_COUNT, POSITION_BITS
 
 _RAW = len(RAW)
 #: Number of documents in a block.
 BLOCK = 4096
-#: Bits of the sum of shares in a row; the sum is below 2, with SHARE_BITS of fraction.
+#: Bits of the sum of shares in a row; the sum is at most 1, with SHARE_BITS of fraction.
 _SUM_BITS = SHARE_BITS + 4
 _SUM = (1 << _SUM_BITS) - 1
 #: Number of flag bits above the sum; with more terms, some terms share one. The bit above them: whether the document is
@@ -61,11 +62,7 @@ def terms_of(block: tuple[Any, ...]) -> int:
 @compiled
 def _share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
     """Return the share of a term that occurs `times` times in a document of this length."""
-    weighs = np.int64(times) << BITS
-    pivot = PIVOT_CONSTANT + (np.int64(size) << BITS) * PIVOT_SLOPE // 10_000
-    below = _BELOW * (weighs + pivot)
-    saturated = quotient(weight * _TOP * weighs, below, 1.0 / below)
-    return quotient(saturated << SHARE_BITS, whole, by_whole)
+    return share_of(weight * _TOP, np.int64(times) << BITS, np.int64(size), whole, by_whole)
 
 
 @compiled
@@ -112,10 +109,10 @@ def _gather(
     by_whole: Any,
     known: Any,
     below: Any,
-    apart: Any,
+    like: Any,
     mark: Any,
     rows: Any,
-    sums: Any,
+    likes: Any,
     touched: Any,
     used: Any,
 ) -> Any:
@@ -151,9 +148,47 @@ def _gather(
         row = rows[place]
         touched[np.uintp(used)] = place
         used += 1 if row == 0 else 0
-        if apart:
-            sums[place] += share
+        if like:
+            likes[place] += share
         rows[place] = row + share | mark
+    return at, used
+
+
+@compiled
+def _gather_titles(
+    column: Any,
+    at: Any,
+    end: Any,
+    mine: Any,
+    mine_end: Any,
+    begin: Any,
+    some_dead: Any,
+    alive: Any,
+    length: Any,
+    weight: Any,
+    whole: Any,
+    by_whole: Any,
+    rows: Any,
+    titles: Any,
+    touched: Any,
+    used: Any,
+) -> Any:
+    """Do as `_gather` for a title term; the occurrences of its term in the block begin at `mine`."""
+    limit = begin + BLOCK << POSITION_BITS
+    while at < end and column[at] < limit:
+        number = column[at] >> POSITION_BITS
+        at += 1
+        if some_dead and not alive[number]:
+            continue
+        mine = first_from(column, mine, mine_end, number << POSITION_BITS)
+        times = count_at(column, mine, mine_end, number)
+        share = title_share(weight * _TOP, times, np.int64(length[number]), whole, by_whole)
+        if share > 0:
+            place = number - begin
+            touched[used] = place
+            used += 1 if rows[place] == 0 else 0
+            rows[place] += share
+            titles[place] += share
     return at, used
 
 
@@ -169,7 +204,8 @@ def _of_block(
     alive: Any,
     length: Any,
     by_term: Any,
-    signals: Any,
+    like: Any,
+    title_of: Any,
     whole: Any,
     rows: Any,
     likes: Any,
@@ -182,6 +218,28 @@ def _of_block(
     by_whole = 1.0 / whole
     used = 0
     for term in range(len(spans)):
+        if title_of[term] != NONE:
+            of = title_of[term]
+            for part in range(2):
+                cursors[1, term, part], used = _gather_titles(
+                    base if part == 0 else tail,
+                    cursors[1, term, part],
+                    spans[term, 2 * part + 1],
+                    cursors[0, of, part],
+                    cursors[1, of, part],
+                    begin,
+                    some_dead,
+                    alive,
+                    length,
+                    by_term[term],
+                    whole,
+                    by_whole,
+                    rows,
+                    titles,
+                    touched,
+                    used,
+                )
+            continue
         often = spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2] > LENGTHS
         for part in range(2):
             at, end = cursors[1, term, part], spans[term, 2 * part + 1]
@@ -200,10 +258,10 @@ def _of_block(
                     by_whole,
                     known[term],
                     LENGTHS if often else 0,
-                    signals[term] != 0,
+                    like[term],
                     _mark_of(term),
                     rows,
-                    titles if signals[term] == TITLE else likes,
+                    likes,
                     touched,
                     used,
                 )
@@ -261,7 +319,8 @@ def reach_plain(
     alive: Any,
     length: Any,
     by_term: Any,
-    signals: Any,
+    like: Any,
+    title_of: Any,
     whole: int,
     pairs: Any,
     forced: Any,
@@ -294,7 +353,7 @@ def reach_plain(
             break
         used = _of_block(
             base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
-            by_term, signals, whole, rows, likes, titles, touched, cursors, known,
+            by_term, like, title_of, whole, rows, likes, titles, touched, cursors, known,
         )  # fmt: skip
         while next_forced < len(forced) and forced[next_forced] < begin + BLOCK:
             place = np.int64(forced[next_forced]) - begin
@@ -335,7 +394,8 @@ def reach_best(
     alive: Any,
     length: Any,
     by_term: Any,
-    signals: Any,
+    like: Any,
+    title_of: Any,
     whole: int,
     pairs: Any,
     weight: Any,
@@ -371,7 +431,7 @@ def reach_best(
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
     some_apart = False
     for term in range(len(spans)):
-        some_apart |= signals[term] != 0
+        some_apart |= like[term] or title_of[term] != NONE
     reached = 0
     kept = 0
     next_standing = 0
@@ -381,7 +441,7 @@ def reach_best(
             break
         used = _of_block(
             base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
-            by_term, signals, whole, rows, likes, titles, touched, cursors, known,
+            by_term, like, title_of, whole, rows, likes, titles, touched, cursors, known,
         )  # fmt: skip
         while next_standing < len(standing) and standing[next_standing] < begin:
             next_standing += 1

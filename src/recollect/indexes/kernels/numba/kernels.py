@@ -128,6 +128,7 @@ class NumbaKernels:
             table.before,
             table.after,
             weights.terms,
+            weights.title_of,
             weights.whole,
             numbers,
             factors,
@@ -163,7 +164,8 @@ def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...
         table.session_lengths,
         weights.terms,
         weights.sessions,
-        weights.signals,
+        weights.like,
+        weights.title_of,
         weights.whole,
         *weights.live,
         table.pivots,
@@ -183,7 +185,7 @@ def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | No
     """
     some_dead = among is not None or table.live_count != table.count
     alive = table.alive if among is None else among & table.alive[: table.count]
-    of_question = weights.terms, weights.signals, weights.whole, weights.pairs
+    of_question = weights.terms, weights.like, weights.title_of, weights.whole, weights.pairs
     return (*postings, table.count, some_dead, alive, table.length, *of_question)
 
 
@@ -205,7 +207,7 @@ def loading() -> Generator[None, None, NumbaKernels]:
     none = np.zeros(0, dtype=np.uint16)
     postings = Postings(nothing, nothing, np.zeros((0, 4), dtype=np.int64), none, none)
     pairs = np.zeros((0, 3), dtype=np.int64)
-    weights = Weights(nothing, nothing, np.zeros(0, dtype=np.int8), 1, pairs, (0, 0))
+    weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), nothing, 1, pairs, (0, 0))
     kernels.tally(postings, table)
     yield
     no_documents = np.zeros(0, dtype=np.int32)

@@ -15,7 +15,7 @@ from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
-from recollect.indexes.kernels.types import LIKE, RAW, TITLE
+from recollect.indexes.kernels.types import RAW, TITLE
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
     DONOR_CAP,
@@ -28,6 +28,7 @@ from recollect.indexes.parameters import (
     SESSION_SHARE,
     SESSION_SLOPE,
     SESSION_TOP,
+    TITLE_MASS,
     TOP,
 )
 from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS
@@ -51,6 +52,47 @@ def quotient(above: Any, below: Any, inverse: Any) -> Any:
         out += 1
         rest -= below
     return out
+
+
+@compiled
+def share_of(weight: Any, weighs: Any, size: Any, whole: Any, by_whole: Any) -> Any:
+    """Return the share of a mass of a term in a document of this length that is not a turn.
+
+    `weight` is the term's weight times the maximum of the saturated mass.
+    """
+    pivot = PIVOT_CONSTANT + (size << BITS) * PIVOT_SLOPE // 10_000
+    below = _BELOW * (weighs + pivot)
+    saturated = quotient(weight * weighs, below, 1.0 / below)
+    return quotient(saturated << SHARE_BITS, whole, by_whole)
+
+
+@compiled
+def title_share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
+    """Return what a title adds to the share of a term that occurs `times` times in the text."""
+    weighs = np.int64(min(times, MOST_COUNT)) << BITS
+    more = share_of(weight, weighs + TITLE_MASS, size, whole, by_whole)
+    return more - share_of(weight, weighs, size, whole, by_whole)
+
+
+@compiled
+def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
+    """Return the first index from `low` to `high` at which an ascending column is not below `least`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if column[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def count_at(column: Any, low: Any, end: Any, number: Any) -> Any:
+    """Return how many occurrences of a document follow each other at an index of a column."""
+    at = low
+    while at < end and column[at] >> POSITION_BITS == number:
+        at += 1
+    return at - low
 
 
 @compiled
@@ -121,7 +163,8 @@ def _gathered(
     lengths: Any,
     by_term: Any,
     by_session: Any,
-    signals: Any,
+    like: Any,
+    title_of: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -145,7 +188,26 @@ def _gathered(
     rise = SESSION_SLOPE * sessions * ONE // 10
     for term in range(len(spans)):
         weight = by_term[term] * _TOP
-        column_of = title if signals[term] == TITLE else trigram if signals[term] == LIKE else words
+        if title_of[term] != NONE:
+            for part in range(2):
+                column = base if part == 0 else tail
+                at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
+                mine, mine_end = spans[title_of[term], 2 * part], spans[title_of[term], 2 * part + 1]
+                while at < end:
+                    number = column[at] >> POSITION_BITS
+                    at += 1
+                    if some_dead and not alive[number]:
+                        continue
+                    mine = first_from(column, mine, mine_end, number << POSITION_BITS)
+                    times = count_at(column, mine, mine_end, number)
+                    share = title_share(weight, times, np.int64(length[number]), whole, by_whole)
+                    if share > 0:
+                        if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
+                            touched[used] = number
+                            used += 1
+                        title[number] += share
+            continue
+        column_of = trigram if like[term] else words
         reached = 0
         now = seen  # sessions of this term follow those that were met before
         for part in range(2):
@@ -161,12 +223,7 @@ def _gathered(
                 which = session[number] if turns else NONE
                 if which == NONE:
                     # Not a turn: no other document lends to it, so its mass is its own and its share is final.
-                    weighs = times << BITS
-                    below = _BELOW * (
-                        weighs + PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
-                    )
-                    saturated = quotient(weight * weighs, below, 1.0 / below)
-                    share = quotient(saturated << SHARE_BITS, whole, by_whole)
+                    share = share_of(weight, times << BITS, np.int64(length[number]), whole, by_whole)
                     if share > 0:
                         if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
                             touched[used] = number
@@ -263,7 +320,8 @@ def reach(
     lengths: Any,
     by_term: Any,
     by_session: Any,
-    signals: Any,
+    like: Any,
+    title_of: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -285,8 +343,8 @@ def reach(
 ) -> tuple[Any, Any]:
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
-        by_session, signals, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach, touched,
-        masses, sums, met,
+        by_session, like, title_of, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach,
+        touched, masses, sums, met,
     )  # fmt: skip
     for pair in range(len(pairs)):
         first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
@@ -337,18 +395,6 @@ def reach(
 
 
 @compiled
-def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
-    """Return the first index from `low` to `high` at which an ascending column is not below `least`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if column[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
 def near(column: Any, one: Any, one_end: Any, other: Any, other_end: Any, number: Any) -> Any:
     """Return whether a document has, in these parts of a column, one term one or two positions before the other."""
     one = first_from(column, one, one_end, number << POSITION_BITS)
@@ -379,7 +425,8 @@ def reach_best(
     lengths: Any,
     by_term: Any,
     by_session: Any,
-    signals: Any,
+    like: Any,
+    title_of: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -416,8 +463,8 @@ def reach_best(
     """
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
-        by_session, signals, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach, touched,
-        masses, sums, met,
+        by_session, like, title_of, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach,
+        touched, masses, sums, met,
     )  # fmt: skip
     most = most_of(heaviest, speaker, kinds)
     of_pairs = np.int64(0)
@@ -479,11 +526,7 @@ def reach_best(
 @compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """Return how many occurrences of a document a part of a column has."""
-    low = first_from(column, begin, end, number << POSITION_BITS)
-    at = low
-    while at < end and column[at] >> POSITION_BITS == number:
-        at += 1
-    return at - low
+    return count_at(column, first_from(column, begin, end, number << POSITION_BITS), end, number)
 
 
 @compiled
@@ -497,6 +540,7 @@ def matched(
     before: Any,
     after: Any,
     by_term: Any,
+    title_of: Any,
     whole: int,
     hits: Any,
     factors: Any,
@@ -523,6 +567,17 @@ def matched(
             times = _count_of(base, spans[term, 0], spans[term, 1], number)
             if times == 0:
                 times = _count_of(tail, spans[term, 2], spans[term, 3], number)
+            if title_of[term] != NONE:
+                if times == 0:
+                    continue
+                size, of = np.int64(length[number]), title_of[term]
+                times = _count_of(base, spans[of, 0], spans[of, 1], number)
+                if times == 0:
+                    times = _count_of(tail, spans[of, 2], spans[of, 3], number)
+                share = title_share(by_term[term] * _TOP, times, size, whole, 1.0 / whole)
+                reached[place, term] = share > 0
+                shares[place, term] = share * factors[place] >> BITS
+                continue
             its_own = min(times, MOST_COUNT) << BITS
             mass = its_own
             for step in range(2 * _STEPS):
