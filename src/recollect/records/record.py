@@ -244,7 +244,8 @@ class Record:
         entity: The entity that it is about (`EntityId`).
         source: Where it comes from: a path or an address.
         tags: A set of labels, sorted.
-        metadata: A JSON object. Recall also searches its "caption", the description of an attached picture.
+        metadata: A JSON object. Recall also searches its "caption", the description of an attached picture, and of a
+            record that is not a turn the titles above it, "title" and "headings".
         time: When it happened.
         valid_from: The start of the time for which it is true.
         valid_to: The end of the time for which it is true.
