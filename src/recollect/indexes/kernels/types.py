@@ -24,8 +24,8 @@ class Weights(NamedTuple):
         terms: The weight of each term in documents.
         sessions: The weight of each term in sessions.
         like: Whether each term replaces an unknown word.
-        title_of: For a title term, the number of the term that it is the title term of; NONE for other terms, which
-            come first. A title term adds to the mass of its term; the weights of both are the same.
+        title_of: The last terms are title terms: the number of the term that each of them is the title term of. A title
+            term adds to the mass of its term; the weights of both are the same.
         whole: The mass of the question, by which shares are divided.
         pairs: A row for each pair of terms that may be near each other: the two terms, and the share.
         live: The number of sessions with tokens, and the number of these tokens.

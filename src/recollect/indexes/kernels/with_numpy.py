@@ -43,11 +43,12 @@ class NumpyKernels:
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
         terms, titled = [], []
+        words = len(weights.terms) - len(weights.title_of)  # the terms that are no title terms
         session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
         for term, (numbers, counts) in enumerate(_counted(postings, table)):
             if not len(numbers):
                 continue
-            if weights.title_of[term] != NONE:
+            if term >= words:
                 titled.append((term, numbers))
                 continue
             terms.append((term, *_masses(table, numbers, counts)))
@@ -64,7 +65,7 @@ class NumpyKernels:
             shares[2, at] += share - part
         for term, numbers in titled:
             at = reached.searchsorted(numbers)
-            (occurrences,) = _parts(postings._replace(spans=postings.spans[weights.title_of[term], None]))
+            (occurrences,) = _parts(postings._replace(spans=postings.spans[weights.title_of[term - words], None]))
             own = _counts_of(occurrences, numbers) << BITS
             shares[TITLE, at] += title_share(int(weights.terms[term]), own, pivot[at], weights.whole)
         relevant = shares.sum(axis=0) > 0
@@ -107,10 +108,10 @@ class NumpyKernels:
             mass += lent * lending[:, None] // 10
         pivot = _pivot(table, numbers)[:, None]
         share = share_of(weights.terms, mass, pivot, weights.whole)
-        titled = np.flatnonzero(weights.title_of != NONE)
-        of_title = title_share(weights.terms[titled], own[:, weights.title_of[titled]], pivot, weights.whole)
-        share[:, titled] = np.where(own[:, titled] > 0, of_title, 0)
-        own[:, titled] = mass[:, titled] = 0
+        if count := len(weights.title_of):
+            of_title = title_share(weights.terms[-count:], own[:, weights.title_of], pivot, weights.whole)
+            share[:, -count:] = np.where(own[:, -count:] > 0, of_title, 0)
+            own[:, -count:] = mass[:, -count:] = 0
         shares = share * factors[:, None] >> BITS
         return Matched(share > 0, shares, shares * own // np.maximum(mass, 1), mass > own, around, counts[:, :, 1:] > 0)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -116,18 +116,23 @@ def weighed(
         sequence: The terms in the order of the question.
         other_signals: Whether to include the signals other than words: sessions and pairs.
     """
-    in_titles = tuple(at for at, each in enumerate(terms) if view.in_titles(each.term))
-    postings, counts = view.gathered([each.term for each in terms] + [title_term(terms[at].term) for at in in_titles])
+    in_titles: tuple[int, ...] = ()
+    all_terms = [each.term for each in terms]
+    if view.has_titles:
+        in_titles = tuple(at for at, term in enumerate(all_terms) if view.in_titles(term))
+        all_terms += [title_term(all_terms[at]) for at in in_titles]
+    postings, counts = view.gathered(all_terms)
     kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
     sessions, session_tokens = view.table.session_totals if other_signals else (0, 0)
     if counts is None or sessions:
         rows = kernels.tally(postings, view.table).tolist()
     else:
         rows = [[*each, 0] for each in counts]
-    # How rare a word is depends on texts and titles: on the larger count, as most texts repeat words of their title.
-    for at, of_title in zip(in_titles, rows[len(terms) :], strict=True):
-        rows[at] = [max(both) for both in zip(rows[at], of_title, strict=True)]
-    del rows[len(terms) :]
+    if in_titles:
+        # The larger count says how rare a word is in both: most texts repeat words of their title.
+        for at, of_title in zip(in_titles, rows[len(terms) :], strict=True):
+            rows[at] = [max(both) for both in zip(rows[at], of_title, strict=True)]
+        del rows[len(terms) :]
     idf = [view.idf(documents, occurrences) for documents, occurrences, _ in rows]
     weights = [each.weight * rarity >> BITS for each, rarity in zip(terms, idf, strict=True)]
     by_session = [
@@ -150,10 +155,10 @@ def weighed(
         in_titles,
         postings,
         Weights(
-            np.array(weights + [weights[at] for at in in_titles], dtype=np.int64),
+            np.array([*weights, *(weights[at] for at in in_titles)], dtype=np.int64),
             np.array(by_session + [0] * len(in_titles), dtype=np.int64),
             np.array([bool(each.like) for each in terms] + [False] * len(in_titles), dtype=np.bool_),
-            np.array([NONE] * len(terms) + list(in_titles), dtype=np.int64),
+            np.array(in_titles, dtype=np.int64),
             mass,
             np.array(pairs, dtype=np.int64).reshape(-1, 3),
             (sessions, session_tokens),
@@ -268,20 +273,26 @@ class Scores:
         words = [(each.word, each.like, each.term) for each in query.terms]
         rank = np.empty(len(words), dtype=np.int64)
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
-        count, in_titles = len(words), list(query.in_titles)
-        titles = np.zeros((len(numbers), count), dtype=np.int64)
-        titles[:, in_titles] = found.shares[:, count:]
-        reached = found.reached[:, :count] | (titles > 0)
+        reached, all_shares, titles = found.reached, found.shares, None
+        if query.in_titles:  # the columns of title terms are added to those of their terms
+            titles = np.zeros((len(numbers), len(words)), dtype=np.int64)
+            titles[:, list(query.in_titles)] = all_shares[:, len(words) :]
+            reached = reached[:, : len(words)] | (titles > 0)
+            all_shares = all_shares[:, : len(words)] + titles
         # One sort for all: by document, then by descending share, then by word.
         indexes, terms = reached.nonzero()
-        title = titles[indexes, terms]
-        shares, own = found.shares[indexes, terms] + title, found.own[indexes, terms]
+        shares, own = all_shares[indexes, terms], found.own[indexes, terms]
         order = np.lexsort((rank[terms], -shares, indexes))
-        indexes, terms = indexes[order], terms[order]
+        indexes, terms, shares, own = indexes[order], terms[order], shares[order], own[order]
         some_lent = found.lent.any()
-        parts = [
-            each[order].tolist() if divisor == 1 else (each[order] / divisor).tolist() for each in (shares, own, title)
-        ]
+
+        def listed(some: Ints) -> list[Any]:
+            values: list[Any] = (some if divisor == 1 else some / divisor).tolist()
+            return values
+
+        no_title: Any = 0 if divisor == 1 else 0.0
+        of_titles = repeat(no_title, len(order)) if titles is None else listed(titles[indexes, terms])
+        parts = listed(shares), listed(own), of_titles
         for at, term, share, its_own, of_title in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
             lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
             word, like, _ = words[term]

@@ -134,10 +134,10 @@ class WordView:
 
     def in_titles(self, term: str) -> bool:
         """Return whether a live document has a term in a title."""
-        return self._has_titles and self.in_use(title_term(term))
+        return self.has_titles and self.in_use(title_term(term))
 
     @cached_property
-    def _has_titles(self) -> bool:
+    def has_titles(self) -> bool:
         """Whether a live document has a title: without any, a question looks up none."""
         return self.in_use(ANY_TITLE)
 

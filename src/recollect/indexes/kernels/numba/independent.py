@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.numba.neighbours import ROOM, count_at, first_from, near, past, share_of, title_share
@@ -217,29 +216,8 @@ def _of_block(
     """Add the shares of all terms to the documents of a block, and return how many are touched."""
     by_whole = 1.0 / whole
     used = 0
-    for term in range(len(spans)):
-        if title_of[term] != NONE:
-            of = title_of[term]
-            for part in range(2):
-                cursors[1, term, part], used = _gather_titles(
-                    base if part == 0 else tail,
-                    cursors[1, term, part],
-                    spans[term, 2 * part + 1],
-                    cursors[0, of, part],
-                    cursors[1, of, part],
-                    begin,
-                    some_dead,
-                    alive,
-                    length,
-                    by_term[term],
-                    whole,
-                    by_whole,
-                    rows,
-                    titles,
-                    touched,
-                    used,
-                )
-            continue
+    plain = len(spans) - len(title_of)  # the terms that are no title terms
+    for term in range(plain):
         often = spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2] > LENGTHS
         for part in range(2):
             at, end = cursors[1, term, part], spans[term, 2 * part + 1]
@@ -265,6 +243,27 @@ def _of_block(
                     touched,
                     used,
                 )
+    for term in range(plain, len(spans)):
+        of = title_of[term - plain]
+        for part in range(2):
+            cursors[1, term, part], used = _gather_titles(
+                base if part == 0 else tail,
+                cursors[1, term, part],
+                spans[term, 2 * part + 1],
+                cursors[0, of, part],
+                cursors[1, of, part],
+                begin,
+                some_dead,
+                alive,
+                length,
+                by_term[term],
+                whole,
+                by_whole,
+                rows,
+                titles,
+                touched,
+                used,
+            )
     return used
 
 
@@ -431,7 +430,7 @@ def reach_best(
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
     some_apart = False
     for term in range(len(spans)):
-        some_apart |= like[term] or title_of[term] != NONE
+        some_apart |= like[term] or term >= len(spans) - len(title_of)
     reached = 0
     kept = 0
     next_standing = 0

@@ -186,27 +186,9 @@ def _gathered(
     seen = 0  # number of sessions in `met` with a sum
     by_whole = 1.0 / whole
     rise = SESSION_SLOPE * sessions * ONE // 10
-    for term in range(len(spans)):
+    plain = len(spans) - len(title_of)  # the terms that are no title terms
+    for term in range(plain):
         weight = by_term[term] * _TOP
-        if title_of[term] != NONE:
-            for part in range(2):
-                column = base if part == 0 else tail
-                at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
-                mine, mine_end = spans[title_of[term], 2 * part], spans[title_of[term], 2 * part + 1]
-                while at < end:
-                    number = column[at] >> POSITION_BITS
-                    at += 1
-                    if some_dead and not alive[number]:
-                        continue
-                    mine = first_from(column, mine, mine_end, number << POSITION_BITS)
-                    times = count_at(column, mine, mine_end, number)
-                    share = title_share(weight, times, np.int64(length[number]), whole, by_whole)
-                    if share > 0:
-                        if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
-                            touched[used] = number
-                            used += 1
-                        title[number] += share
-            continue
         column_of = trigram if like[term] else words
         reached = 0
         now = seen  # sessions of this term follow those that were met before
@@ -300,6 +282,25 @@ def _gathered(
                 met[seen] = which
                 seen += 1
             sums[which] += share
+    for term in range(plain, len(spans)):
+        weight, of = by_term[term] * _TOP, title_of[term - plain]
+        for part in range(2):
+            column = base if part == 0 else tail
+            at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
+            mine, mine_end = spans[of, 2 * part], spans[of, 2 * part + 1]
+            while at < end:
+                number = column[at] >> POSITION_BITS
+                at += 1
+                if some_dead and not alive[number]:
+                    continue
+                mine = first_from(column, mine, mine_end, number << POSITION_BITS)
+                times = count_at(column, mine, mine_end, number)
+                share = title_share(weight, times, np.int64(length[number]), whole, by_whole)
+                if share > 0:
+                    if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
+                        touched[used] = number
+                        used += 1
+                    title[number] += share
     return used, seen
 
 
@@ -474,15 +475,18 @@ def reach_best(
     numbers = np.empty(ROOM, np.int64)
     shares = np.empty((_RAW, ROOM), np.int64)
     kept = passed = 0
+    titled = len(title_of) > 0
     for step in range(-len(standing), used):  # first those with standing tags, whose columns are then cleared
         number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
         which = session[number] if turns else NONE
         by_words, by_trigram, by_context = np.int64(words[number]), np.int64(trigram[number]), np.int64(context[number])
-        by_title = np.int64(title[number])
+        by_title = np.int64(0)
+        if titled:  # spares a look at one more column
+            by_title = np.int64(title[number])
+            title[number] = 0
         by_all = sums[which] if which != NONE else np.int64(0)
         words[number] = 0
         trigram[number] = 0
-        title[number] = 0
         context[number] = 0
         own_share = by_words + by_trigram + by_title + by_context
         raw = own_share + by_all
@@ -551,6 +555,7 @@ def matched(
     around: Any,
     lends: Any,
 ) -> None:
+    plain = len(spans) - len(title_of)  # the terms that are no title terms
     for place in range(len(hits)):
         number = hits[place]
         pivot = _pivot_of(number, count, length, asks, before, after)
@@ -567,10 +572,10 @@ def matched(
             times = _count_of(base, spans[term, 0], spans[term, 1], number)
             if times == 0:
                 times = _count_of(tail, spans[term, 2], spans[term, 3], number)
-            if title_of[term] != NONE:
+            if term >= plain:
                 if times == 0:
                     continue
-                size, of = np.int64(length[number]), title_of[term]
+                size, of = np.int64(length[number]), title_of[term - plain]
                 times = _count_of(base, spans[of, 0], spans[of, 1], number)
                 if times == 0:
                     times = _count_of(tail, spans[of, 2], spans[of, 3], number)
