@@ -133,19 +133,14 @@ def test_what_was_added_to_a_section_stays_and_the_files_own_tags_follow_it(
 ) -> None:
     path = write("a.md", "---\ntags: [old, both]\n---\n# A\n\none\n")
     run("markdown", path)
-    memory.update(
-        "a.md#a",
-        lambda record: record.changed(
-            tags=[*record.tags, "mine"], importance=0.9, metadata={**record.metadata, "seen": True}
-        ),
-    )
+    record = memory.find()[0]
+    memory.update("a.md#a", tags=[*record.tags, "mine"], importance=0.9, metadata={**record.metadata, "seen": True})
     root = memory.root
     run("markdown", path)
     assert memory.root == root
     write("a.md", "---\ntags: [new, both]\ndate: 2026-01-02\n---\n# A\n\ntwo\n")
     assert run("markdown", path).updated == 1
-    record = memory.get("a.md#a")
-    assert record is not None
+    (record,) = memory.find()
     assert (record.tags, record.importance, record.metadata["seen"]) == (("both", "mine", "new"), 0.9, True)
     assert (record.text, record.time) == ("# A\n\ntwo", datetime(2026, 1, 2, tzinfo=UTC))
 
@@ -177,7 +172,7 @@ def test_equal_paths_of_two_folders_are_told_apart_by_a_name(write: Write, run: 
     assert (report.replaced, report.forgotten, memory.count()) == (1, 1, 1)
     memory.clear()
     run("markdown", one, name="one")
-    report = run("markdown", other, name="other")
+    report = run("markdown", other, name="other/")
     assert (report.replaced, report.forgotten, memory.count()) == (0, 0, 2)
     assert {record.source for record in memory.find()} == {"one/README.md", "other/README.md"}
 

@@ -53,9 +53,15 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
 @click.argument("format", type=click.Choice(tuple(_FORMATS)))
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
-@click.option("--as", "name", help="Of text and Markdown: a name before the path of each file, such as the project's.")
-@click.option("--forget-deleted", is_flag=True, help="Forget documents under --as whose files the folder has no more.")
-@click.option("--watch", is_flag=True, help="Of a folder: keep importing what changes, until Ctrl-C.")
+@click.option(
+    "--as", "name", help="Text and Markdown: a name before the path of each file, such as that of the project."
+)
+@click.option(
+    "--forget-deleted",
+    is_flag=True,
+    help="With --as: forget documents of that name whose files were deleted from the folder.",
+)
+@click.option("--watch", is_flag=True, help="Keep importing what changes in a folder, until Ctrl-C.")
 @zone_option
 @common
 def import_(

@@ -94,13 +94,17 @@ def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
         return None
     if not isinstance(value, str):
         raise UnreadableError(f"its date is {kind_of(value)}, not a date")
+    text = value.strip()
     try:
-        return instant(_SPACE.sub("", value.strip()), zone)
+        return instant(_SPACE.sub("", text), zone)
     except UnreadableError:
-        found = _timestamp(value.strip())
-        if found is None:
-            raise UnreadableError(f"its date {value[:80]!r} is neither ISO 8601 nor a YAML timestamp") from None
+        found = _timestamp(text)
+    if found is None:
+        raise UnreadableError(f"its date {text[:80]!r} is neither ISO 8601 nor a YAML timestamp")
+    try:
         return instant(found.isoformat(), zone)
+    except UnreadableError as error:
+        raise UnreadableError(f"its date {text[:80]!r} cannot be a time: {error}") from None
 
 
 def title_of(values: Mapping[str, Any]) -> str:

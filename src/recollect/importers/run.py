@@ -107,6 +107,7 @@ class Source:
         wanted: Callable[[str], bool] | None = None,
     ) -> None:
         self.exact = importer.exact
+        name = name if name is None else name.rstrip("/")
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
         self._suffixes = importer.suffixes if isinstance(importer, Documents) else ()
         items: Iterator[Part]
