@@ -629,3 +629,10 @@ def test_leaving_the_block_of_a_scope_leaves_the_memory_open(memory: Memory) -> 
     with memory.scoped(user="ana") as ana:
         ana.remember("hers")
     assert memory.count() == ana.count() == 1
+
+
+def test_a_memory_says_to_what_it_is_scoped() -> None:
+    with recollect.open(":memory:") as memory:
+        assert memory.scope == {}
+        assert memory.scoped(user="ana").scoped(agent="a").scope == {"user": "ana", "agent": "a"}
+        assert recollect.AsyncMemory(memory.scoped(user="ana")).scope == {"user": "ana"}
