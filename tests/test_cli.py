@@ -7,7 +7,7 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +163,52 @@ def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path:
     assert "line 2" in result.stderr
     assert "UTC" in result.stdout
     assert len(told(run("list", "--json"))["records"]) == 2
+
+
+def test_a_document_that_is_imported_again_replaces_what_it_was(run: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "redis.md").write_text("# Redis\n\n## Backups\n\nOne week.\n\n## Ports\n\nMany.\n")
+    (folder / "old.md").write_text("# Old\n\ntext\n")
+    assert "3 remembered" in run("import", "markdown", str(folder), "--as", "ops").stdout
+    assert run("recall", "redis backups", "--json").stdout.index("ops/redis.md#backups") > 0
+    assert "(in the title)" in run("recall", "redis backups").stdout.replace("\n", "")
+    assert "by the title" in run("recall", "redis backups", "--explain").stdout
+    (folder / "redis.md").write_text("# Redis\n\n## Backups\n\nTwo weeks.\n")
+    (folder / "old.md").unlink()
+    result = run("import", "markdown", str(folder), "--as", "ops", "--forget-deleted")
+    assert "0 remembered, 1 updated, 0 already there, 2 forgotten" in result.stdout
+    assert "replaced documents: 1" in result.stdout
+    assert "--as NAME" in run("import", "markdown", str(folder), "--forget-deleted", code=1).stderr
+
+
+def test_a_folder_is_watched_until_ctrl_c(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "a.md").write_text("# A\n\none\n")
+
+    def changes(root: str) -> Iterator[set[str]]:
+        yield set()
+        (folder / "a.md").write_text("# A\n\ntwo\n")
+        yield {f"{root}/a.md"}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("recollect.importers.watching._changes", changes)
+    monkeypatch.setattr("recollect.importers.watching.library", lambda: None)
+    result = run("import", "markdown", str(folder), "--watch", "--json")
+    reports = [json.loads(line) for line in result.stdout.splitlines()]
+    assert [(each["created"], each["updated"]) for each in reports] == [(1, 0), (0, 1)]
+    assert "takes one folder" in run("import", "markdown", str(folder), str(folder), "--watch", code=1).stderr
+
+
+def test_watching_names_the_extra_that_is_missing_and_makes_no_store(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("# A\n\none\n")
+    monkeypatch.setitem(sys.modules, "watchfiles", None)
+    before = set(tmp_path.iterdir())
+    assert "recollect[watch]" in run("import", "markdown", str(tmp_path), "--watch", code=1).stderr
+    assert set(tmp_path.iterdir()) == before
 
 
 def test_stats_and_doctor_tell_what_is_there(run: Run) -> None:

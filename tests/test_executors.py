@@ -36,7 +36,7 @@ from recollect.testing.strategies import names, texts
 #: Operation -> the method that creates it, where it has another name.
 METHODS = {"export": "open_export", "get_quota": "quota"}
 #: Public names of a memory that execute no operation.
-LOCAL = {"close", "embedder", "name", "namespace", "scoped", "batch", "execute", "listen", "subscribe"}
+LOCAL = {"close", "embedder", "name", "namespace", "scope", "scoped", "batch", "execute", "listen", "subscribe"}
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
 WHERE = filters(custom=False)

@@ -384,7 +384,7 @@ def test_a_scope_of_a_file_is_as_if_there_were_nothing_else(
 
 def test_every_public_call_is_compared_or_on_the_list() -> None:
     public = {name for name, _ in inspect.getmembers(Memory) if not name.startswith("_")}
-    compared = {re.split(r" |: ", name.removeprefix("refused: "))[0] for name in CALLS} | {"exists", "name"}
+    compared = {re.split(r" |: ", name.removeprefix("refused: "))[0] for name in CALLS} | {"exists", "name", "scope"}
     assert public <= compared | DIFFERS.keys()
 
 
@@ -644,3 +644,10 @@ def test_leaving_the_block_of_a_scope_leaves_the_memory_open(memory: Memory) -> 
     with memory.scoped(user="ana") as ana:
         ana.remember("hers")
     assert memory.count() == ana.count() == 1
+
+
+def test_a_memory_says_to_what_it_is_scoped() -> None:
+    with recollect.open(":memory:") as memory:
+        assert memory.scope == {}
+        assert memory.scoped(user="ana").scoped(agent="a").scope == {"user": "ana", "agent": "a"}
+        assert recollect.AsyncMemory(memory.scoped(user="ana")).scope == {"user": "ana"}

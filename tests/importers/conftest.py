@@ -48,7 +48,7 @@ def write(tmp_path: Path) -> Write:
 def run(memory: Memory) -> Run:
     """Import a path into the memory by a format's name."""
 
-    def run(name: str, path: Path, **options: Any) -> ImportReport:
+    def run(name: str, path: Path, /, **options: Any) -> ImportReport:
         return import_path(memory, {**DATASET_IMPORTERS, **IMPORTERS}[name], path, **options)
 
     return run

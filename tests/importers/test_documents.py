@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,38 @@ import pytest
 
 from recollect import Memory, Record
 from recollect.errors import ImportFormatError
-from recollect.importers import ImportReport
+from recollect.importers import IMPORTERS, ImportReport
+from recollect.importers.base import Document
+from recollect.text.markdown import sections
 
 Write = Callable[[str, Any], Path]
 Run = Callable[..., ImportReport]
 
 
 @pytest.fixture
-def pieces(memory: Memory) -> Callable[[], list[Record]]:
-    """The records held, file by file in the order of their pieces."""
+def run(run: Run, imported: list[tuple[str, Path]]) -> Run:
+    def noted(name: str, path: Path, /, **options: Any) -> ImportReport:
+        imported.append((name, path))
+        return run(name, path, **options)
+
+    return noted
+
+
+@pytest.fixture
+def imported() -> list[tuple[str, Path]]:
+    return []
+
+
+@pytest.fixture
+def pieces(memory: Memory, imported: list[tuple[str, Path]]) -> Callable[[], list[Record]]:
+    """The records of what was imported last, in the order of the source. There are no others."""
 
     def pieces() -> list[Record]:
-        return sorted(memory.find(), key=lambda record: (record.source, record.metadata["chunk_index"]))
+        name, path = imported[-1]
+        read = [each for each in IMPORTERS[name].read(path, UTC) if isinstance(each, Document)]
+        found = [memory.get(item.fields["id"]) for document in read for item in document.items]
+        assert len(found) == memory.count()
+        return [record for record in found if record is not None]
 
     return pieces
 
@@ -38,9 +59,9 @@ def test_each_paragraph_is_a_piece_of_knowledge(write: Write, run: Run, pieces: 
     assert run("text", path).created == 3
     held = pieces()
     assert [piece.content for piece in held] == ["First line\nsecond line", "  indented", "last"]
-    assert [piece.id for piece in held] == ["notes.txt#0", "notes.txt#1", "notes.txt#2"]
+    assert [piece.id for piece in held] == ["notes.txt#first-line", "notes.txt#indented", "notes.txt#last"]
     assert {(piece.kind, piece.source) for piece in held} == {("knowledge", "notes.txt")}
-    assert held[1].metadata == {"source": "notes.txt", "chunk_index": 1}
+    assert held[1].metadata == {"source": "notes.txt", "chunk_index": 0}
 
 
 def test_a_byte_order_mark_and_windows_line_ends_are_not_text(write: Write, run: Run, pieces: Pieces) -> None:
@@ -66,7 +87,7 @@ def test_a_folder_is_read_in_order_with_its_subfolders_and_without_hidden_files(
         write(f"docs/{name}", f"This is {name}")
     report = run("text", tmp_path / "docs")
     assert (report.created, report.damaged) == (2, ())
-    assert [piece.id for piece in pieces()] == ["a/z.TXT#0", "b.txt#0"]
+    assert [piece.id for piece in pieces()] == ["a/z.TXT#this-is-a-z", "b.txt#this-is-b-txt"]
 
 
 def test_files_of_a_folder_that_are_no_text_are_reported_and_the_rest_is_read(
@@ -190,8 +211,11 @@ def test_sections_are_pieces_with_the_path_of_their_headings(write: Write, run: 
         ),
         ("### Deep\n#Not a heading", ["Setext heading over two lines", "Deep"]),
     ]
-    assert all(piece.metadata["front_matter"] == {"title": "The garden", "author": "Ada"} for piece in held)
-    assert [piece.id for piece in held] == [f"garden.md#{number}" for number in range(5)]
+    front_matter = {"title": "The garden", "author": "Ada", "tags": ["plants"], "text": "a block\n"}
+    assert all(piece.metadata["front_matter"] == front_matter for piece in held)
+    assert {(piece.metadata["title"], piece.tags) for piece in held} == {("The garden", ("plants",))}
+    names = ["top", "garden", "roses", "setext-heading-over-two-lines", "deep"]
+    assert [piece.id for piece in held] == [f"garden.md#{name}" for name in names]
     assert {(piece.kind, piece.source) for piece in held} == {("knowledge", "garden.md")}
 
 
@@ -210,24 +234,19 @@ def test_sections_are_pieces_with_the_path_of_their_headings(write: Write, run: 
         ("# C#\n## \n### x ###", [["C#"], ["C#", ""], ["C#", "", "x"]]),
         ("## b\n# a\n## c", [["b"], ["a"], ["a", "c"]]),
         ("# a\n```\n# open to the end", [["a"]]),
-        ("- item\n\n      ```\n# in a list\n      ```", [[]]),
+        ("- item\n\n      ```\n# no list any more\n      ```", [[], ["no list any more"]]),
+        ("- item\n\n  ```\n  # in a list\n  ```", [[]]),
+        ("<div>\n# in HTML\n</div>", [[]]),
+        ("# *a* [b](c) `d`", [["a b d"]]),
         ("    ```\n\n# after code that shows a fence", [[], ["after code that shows a fence"]]),
         ("``` not ` a fence\n# h", [[], ["h"]]),
         ("````\n```\n# no\n````\n# yes", [[], ["yes"]]),
         ("```\na\n```\n```\nb\n```\n# h", [[], ["h"]]),
     ],
 )
-def test_headings_are_those_of_commonmark(
-    text: str, headings: list[list[str]], write: Write, run: Run, pieces: Pieces
-) -> None:
-    run("markdown", write("a.md", text))
-    assert [piece.metadata["headings"] for piece in pieces()] == headings
-
-
-def test_front_matter_is_no_text(write: Write, run: Run, pieces: Pieces) -> None:
-    run("markdown", write("a.md", "\ufeff---\na: 'one'\nb: two: three\n- c: d\n  e: f\ng:\n...\ntext"))
-    (piece,) = pieces()
-    assert (piece.content, piece.metadata["front_matter"]) == ("text", {"a": "one", "b": "two: three"})
+def test_headings_are_those_of_commonmark(text: str, headings: list[list[str]]) -> None:
+    found = sections(text.split("\n"))
+    assert [[*each.above, each.title] if each.level else [] for each in found] == headings
 
 
 def test_long_sections_are_divided_at_paragraphs_and_each_part_keeps_its_heading(
@@ -260,7 +279,7 @@ def test_fenced_code_is_never_divided(write: Write, run: Run, pieces: Pieces) ->
 def test_a_markdown_folder_is_read_whole_and_twice_adds_nothing(
     write: Write, run: Run, memory: Memory, tmp_path: Path
 ) -> None:
-    write("docs/a.md", "# A\n# A\n# A")
+    write("docs/a.md", "# A\none\n# A\none\n# A\ntwo\n# B\n## C")
     write("docs/sub/b.markdown", GARDEN)
     write("docs/sub/c.txt", "not this")
     report = run("markdown", tmp_path / "docs")

@@ -90,6 +90,8 @@ def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: M
         "created": 1,
         "unchanged": 1,
         "updated": 0,
+        "replaced": 0,
+        "forgotten": 0,
         "differing": 1,
         "renumbered": 1,
         "expired": 0,

@@ -49,6 +49,7 @@ def document(
     expires: int = NEVER,
     speaker: str = "",
     filter_terms: tuple[str, ...] = (),
+    title: str = "",
 ) -> Document:
     return Document(
         id=record_id,
@@ -62,21 +63,24 @@ def document(
         names=tuple(term for term, _ in terms(speaker)),
         importance=micros / 4,
         filter_terms=filter_terms,
+        titles=tuple(dict.fromkeys(terms(title))),
     )
 
 
 @st.composite
 def documents(draw: st.DrawFn, record_id: str | None = None, *, expiring: bool = False) -> Document:
+    session = draw(st.sampled_from([None, "s1", "s1", "s2"]))
     return document(
         draw(st.sampled_from(IDS)) if record_id is None else record_id,
         draw(texts),
-        session=draw(st.sampled_from([None, "s1", "s1", "s2"])),
+        session=session,
         position=draw(st.integers(0, 6)),
         asks=draw(st.booleans()),
         micros=draw(st.integers(0, 3)),
         expires=draw(st.sampled_from([NEVER, 10, 20, 30])) if expiring else NEVER,
         speaker=draw(st.sampled_from(["", "", "", "Ana"])),
         filter_terms=draw(st.sampled_from([(), (), ("\0tx",), ("\0k", "\0tx")])),
+        title="" if session else draw(st.sampled_from(["", "", "red boats", "the lighthouse", "connections 我喜欢猫"])),
     )
 
 
@@ -199,10 +203,13 @@ def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tu
     def capped(donor: Document) -> float:
         return min(1.0, 12 / max(len(bags[donor.id]), 1))
 
+    titles = {each.id: {term for term, _ in each.titles} for each in held}
+
     def idf(term: str) -> float:
         count = len(held)
-        df = sum(term in bag for bag in bags.values())
-        cf = sum(bag.count(term) for bag in bags.values())
+        titled = sum(term in title for title in titles.values())
+        df = max(titled, sum(term in bag for bag in bags.values()))
+        cf = max(titled, sum(bag.count(term) for bag in bags.values()))
         tokens = sum(map(len, bags.values()))
         return (math.log(1 + (count - df + 0.5) / (df + 0.5)) + math.log(1 + tokens / (cf + 1))) / 2
 
@@ -215,6 +222,7 @@ def reference_scores(held: Sequence[Document], asked: Sequence[QueryTerm]) -> tu
         for query in asked:
             mass = float(bags[each.id].count(query.term))
             mass += sum(w * capped(donor) * bags[donor.id].count(query.term) for w, donor in around[each.id])
+            mass += 0.7 * (query.term in titles[each.id])
             score += query.weight / 65_536 * idf(query.term) * 2.5 * mass / (mass + pivot)
         out[each.id] = score / whole if whole else 0.0
     return out, whole

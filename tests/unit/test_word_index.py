@@ -160,8 +160,10 @@ class TestShares:
             assert sum(match.share for match in matches) == scores.totals[place] <= UNIT
             assert sum(match.own for match in matches if not match.like) == own.share_of(scores, number, "words")
             assert sum(match.own for match in matches if match.like) == own.share_of(scores, number, "trigram")
-            assert sum(match.share - match.own for match in matches) == own.share_of(scores, number, "context")
-            assert all(0 <= match.own <= match.share for match in matches)
+            assert sum(match.title for match in matches) == own.share_of(scores, number, "title")
+            lent = sum(match.share - match.own - match.title for match in matches)
+            assert lent == own.share_of(scores, number, "context")
+            assert all(0 <= match.own <= match.own + match.title <= match.share for match in matches)
             assert [match.share for match in matches] == sorted((match.share for match in matches), reverse=True)
 
     @given(own.collections(), st.sampled_from(own.QUESTIONS))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json, zone_option
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
-from recollect.importers import IMPORTERS
+from recollect.importers import IMPORTERS, ImportReport, watching
 from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
@@ -52,6 +53,15 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
 @click.argument("format", type=click.Choice(tuple(_FORMATS)))
 @click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
+@click.option(
+    "--as", "name", help="Text and Markdown: a name before the path of each file, such as that of the project."
+)
+@click.option(
+    "--forget-deleted",
+    is_flag=True,
+    help="With --as: forget documents of that name whose files were deleted from the folder.",
+)
+@click.option("--watch", is_flag=True, help="Keep importing what changes in a folder, until Ctrl-C.")
 @zone_option
 @common
 def import_(
@@ -59,20 +69,34 @@ def import_(
     format: str,  # noqa: A002
     paths: tuple[Path, ...],
     follow_links: bool,
+    name: str | None,
+    forget_deleted: bool,
+    watch: bool,
     zone: tzinfo,
 ) -> None:
-    """Remember the contents of files of a FORMAT. Run it again to add only what is new."""
+    """Remember the contents of files of a FORMAT. Run it again to add only what is new.
+
+    A text or Markdown file that is imported again replaces what it was.
+    """
     importer = _FORMATS[format]
+    options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
     reports = []
     refused = []
     first = next((path for path in paths if os.path.exists(path)), paths[0])
     # The first source is opened before the store, so that an invalid path creates no store.
-    source: Source | None = Source(importer, first, zone, follow_links=follow_links)
+    source: Source | None = Source(importer, first, zone, **options)
     paths = (first, *(path for path in paths if path is not first))
+    if watch:
+        if len(paths) > 1:
+            raise InvalidArgumentError("paths", len(paths), "were passed, and --watch takes one folder")
+        watching.library()
     with settings.open(create=True) as memory:
+        if watch:
+            _watch(settings, watching.watch(memory, importer, first, zone=zone, **options), first)
+            return
         for path in paths:
             try:
-                source = source or Source(importer, path, zone, follow_links=follow_links)
+                source = source or Source(importer, path, zone, **options)
             except ImportFormatError as error:  # the other files are still imported
                 refused.append((path, error))
                 continue
@@ -84,21 +108,39 @@ def import_(
         print_json(done + [{"path": str(path), **refusal.to_json()} for path, refusal in refused])
     else:
         for path, report in reports:
-            click.echo(
-                f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} already there"
-                + (f", {report.expired} expired and omitted" if report.expired else "")
-            )
-            for name, count in report.namespaces.items():
-                click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
-            for damage in report.damaged[:_NAMED]:
-                click.echo(f"  not imported: {damage.place}: {damage.reason}", err=True)
-            if len(report.damaged) > _NAMED:
-                click.echo(f"  and {len(report.damaged) - _NAMED} more items not imported", err=True)
+            _show(path, report)
         for _, refusal in refused:
             click.echo(f"error: {refusal}", err=True)
         click.echo(f"times without a time zone were read as {zone}")
     if refused or any(report.damaged for _, report in reports):
         sys.exit(1)
+
+
+def _show(path: Path, report: ImportReport) -> None:
+    """Print the report of an import."""
+    click.echo(
+        f"{path}: {report.created} remembered, {report.updated} updated, {report.unchanged} already there"
+        + (f", {report.forgotten} forgotten" if report.forgotten else "")
+        + (f", {report.expired} expired and omitted" if report.expired else "")
+    )
+    if report.replaced:
+        click.echo(f"  replaced documents: {report.replaced}")
+    for name, count in report.namespaces.items():
+        click.echo(f"  namespace {name}: {count}{_ROOTS[report.roots.get(name)]}")
+    for damage in report.damaged[:_NAMED]:
+        click.echo(f"  not imported: {damage.place}: {damage.reason}", err=True)
+    if len(report.damaged) > _NAMED:
+        click.echo(f"  and {len(report.damaged) - _NAMED} more items not imported", err=True)
+
+
+def _watch(settings: Settings, reports: Iterator[ImportReport], folder: Path) -> None:
+    """Print each report of a folder that is watched, until Ctrl-C."""
+    with suppress(KeyboardInterrupt):
+        for report in reports:
+            if settings.as_json:
+                click.echo(json.dumps({"path": str(folder), **report.to_json()}, ensure_ascii=False))
+            else:
+                _show(folder, report)
 
 
 def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:

@@ -96,7 +96,10 @@ def reasons(hit: Hit, hits: Hits) -> str:
     out = []
     for word in hit.why.words:
         shown = f"{word.word} as {word.like}" if word.like else word.word
-        out.append(shown if word.own else f"{shown} (in {_lender(word.lent_by[0], hits)})" if word.lent_by else shown)
+        elsewhere = (
+            f" (in {_lender(word.lent_by[0], hits)})" if word.lent_by else " (in the title)" if word.title else ""
+        )
+        out.append(shown if word.own else shown + elsewhere)
     return plain(": ".join(part for part in (signals, ", ".join(out)) if part), 200)
 
 
@@ -143,7 +146,8 @@ def explain(hits: Hits) -> None:
             like = f"as {word.like} " if word.like else ""
             lenders = ", ".join(_lender(each, hits) for each in word.lent_by)
             lent = f"{word.score - word.own:.4f} lent by {lenders}" if lenders else ""
-            rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + lent, 200)))
+            title = f"{word.title:.4f} by the title" if word.title else ""
+            rows.append(("", f"    {plain(word.word, 40)}", f"{word.score:.4f}", plain(like + title + lent, 200)))
     table((("hit", {"justify": "right"}), ("signal", {}), ("share", {"justify": "right"}), ("", {"ratio": 1})), rows)
 
 

@@ -182,6 +182,7 @@ class Word(NamedTuple):
         score: Its part of the hit's score.
         own: The part of `score` that comes from the record's own text.
         lent_by: Ids of the surrounding turns that the rest of `score` comes from.
+        title: The part of `score` that comes from the titles above the record.
     """
 
     word: str
@@ -189,6 +190,7 @@ class Word(NamedTuple):
     score: float
     own: float
     lent_by: tuple[str, ...]
+    title: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,8 @@ def _described(word: Word) -> str:
     out = f"{word.word} as {word.like}" if word.like else word.word
     if word.lent_by and word.own == 0.0:
         out += f" from {short_id(word.lent_by[0])}"
+    elif word.title and word.own == 0.0:
+        out += " in the title"
     return out
 
 

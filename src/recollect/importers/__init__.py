@@ -7,14 +7,14 @@ module with an `Importer` (see `base`) and list it here. Importers of public dat
 from __future__ import annotations
 
 from recollect.importers.anthropic import Anthropic
-from recollect.importers.base import Damage, Importer, Item
+from recollect.importers.base import Damage, Document, Importer, Item
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.markdown import Markdown
 from recollect.importers.openai import OpenAI
 from recollect.importers.run import ImportReport, import_path
 from recollect.importers.text import Text
 
-__all__ = ["IMPORTERS", "Damage", "ImportReport", "Importer", "Item", "import_path", "write_jsonl"]
+__all__ = ["IMPORTERS", "Damage", "Document", "ImportReport", "Importer", "Item", "import_path", "write_jsonl"]
 
 _ALL: tuple[Importer, ...] = (OpenAI(), Anthropic(), Text(), Markdown(), JsonLines())
 #: Name -> importer.

@@ -63,6 +63,18 @@ class Damage(NamedTuple):
     reason: str
 
 
+class Document(NamedTuple):
+    """All items of one document, in its order. They replace those of an earlier import of it (`replacing`).
+
+    Attributes:
+        source: The field `source` of its records.
+        items: Its items. Each has an "id" of its own.
+    """
+
+    source: str
+    items: tuple[Item, ...]
+
+
 class Promise(NamedTuple):
     """The root that a namespace has if it contains the items of the source for it and nothing else.
 
@@ -73,6 +85,10 @@ class Promise(NamedTuple):
 
     namespace: str | None
     root: str
+
+
+#: What an importer yields.
+Part = Item | Document | Damage | Promise
 
 
 @runtime_checkable
@@ -89,7 +105,7 @@ class Importer(Protocol):
     summary: str
     exact: bool
 
-    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
+    def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
         """Yield the items of a source, in its order.
 
         Args:

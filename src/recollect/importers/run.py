@@ -1,13 +1,14 @@
 """Running an importer: store its items in batches, and report the outcome of each.
 
 A committed batch stays stored, whatever happens later; importing the same source again changes nothing; every item is
-counted, or reported as damaged with its location. Only one batch is in memory at a time.
+counted, or reported as damaged with its location. Only one batch is in memory at a time. A document is in one batch as
+a whole, and replaces what an earlier import of it stored.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
@@ -15,8 +16,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError
-from recollect.importers.base import Damage, Importer, Item, Promise, check_memory
+from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, ScopeError, StoreError
+from recollect.importers import replacing
+from recollect.importers.base import Damage, Document, Importer, Item, Part, Promise, check_memory
+from recollect.importers.chunks import Documents
 from recollect.records.record import Record
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ class ImportReport:
         created: How many records were created.
         unchanged: How many were stored already.
         updated: How many were updated.
+        replaced: How many documents had been imported before with other pieces, and were replaced.
+        forgotten: How many records of such documents, and of deleted ones, were forgotten.
         differing: How many of the unchanged records have other values than in the source; the stored values were kept.
         renumbered: How many got another id than their own, because a different text has it.
         expired: How many records of an export have expired, and were left out.
@@ -47,6 +52,8 @@ class ImportReport:
     created: int = 0
     unchanged: int = 0
     updated: int = 0
+    replaced: int = 0
+    forgotten: int = 0
     differing: int = 0
     renumbered: int = 0
     expired: int = 0
@@ -60,6 +67,8 @@ class ImportReport:
             "created": self.created,
             "unchanged": self.unchanged,
             "updated": self.updated,
+            "replaced": self.replaced,
+            "forgotten": self.forgotten,
             "differing": self.differing,
             "renumbered": self.renumbered,
             "expired": self.expired,
@@ -77,15 +86,74 @@ class Source:
         path: The file or folder.
         zone: The time zone of times without an offset.
         follow_links: Whether links within a folder to files outside of it are followed.
+        name: For text and Markdown, a name before the path of each file in its `source`, such as the name of the
+            folder: "docs" for "docs/a.md". Files with the same source are the same document.
+        forget_deleted: Forget the documents under this name whose files the folder no longer has.
+        wanted: Of a folder of text or Markdown, read only the files for whose path in it this returns true.
 
     Raises:
         ImportFormatError: The source does not have the format.
+        InvalidArgumentError: `name` or `forget_deleted` does not fit the importer or the path.
     """
 
-    def __init__(self, importer: Importer, path: Path, zone: tzinfo = UTC, *, follow_links: bool = False) -> None:
+    def __init__(
+        self,
+        importer: Importer,
+        path: Path,
+        zone: tzinfo = UTC,
+        *,
+        follow_links: bool = False,
+        name: str | None = None,
+        forget_deleted: bool = False,
+        wanted: Callable[[str], bool] | None = None,
+    ) -> None:
         self.exact = importer.exact
-        items = importer.read(path, zone, follow_links=follow_links)
+        name = name if name is None else name.rstrip("/")
+        self._path, self._name, self._forget_deleted = path, name, forget_deleted
+        self._suffixes = importer.suffixes if isinstance(importer, Documents) else ()
+        items: Iterator[Part]
+        if isinstance(importer, Documents):
+            self._check(path)
+            items = importer.read(path, zone, follow_links=follow_links, prefix=name or "", wanted=wanted)
+        elif name is not None or forget_deleted:
+            raise InvalidArgumentError("name", name, f"is for documents (text, markdown), not for {importer.name}")
+        else:
+            items = importer.read(path, zone, follow_links=follow_links)
         self.items = chain([each for each in (next(items, None),) if each is not None], items)
+
+    def _check(self, path: Path) -> None:
+        if self._name is not None:
+            try:
+                Record(id="piece", content="piece", source=self._name)
+            except InvalidRecordError as error:
+                raise InvalidArgumentError("name", self._name, error.args[2]) from None
+        if self._forget_deleted and (self._name is None or not path.is_dir()):
+            rule = "needs a folder and a name for it (--as NAME), to tell its documents from those of other folders"
+            raise InvalidArgumentError("forget_deleted", True, rule)
+
+    def deleted(self, memory: Memory) -> list[str]:
+        """Return the sources of the documents to forget: those under its name whose files do not exist.
+
+        A file that cannot be seen for another reason, such as a folder that cannot be read, counts as existing.
+        """
+        prefix = f"{self._name}/"
+        return [
+            source
+            for source in (replacing.sources(memory) if self._forget_deleted else ())
+            if source.startswith(prefix)
+            and source.lower().endswith(self._suffixes)
+            and _is_missing(self._path / source.removeprefix(prefix))
+        ]
+
+
+def _is_missing(path: Path) -> bool:
+    try:
+        path.lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def import_source(memory: Memory, source: Source, *, progress: Callable[[int], object] | None = None) -> ImportReport:
@@ -103,6 +171,7 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
     for each in source.items:
         run.take(each)
     run.flush()
+    run.forget(source)
     return run.report()
 
 
@@ -113,6 +182,8 @@ def import_path(
     *,
     zone: tzinfo = UTC,
     follow_links: bool = False,
+    name: str | None = None,
+    forget_deleted: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
     """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both.
@@ -123,6 +194,8 @@ def import_path(
         path: The file or folder.
         zone: The time zone of times without an offset.
         follow_links: Whether links within a folder to files outside of it are followed.
+        name: The name of the documents, which begins their sources (`Source`).
+        forget_deleted: Whether documents that are no longer in the folder are forgotten (`Source`).
         progress: Called after each commit with the number of items processed.
 
     Raises:
@@ -135,7 +208,9 @@ def import_path(
         chosen = Path(path)
     except TypeError:
         raise InvalidArgumentError("path", path, "must be the path of a file or folder") from None
-    source = Source(_importer(importer), chosen, zone, follow_links=follow_links)
+    source = Source(
+        _importer(importer), chosen, zone, follow_links=follow_links, name=name, forget_deleted=forget_deleted
+    )
     return import_source(memory, source, progress=progress)
 
 
@@ -157,19 +232,26 @@ class _Run:
         self._store = _store_exactly if exact else _store
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
+        self._documents: list[tuple[int, Document]] = []  # each with the number of the items before it
         self._taken = 0
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
         self._outcomes: dict[str, int] = dict.fromkeys(
-            ("created", "unchanged", "updated", "differing", "renumbered", "expired"), 0
+            ("created", "unchanged", "updated", "replaced", "forgotten", "differing", "renumbered", "expired"), 0
         )
         self._namespaces: dict[str, int] = {}
         self._roots: dict[str, bool] = {}
 
-    def take(self, each: Item | Damage | Promise) -> None:
+    def take(self, each: Part) -> None:
         if isinstance(each, Promise):
             self.flush()
             self._check(each)
+            return
+        if isinstance(each, Document):
+            self._documents.append((self._taken, each))
+            self._taken += len(each.items)
+            if len(self._documents) == replacing.MOST_DOCUMENTS or self._taken - self._documents[0][0] >= BATCH:
+                self.flush()
             return
         self._taken += 1
         if isinstance(each, Damage):
@@ -181,6 +263,8 @@ class _Run:
 
     def flush(self) -> None:
         """Commit the batch."""
+        if self._documents:
+            self._flush_documents()
         if not self._batch:
             return
         batch, self._batch = self._batch, []
@@ -191,9 +275,28 @@ class _Run:
             results: list[Outcome | RecollectError | None] = [error] * len(batch)
         else:
             results = self._store(memory, [item for _, item in batch])
-            stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)
-            if stored:
-                self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + stored
+            self._count(memory, results)
+        self._note(batch, results)
+
+    def _flush_documents(self) -> None:
+        documents, self._documents = self._documents, []
+        found = replacing.replace(self._memory, [document for _, document in documents])
+        for (before, document), replaced in zip(documents, found, strict=True):
+            self._outcomes["forgotten"] += replaced.forgotten
+            self._outcomes["replaced"] += replaced.changed
+            self._count(self._memory, replaced.results)
+            self._note(list(enumerate(document.items, before + 1)), replaced.results)
+
+    def forget(self, source: Source) -> None:
+        """Forget the documents whose files were deleted, if the source asks for it."""
+        self._outcomes["forgotten"] += replacing.forget(self._memory, source.deleted(self._memory))
+
+    def _count(self, memory: Memory, results: Sequence[Outcome | RecollectError | None]) -> None:
+        stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)
+        if stored:
+            self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + stored
+
+    def _note(self, batch: list[tuple[int, Item]], results: Sequence[Outcome | RecollectError | None]) -> None:
         for (number, item), result in zip(batch, results, strict=True):
             if isinstance(result, RecollectError):
                 self._damaged.append((number, Damage(item.place, str(result))))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import tzinfo
 
-from recollect.importers.chunks import LONGEST, Documents, Piece, divided
+from recollect.importers.chunks import LONGEST, Documents, Piece, divided, slug
+
+#: Number of words of a paragraph that name it, so that a change further down leaves the name.
+_NAMING = 4
 
 
 class Text(Documents):
@@ -14,12 +18,14 @@ class Text(Documents):
     summary = "Text: a file, or the .txt files of a folder and its subfolders; paragraphs as knowledge"
     suffixes = (".txt",)
 
-    def pieces(self, text: str) -> Iterator[Piece]:
+    def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece]:
         first, paragraph = 1, list[str]()
         for number, line in enumerate([*text.split("\n"), ""], 1):
             if line.strip():
                 first = first if paragraph else number
                 paragraph.append(line)
             elif paragraph:
-                yield from (Piece(part, first, {}) for part in divided("\n".join(paragraph).rstrip(), LONGEST))
+                parts = divided("\n".join(paragraph).rstrip(), LONGEST)
+                named = slug(paragraph[0], _NAMING)
+                yield from (Piece(part, first, named, at) for at, part in enumerate(parts))
                 paragraph = []

@@ -19,6 +19,8 @@ TOP = (5, 2)
 #: k1 b. Then the maximum mass of a term.
 SESSION_TOP, SESSION_CONSTANT, SESSION_SLOPE = 22, 3, 9
 SESSION_MOST_MASS = 1 << 15
+#: The mass that a word in the titles above a document adds to its occurrences in the text, each of which has ONE.
+TITLE_MASS = 7 * ONE // 10
 #: The weights of the signals other than words, in hundredths.
 SESSION_SHARE, PAIR_SHARE, DATE_SHARE = 70, 20, 10
 #: The factors for a document by the speaker in question, and for one that provides the kind of answer in question.

@@ -233,6 +233,11 @@ class AsyncMemory:
         """The name of the namespace."""
         return self._wrapped.name
 
+    @property
+    def scope(self) -> dict[str, str]:
+        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
+        return self._wrapped.scope
+
     def now(self) -> datetime:
         """Return the current time of the memory's clock."""
         return self._wrapped.now()

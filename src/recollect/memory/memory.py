@@ -74,6 +74,11 @@ class Memory(Calls):
         return self._branch.namespace
 
     @property
+    def scope(self) -> dict[str, str]:
+        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
+        return dict(self._scope.fixed)
+
+    @property
     def root(self) -> str:
         """The root hash of all records in the namespace, as 64 hex digits (see `head`)."""
         return self.head().root

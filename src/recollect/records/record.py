@@ -302,7 +302,8 @@ class Record:
         entity: The entity that it is about (`EntityId`).
         source: Where it comes from: a path or an address.
         tags: A set of labels, sorted.
-        metadata: A JSON object. Recall also searches its "caption", the description of an attached picture.
+        metadata: A JSON object. Recall also searches its "caption", the description of an attached picture, and of a
+            record that is not a turn the titles above it, "title" and "headings".
         time: When it happened. Like the other times, it may be passed as a datetime with a time zone, as a date
             (midnight in UTC) or as ISO 8601 text (in UTC if it has no offset).
         valid_from: The start of the time for which it is true.

@@ -17,11 +17,11 @@ from recollect.records.record import Record
 from recollect.text.answers import offered
 from recollect.text.languages import CODES
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, weight
-from recollect.text.words import analyzed, ends_with_question, terms
+from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.
-_LAYOUT = 6
+_LAYOUT = 7
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -55,6 +55,21 @@ def digest_of(record: Record) -> bytes:
 
 
 @lru_cache(maxsize=4096)
+def _titles(titles: tuple[str, ...], language: str) -> tuple[Term, ...]:
+    """Return the terms of titles, each once. Cached: the sections of a document share them."""
+    return tuple(dict.fromkeys(term for title in titles for term in terms(title, language)))
+
+
+def _titles_above(record: Record) -> tuple[str, ...]:
+    """Return the title of a record's document and the headings above it. Its own heading is part of its text."""
+    if record.conversation is not None:  # a turn
+        return ()
+    title, headings = record.metadata.get("title"), record.metadata.get("headings")
+    above = (title, *headings[:-1]) if isinstance(headings, (list, tuple)) else (title,)
+    return tuple(each for each in above if isinstance(each, str))
+
+
+@lru_cache(maxsize=4096)
 def _names(speaker: str) -> tuple[str, ...]:
     """Return the terms of a speaker's name."""
     return tuple(term for term, _ in terms(speaker))
@@ -67,6 +82,9 @@ def _fixed(weight: Fraction) -> int:
 
 def document_of(record: Record, *, digests: bool = True) -> Document:
     """Convert a record to a document: its text, and the caption of an attached picture (`metadata["caption"]`).
+
+    The titles above a record that is not a turn are `metadata["title"]`, the title of its document, and
+    `metadata["headings"]`, a list of headings that ends with its own.
 
     Args:
         record: The record.
@@ -106,5 +124,6 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         ),
         importance=NO_IMPORTANCE if record.importance is None else record.importance,
         filter_terms=filter_terms_of(record),
+        titles=_titles(above, language) if (above := _titles_above(record)) else (),
         payload=payload if len(payload) <= _MAX_PAYLOAD_BYTES else b"",
     )

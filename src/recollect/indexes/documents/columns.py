@@ -55,6 +55,7 @@ class Document(NamedTuple):
         fields: The values of the fields in FIELDS, in their order.
         importance: 0 to 1; NO_IMPORTANCE if it has none.
         filter_terms: Terms that are not words, each once, for filters on properties without a column.
+        titles: The terms of the titles above it, with the words that they come from, each once.
         payload: The bytes of its record, so that a hit need not be read from the store; b"" if only the store has them.
     """
 
@@ -76,6 +77,7 @@ class Document(NamedTuple):
     fields: tuple[str | None, ...] = (None,) * len(FIELDS)
     importance: float = NO_IMPORTANCE
     filter_terms: tuple[str, ...] = ()
+    titles: tuple[Term, ...] = ()
     payload: bytes = b""
 
 

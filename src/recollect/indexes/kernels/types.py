@@ -11,8 +11,10 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.words.postings import Postings
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
-RAW = ("words", "trigram", "context", "session", "pair")
+RAW = ("words", "trigram", "context", "session", "pair", "title")
 SHARES = (*RAW, "date", "dense")
+#: The row of words in titles.
+TITLE = RAW.index("title")
 
 
 class Weights(NamedTuple):
@@ -22,6 +24,8 @@ class Weights(NamedTuple):
         terms: The weight of each term in documents.
         sessions: The weight of each term in sessions.
         like: Whether each term replaces an unknown word.
+        title_of: The last terms are title terms: the number of the term that each of them is the title term of. A title
+            term adds to the mass of its term; the weights of both are the same.
         whole: The mass of the question, by which shares are divided.
         pairs: A row for each pair of terms that may be near each other: the two terms, and the share.
         live: The number of sessions with tokens, and the number of these tokens.
@@ -30,6 +34,7 @@ class Weights(NamedTuple):
     terms: Ints
     sessions: Ints
     like: Flags
+    title_of: Ints
     whole: int
     pairs: Ints
     live: tuple[int, int]

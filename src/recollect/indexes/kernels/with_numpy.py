@@ -10,7 +10,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels.factors import factor_of
-from recollect.indexes.kernels.types import RAW, About, Matched, Reached, Weights
+from recollect.indexes.kernels.types import RAW, TITLE, About, Matched, Reached, Weights
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
     DONOR_CAP,
@@ -23,6 +23,7 @@ from recollect.indexes.parameters import (
     SESSION_SHARE,
     SESSION_SLOPE,
     SESSION_TOP,
+    TITLE_MASS,
     TOP,
 )
 from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS, Postings, live, run_lengths
@@ -41,15 +42,19 @@ class NumpyKernels:
         return out
 
     def reach(self, postings: Postings, table: Table, weights: Weights, forced: Numbers) -> Reached:
-        terms = []
+        terms, titled = [], []
+        words = len(weights.terms) - len(weights.title_of)  # the terms that are no title terms
         session_sums = np.zeros(len(table.session_lengths), dtype=np.int64)
         for term, (numbers, counts) in enumerate(_counted(postings, table)):
             if not len(numbers):
                 continue
+            if term >= words:
+                titled.append((term, numbers))
+                continue
             terms.append((term, *_masses(table, numbers, counts)))
             if weights.live[1]:
                 _add_sessions(session_sums, table, weights, int(weights.sessions[term]), numbers, counts)
-        reached = np.unique(np.concatenate([numbers for _, numbers, _, _ in terms] or [np.zeros(0, dtype=np.int64)]))
+        reached = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(each[1] for each in (*terms, *titled))]))
         pivot = _pivot(table, reached)
         shares = np.zeros((len(RAW), len(reached)), dtype=np.int64)
         for term, numbers, own, mass in terms:
@@ -58,6 +63,11 @@ class NumpyKernels:
             part = share * own // mass
             shares[1 if weights.like[term] else 0, at] += part
             shares[2, at] += share - part
+        for term, numbers in titled:
+            at = reached.searchsorted(numbers)
+            (occurrences,) = _parts(postings._replace(spans=postings.spans[weights.title_of[term - words], None]))
+            own = _counts_of(occurrences, numbers) << BITS
+            shares[TITLE, at] += title_share(int(weights.terms[term]), own, pivot[at], weights.whole)
         relevant = shares.sum(axis=0) > 0
         for first, second, share in weights.pairs.tolist():
             near = _near(_occurrences(postings, table, first), _occurrences(postings, table, second))
@@ -96,7 +106,12 @@ class NumpyKernels:
             lent = (counts[:, :, step + 1] * DONOR_CAP << BITS) // np.maximum(table.length[at], DONOR_CAP)[:, None]
             lending = _lending(step) + np.where(table.asks[at], AFTER_QUESTION if step == 0 else 0, 0)
             mass += lent * lending[:, None] // 10
-        share = share_of(weights.terms, mass, _pivot(table, numbers)[:, None], weights.whole)
+        pivot = _pivot(table, numbers)[:, None]
+        share = share_of(weights.terms, mass, pivot, weights.whole)
+        if count := len(weights.title_of):
+            of_title = title_share(weights.terms[-count:], own[:, weights.title_of], pivot, weights.whole)
+            share[:, -count:] = np.where(own[:, -count:] > 0, of_title, 0)
+            own[:, -count:] = mass[:, -count:] = 0
         shares = share * factors[:, None] >> BITS
         return Matched(share > 0, shares, shares * own // np.maximum(mass, 1), mass > own, around, counts[:, :, 1:] > 0)
 
@@ -124,6 +139,11 @@ def share_of(weight: int | Ints, mass: Ints, pivot: Ints, whole: int) -> Ints:
     top, below = TOP
     saturated = weight * top * mass // (below * (mass + pivot))
     return (saturated << SHARE_BITS) // whole
+
+
+def title_share(weight: int | Ints, own: Ints, pivot: Ints, whole: int) -> Ints:
+    """Return what a title adds to the share of a term that has the mass `own` in the text."""
+    return share_of(weight, own + TITLE_MASS, pivot, whole) - share_of(weight, own, pivot, whole)
 
 
 def _lending(step: int) -> int:

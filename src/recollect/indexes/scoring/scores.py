@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -29,6 +29,7 @@ from recollect.indexes.parameters import PAIR_SHARE, TOP
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.words.index import QueryTerm, WordView
 from recollect.indexes.words.postings import Postings
+from recollect.indexes.words.titles import title_term
 
 NOTHING: Ints = np.zeros(0, dtype=np.int64)
 NO_SUBJECT = About(NONE, ())
@@ -44,8 +45,9 @@ class Match(NamedTuple):
         word: The word as it was written in the question.
         like: The known word that replaces an unknown one; "" for the word itself.
         share: Its share of the score, with SHARE_BITS of fraction.
-        own: The part of the share from the record's own text; the rest is lent by the turns in `lent_by`.
+        own: The part of the share from the record's own text.
         lent_by: The ids of the turns that lend to this record.
+        title: The part of the share from the titles above the record; the rest is lent by the turns in `lent_by`.
     """
 
     word: str
@@ -53,6 +55,11 @@ class Match(NamedTuple):
     share: int
     own: int
     lent_by: tuple[str, ...]
+    title: int
+
+
+#: The fields of a `Match`; the shares are numbers of the caller's scale.
+MatchFields = tuple[str, str, Any, Any, tuple[str, ...], Any]
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class WeightedQuery:
     Attributes:
         view: The view.
         terms: The terms.
+        in_titles: The terms, by their number, that also occur in titles. After the terms, they have rows of their own
+            in postings and weights: the same words as title terms.
         postings: Their postings.
         weights: Their weights.
         mass: The mass of the question: 2.5 times the sum of its terms' weights, with 16 bits of fraction.
@@ -70,6 +79,7 @@ class WeightedQuery:
 
     view: WordView
     terms: tuple[QueryTerm, ...]
+    in_titles: tuple[int, ...]
     postings: Postings
     weights: Weights
     mass: int
@@ -106,13 +116,23 @@ def weighed(
         sequence: The terms in the order of the question.
         other_signals: Whether to include the signals other than words: sessions and pairs.
     """
-    postings, counts = view.gathered([each.term for each in terms])
+    in_titles: tuple[int, ...] = ()
+    all_terms = [each.term for each in terms]
+    if view.has_titles:
+        in_titles = tuple(at for at, term in enumerate(all_terms) if view.in_titles(term))
+        all_terms += [title_term(all_terms[at]) for at in in_titles]
+    postings, counts = view.gathered(all_terms)
     kernels = serving(sum(end - begin + last - first for begin, end, first, last in postings.spans.tolist()))
     sessions, session_tokens = view.table.session_totals if other_signals else (0, 0)
     if counts is None or sessions:
         rows = kernels.tally(postings, view.table).tolist()
     else:
         rows = [[*each, 0] for each in counts]
+    if in_titles:
+        # The larger count says how rare a word is in both: most texts repeat words of their title.
+        for at, of_title in zip(in_titles, rows[len(terms) :], strict=True):
+            rows[at] = [max(both) for both in zip(rows[at], of_title, strict=True)]
+        del rows[len(terms) :]
     idf = [view.idf(documents, occurrences) for documents, occurrences, _ in rows]
     weights = [each.weight * rarity >> BITS for each, rarity in zip(terms, idf, strict=True)]
     by_session = [
@@ -132,11 +152,13 @@ def weighed(
     return WeightedQuery(
         view,
         tuple(terms),
+        in_titles,
         postings,
         Weights(
-            np.array(weights, dtype=np.int64),
-            np.array(by_session, dtype=np.int64),
-            np.array([bool(each.like) for each in terms], dtype=np.bool_),
+            np.array([*weights, *(weights[at] for at in in_titles)], dtype=np.int64),
+            np.array(by_session + [0] * len(in_titles), dtype=np.int64),
+            np.array([bool(each.like) for each in terms] + [False] * len(in_titles), dtype=np.bool_),
+            np.array(in_titles, dtype=np.int64),
             mass,
             np.array(pairs, dtype=np.int64).reshape(-1, 3),
             (sessions, session_tokens),
@@ -205,7 +227,7 @@ class Scores:
         return ranked(best, self.numbers, table, first)
 
     def explained(
-        self, indexes: Sequence[int], make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M], divisor: int
+        self, indexes: Sequence[int], make: Callable[[MatchFields], M], divisor: int
     ) -> Iterator[tuple[int, list[float], list[M]]]:
         """Yield for each of these documents its total, its shares and the query words that it matches.
 
@@ -215,7 +237,7 @@ class Scores:
         Args:
             indexes: Indexes in `numbers`.
             make: Builds the value for each word from the fields of a `Match`.
-            divisor: The divisor of all shares, `own` included; with 1 they remain integers.
+            divisor: The divisor of all shares, `own` and `title` included; with 1 they remain integers.
         """
         for begin in range(0, len(indexes), _BATCH):  # bounds the memory, some bytes per hit, term and turn
             at = np.array(indexes[begin : begin + _BATCH], dtype=np.int64)
@@ -240,7 +262,7 @@ class Scores:
         self,
         numbers: Ints,
         factors: Ints,
-        make: Callable[[tuple[str, str, Any, Any, tuple[str, ...]]], M],
+        make: Callable[[MatchFields], M],
         divisor: int,
     ) -> list[list[M]]:
         query = self.query
@@ -251,19 +273,30 @@ class Scores:
         words = [(each.word, each.like, each.term) for each in query.terms]
         rank = np.empty(len(words), dtype=np.int64)
         rank[sorted(range(len(words)), key=words.__getitem__)] = np.arange(len(words))
+        reached, all_shares, titles = found.reached, found.shares, None
+        if query.in_titles:  # the columns of title terms are added to those of their terms
+            titles = np.zeros((len(numbers), len(words)), dtype=np.int64)
+            titles[:, list(query.in_titles)] = all_shares[:, len(words) :]
+            reached = reached[:, : len(words)] | (titles > 0)
+            all_shares = all_shares[:, : len(words)] + titles
         # One sort for all: by document, then by descending share, then by word.
-        indexes, terms = found.reached.nonzero()
-        shares, own = found.shares[indexes, terms], found.own[indexes, terms]
+        indexes, terms = reached.nonzero()
+        shares, own = all_shares[indexes, terms], found.own[indexes, terms]
         order = np.lexsort((rank[terms], -shares, indexes))
         indexes, terms, shares, own = indexes[order], terms[order], shares[order], own[order]
         some_lent = found.lent.any()
-        parts = (
-            (shares.tolist(), own.tolist()) if divisor == 1 else ((shares / divisor).tolist(), (own / divisor).tolist())
-        )
-        for at, term, share, its_own in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
+
+        def listed(some: Ints) -> list[Any]:
+            values: list[Any] = (some if divisor == 1 else some / divisor).tolist()
+            return values
+
+        no_title: Any = 0 if divisor == 1 else 0.0
+        of_titles = repeat(no_title, len(order)) if titles is None else listed(titles[indexes, terms])
+        parts = listed(shares), listed(own), of_titles
+        for at, term, share, its_own, of_title in zip(indexes.tolist(), terms.tolist(), *parts, strict=True):
             lent_by = self._lenders(found, at, term) if some_lent and found.lent[at, term] else ()
             word, like, _ = words[term]
-            out[at].append(make((word, like, share, its_own, lent_by)))
+            out[at].append(make((word, like, share, its_own, lent_by, of_title)))
         return out
 
     def _lenders(self, found: Matched, at: int, term: int) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +21,7 @@ from recollect.indexes.words.fuzzy import Similar, Vocabulary
 from recollect.indexes.words.postings import LAST_POSITION, POSITION_BITS, Postings, lengths_of, live
 from recollect.indexes.words.segment import Segment
 from recollect.indexes.words.surface_forms import comparable, form
+from recollect.indexes.words.titles import ANY_TITLE, other_terms, title_term
 from recollect.text.words import stem
 
 #: Maximum number of occurrences of a term in a question that increase its weight.
@@ -127,7 +129,20 @@ class WordView:
         return self.segment.occurrences[begin:end], self._tail(term)
 
     def known(self, term: str) -> bool:
-        """Return whether a live document contains a term."""
+        """Return whether a live document contains a term, in its text or in a title."""
+        return self.in_use(term) or self.in_titles(term)
+
+    def in_titles(self, term: str) -> bool:
+        """Return whether a live document has a term in a title."""
+        return self.has_titles and self.in_use(title_term(term))
+
+    @cached_property
+    def has_titles(self) -> bool:
+        """Whether a live document has a title: without any, a question looks up none."""
+        return self.in_use(ANY_TITLE)
+
+    def in_use(self, term: str) -> bool:
+        """Return whether a live document contains exactly this index term."""
         if self.table.live_count == self.table.count and self._base(term) != NONE:
             return True
         alive = self.table.alive
@@ -217,7 +232,7 @@ class WordView:
 
     def similar(self, word: str) -> list[Similar]:
         """Return known words that resemble an unknown one."""
-        return self._vocabulary.similar(word, lambda known, stem: self.known(form(known, stem)))
+        return self._vocabulary.similar(word, lambda known, stem: self.in_use(form(known, stem)))
 
     def idf(self, documents: int, occurrences: int) -> int:
         """Return the mean of two inverse frequencies, with 16 bits of fraction.
@@ -274,11 +289,14 @@ class WordIndex:
         for document in added:
             number = self.documents.add(document)
             self.tail_bytes += _DOCUMENT_BYTES + len(document.payload) + _TERM_BYTES * len(document.terms)
-            self.tail_bytes += _TERM_BYTES * len(document.filter_terms)
             for position, (term, _) in enumerate(document.terms):
                 self._tail(term, number).append(number, position)
-            for term in document.filter_terms:
+            for term in other_terms(document):
                 self._tail(term, number).append(number, 0)
+                self.tail_bytes += _TERM_BYTES
+            for term, word in document.titles:
+                if comparable(word):
+                    self._vocabulary.add(word, term)
             for word, term in {word: term for term, word in document.terms if comparable(word)}.items():
                 self._tail(form(word, term), number).append(number, 0)
                 self._vocabulary.add(word, term)

@@ -19,6 +19,7 @@ from recollect.indexes.documents.columns import COLUMNS, FIELDS, NONE, Document,
 from recollect.indexes.documents.string_table import Pieces, Strings, session_name
 from recollect.indexes.words.postings import LAST_POSITION, MOST_COUNT, POSITION_BITS, lengths_of
 from recollect.indexes.words.surface_forms import Forms, comparable, firsts, form, form_parts
+from recollect.indexes.words.titles import other_terms
 from recollect.text.languages import CODES
 from recollect.text.words import Term
 
@@ -345,8 +346,8 @@ class Builder:
         self._known: dict[Term, int] = {}
         self._term, self._form = array("i"), array("i")  # by word number; NONE without a form
         self._word_numbers = array("i")  # the word numbers of all documents, one after the other
-        # Pairs of a document and one of its filter terms, in the order of insertion.
-        self._filter_owners, self._filter_terms = array("i"), array("i")
+        # Pairs of a document and one of its terms that are not words of its text, in the order of insertion.
+        self._other_owners, self._other_terms = array("i"), array("i")
         self._rows: list[tuple[Any, ...]] = []  # rows not yet in the columns
         self._columns = {name: array(_CODES[np.dtype(kind).char]) for name, kind in COLUMNS.items()}
 
@@ -370,9 +371,9 @@ class Builder:
         self._rows.append(values_of(document, session, speaker, fields))
         if len(self._rows) == _ROWS:
             self._flush_rows()
-        for term in document.filter_terms:
-            self._filter_owners.append(len(self._ids) - 1)
-            self._filter_terms.append(self._number(term))
+        for term in other_terms(document):
+            self._other_owners.append(len(self._ids) - 1)
+            self._other_terms.append(self._number(term))
         known = self._known
         try:
             found = [known[each] for each in document.terms]
@@ -414,13 +415,13 @@ class Builder:
         positions = np.arange(len(words), dtype=np.int64) - np.repeat(starts, lengths)
         owners = np.repeat(number, lengths)
         form_owners, forms = self._forms(owners, words)
-        filter_owners = number[np.array(self._filter_owners, dtype=np.int64)]
-        filter_terms = np.array(self._filter_terms, dtype=np.int64)
+        other_owners = number[np.array(self._other_owners, dtype=np.int64)]
+        others = np.array(self._other_terms, dtype=np.int64)
         names = list(self._terms)
         terms = Strings.of(names)
-        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[words], forms, filter_terms])]
+        of_term = terms.ranks()[np.concatenate([np.array(self._term, dtype=np.int64)[words], forms, others])]
         positions = np.concatenate(
-            [np.minimum(positions, LAST_POSITION), np.zeros(len(forms) + len(filter_terms), dtype=np.int64)]
+            [np.minimum(positions, LAST_POSITION), np.zeros(len(forms) + len(others), dtype=np.int64)]
         )
         columns = {name: column[order] for name, column in columns.items()}
         _link(columns)
@@ -436,7 +437,7 @@ class Builder:
                 terms.by_key(),
                 Forms.of([names[number] for number in terms.order.tolist()]),
                 np.bincount(of_term, minlength=len(names)),
-                in_order(of_term, np.concatenate([owners, form_owners, filter_owners]) << POSITION_BITS | positions),
+                in_order(of_term, np.concatenate([owners, form_owners, other_owners]) << POSITION_BITS | positions),
             )
         )
 

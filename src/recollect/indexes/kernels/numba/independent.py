@@ -12,10 +12,10 @@ import numpy as np
 
 from recollect.indexes.fixed_point import BITS, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
-from recollect.indexes.kernels.numba.neighbours import ROOM, near, past, quotient
+from recollect.indexes.kernels.numba.neighbours import ROOM, count_at, first_from, near, past, share_of, title_share
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
-from recollect.indexes.kernels.types import RAW
-from recollect.indexes.parameters import PIVOT_CONSTANT, PIVOT_SLOPE, TOP
+from recollect.indexes.kernels.types import RAW, TITLE
+from recollect.indexes.parameters import TOP
 from recollect.indexes.words.postings import LONGEST, MOST_COUNT, POSITION_BITS
 
 _RAW = len(RAW)
@@ -38,12 +38,13 @@ _TOP, _BELOW = TOP
 def block(terms: int) -> tuple[Any, ...]:
     """Return the working memory of a question with at most `terms` terms, the last arguments of the kernels.
 
-    The parts are: rows, shares of similar words, touched documents, rows of the chosen documents, the begin and end of
-    each term's occurrences in the block, and the precomputed share of each term by document length. Between questions
-    they are all zeros, or their contents are overwritten before use.
+    The parts are: rows, shares of similar words, shares of titles, touched documents, rows of the chosen documents, the
+    begin and end of each term's occurrences in the block, and the precomputed share of each term by document length.
+    Between questions they are all zeros, or their contents are overwritten before use.
     """
     return (
         np.zeros(BLOCK, dtype=np.int64),
+        np.zeros(BLOCK, dtype=np.int32),
         np.zeros(BLOCK, dtype=np.int32),
         np.empty(BLOCK + 1, dtype=np.int32),
         np.empty(BLOCK + 1, dtype=np.int64),
@@ -60,11 +61,7 @@ def terms_of(block: tuple[Any, ...]) -> int:
 @compiled
 def _share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
     """Return the share of a term that occurs `times` times in a document of this length."""
-    weighs = np.int64(times) << BITS
-    pivot = PIVOT_CONSTANT + (np.int64(size) << BITS) * PIVOT_SLOPE // 10_000
-    below = _BELOW * (weighs + pivot)
-    saturated = quotient(weight * _TOP * weighs, below, 1.0 / below)
-    return quotient(saturated << SHARE_BITS, whole, by_whole)
+    return share_of(weight * _TOP, np.int64(times) << BITS, np.int64(size), whole, by_whole)
 
 
 @compiled
@@ -157,6 +154,44 @@ def _gather(
 
 
 @compiled
+def _gather_titles(
+    column: Any,
+    at: Any,
+    end: Any,
+    mine: Any,
+    mine_end: Any,
+    begin: Any,
+    some_dead: Any,
+    alive: Any,
+    length: Any,
+    weight: Any,
+    whole: Any,
+    by_whole: Any,
+    rows: Any,
+    titles: Any,
+    touched: Any,
+    used: Any,
+) -> Any:
+    """Do as `_gather` for a title term; the occurrences of its term in the block begin at `mine`."""
+    limit = begin + BLOCK << POSITION_BITS
+    while at < end and column[at] < limit:
+        number = column[at] >> POSITION_BITS
+        at += 1
+        if some_dead and not alive[number]:
+            continue
+        mine = first_from(column, mine, mine_end, number << POSITION_BITS)
+        times = count_at(column, mine, mine_end, number)
+        share = title_share(weight * _TOP, times, np.int64(length[number]), whole, by_whole)
+        if share > 0:
+            place = number - begin
+            touched[used] = place
+            used += 1 if rows[place] == 0 else 0
+            rows[place] += share
+            titles[place] += share
+    return at, used
+
+
+@compiled
 def _of_block(
     base: Any,
     tail: Any,
@@ -169,9 +204,11 @@ def _of_block(
     length: Any,
     by_term: Any,
     like: Any,
+    title_of: Any,
     whole: Any,
     rows: Any,
     likes: Any,
+    titles: Any,
     touched: Any,
     cursors: Any,
     known: Any,
@@ -179,7 +216,8 @@ def _of_block(
     """Add the shares of all terms to the documents of a block, and return how many are touched."""
     by_whole = 1.0 / whole
     used = 0
-    for term in range(len(spans)):
+    plain = len(spans) - len(title_of)  # the terms that are no title terms
+    for term in range(plain):
         often = spans[term, 1] - spans[term, 0] + spans[term, 3] - spans[term, 2] > LENGTHS
         for part in range(2):
             at, end = cursors[1, term, part], spans[term, 2 * part + 1]
@@ -205,6 +243,27 @@ def _of_block(
                     touched,
                     used,
                 )
+    for term in range(plain, len(spans)):
+        of = title_of[term - plain]
+        for part in range(2):
+            cursors[1, term, part], used = _gather_titles(
+                base if part == 0 else tail,
+                cursors[1, term, part],
+                spans[term, 2 * part + 1],
+                cursors[0, of, part],
+                cursors[1, of, part],
+                begin,
+                some_dead,
+                alive,
+                length,
+                by_term[term],
+                whole,
+                by_whole,
+                rows,
+                titles,
+                touched,
+                used,
+            )
     return used
 
 
@@ -260,11 +319,13 @@ def reach_plain(
     length: Any,
     by_term: Any,
     like: Any,
+    title_of: Any,
     whole: int,
     pairs: Any,
     forced: Any,
     rows: Any,
     likes: Any,
+    titles: Any,
     touched: Any,
     chosen_rows: Any,
     cursors: Any,
@@ -291,7 +352,7 @@ def reach_plain(
             break
         used = _of_block(
             base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
-            by_term, like, whole, rows, likes, touched, cursors, known,
+            by_term, like, title_of, whole, rows, likes, titles, touched, cursors, known,
         )  # fmt: skip
         while next_forced < len(forced) and forced[next_forced] < begin + BLOCK:
             place = np.int64(forced[next_forced]) - begin
@@ -302,13 +363,15 @@ def reach_plain(
             rows[place] |= _FORCED
         for at in range(used):
             place = np.int64(touched[at])
-            row, by_trigram = rows[place], np.int64(likes[place])
+            row, by_trigram, by_title = rows[place], np.int64(likes[place]), np.int64(titles[place])
             rows[place] = 0
             likes[place] = 0
+            titles[place] = 0
             raw = row & _SUM
             if raw > 0:
-                shares[0, kept] = raw - by_trigram
+                shares[0, kept] = raw - by_trigram - by_title
                 shares[1, kept] = by_trigram
+                shares[TITLE, kept] = by_title
                 if by_marks[row >> _SUM_BITS & _FEW]:
                     shares[4, kept] = _of_pairs(base, tail, cursors, pairs, both, begin + place, row)
             elif not row & _FORCED:
@@ -331,6 +394,7 @@ def reach_best(
     length: Any,
     by_term: Any,
     like: Any,
+    title_of: Any,
     whole: int,
     pairs: Any,
     weight: Any,
@@ -343,6 +407,7 @@ def reach_best(
     wanted: int,
     rows: Any,
     likes: Any,
+    titles: Any,
     touched: Any,
     chosen_rows: Any,
     cursors: Any,
@@ -363,9 +428,9 @@ def reach_best(
     numbers = np.empty(ROOM, np.int64)
     shares = np.zeros((_RAW, ROOM), np.int32)
     heap = np.zeros(wanted, np.int64)  # the best totals so far, the least on top
-    some_like = False
+    some_apart = False
     for term in range(len(spans)):
-        some_like |= like[term]
+        some_apart |= like[term] or term >= len(spans) - len(title_of)
     reached = 0
     kept = 0
     next_standing = 0
@@ -375,7 +440,7 @@ def reach_best(
             break
         used = _of_block(
             base, tail, spans, base_lengths, tail_lengths, begin, some_dead, alive, length,
-            by_term, like, whole, rows, likes, touched, cursors, known,
+            by_term, like, title_of, whole, rows, likes, titles, touched, cursors, known,
         )  # fmt: skip
         while next_standing < len(standing) and standing[next_standing] < begin:
             next_standing += 1
@@ -409,9 +474,10 @@ def reach_best(
             if possible > raw:
                 by_pairs = _of_pairs(base, tail, cursors, pairs, both, number, row)
             factor = factor_of(weight[number], speakers[number], speaker, offers[number], kinds)
-            by_trigram = np.int64(likes[place])
-            by_words = raw - by_trigram
+            by_trigram, by_title = np.int64(likes[place]), np.int64(titles[place])
+            by_words = raw - by_trigram - by_title
             total = (by_words * factor >> BITS) + (by_trigram * factor >> BITS) + (by_pairs * factor >> BITS)
+            total += by_title * factor >> BITS
             if not stands and (total <= 0 or total < heap[0]):
                 continue
             if kept == len(numbers):
@@ -421,9 +487,11 @@ def reach_best(
             shares[0, kept] = by_words
             shares[1, kept] = by_trigram
             shares[4, kept] = by_pairs
+            shares[TITLE, kept] = by_title
             kept += 1
             if total > heap[0]:
                 replace_least(heap, total)
-        if some_like:
+        if some_apart:
             likes[:] = 0
+            titles[:] = 0
     return numbers[:kept], shares[:, :kept], reached

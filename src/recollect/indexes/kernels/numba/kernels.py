@@ -35,12 +35,13 @@ class _Scratch:
 
     def __init__(self, documents: int, turns: int, sessions: int) -> None:
         self.sizes = documents, turns, sessions
-        words, trigram, context, reach, touched, near = (np.zeros(documents, dtype=np.int32) for _ in range(6))
+        words, trigram, title, context = (np.zeros(documents, dtype=np.int32) for _ in range(4))
+        reach, touched, near = (np.zeros(documents, dtype=np.int32) for _ in range(3))
         own, mass = (np.zeros(turns, dtype=np.int64) for _ in range(2))
         masses, sums = (np.zeros(sessions, dtype=np.int64) for _ in range(2))
         met = np.zeros(2 * sessions, dtype=np.int64)
         #: In the order of `walking.reach`; `walking.reach_best` takes all but the last.
-        self.columns = words, trigram, context, own, mass, reach, touched, masses, sums, met, near
+        self.columns = words, trigram, title, context, own, mass, reach, touched, masses, sums, met, near
 
 
 def _popped(free: deque[T]) -> T | None:
@@ -127,6 +128,7 @@ class NumbaKernels:
             table.before,
             table.after,
             weights.terms,
+            weights.title_of,
             weights.whole,
             numbers,
             factors,
@@ -163,6 +165,7 @@ def _turns(postings: Postings, table: Table, weights: Weights) -> tuple[Any, ...
         weights.terms,
         weights.sessions,
         weights.like,
+        weights.title_of,
         weights.whole,
         *weights.live,
         table.pivots,
@@ -182,7 +185,7 @@ def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | No
     """
     some_dead = among is not None or table.live_count != table.count
     alive = table.alive if among is None else among & table.alive[: table.count]
-    of_question = weights.terms, weights.like, weights.whole, weights.pairs
+    of_question = weights.terms, weights.like, weights.title_of, weights.whole, weights.pairs
     return (*postings, table.count, some_dead, alive, table.length, *of_question)
 
 
@@ -204,7 +207,7 @@ def loading() -> Generator[None, None, NumbaKernels]:
     none = np.zeros(0, dtype=np.uint16)
     postings = Postings(nothing, nothing, np.zeros((0, 4), dtype=np.int64), none, none)
     pairs = np.zeros((0, 3), dtype=np.int64)
-    weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), 1, pairs, (0, 0))
+    weights = Weights(nothing, nothing, np.zeros(0, dtype=np.bool_), nothing, 1, pairs, (0, 0))
     kernels.tally(postings, table)
     yield
     no_documents = np.zeros(0, dtype=np.int32)

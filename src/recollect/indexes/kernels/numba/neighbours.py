@@ -15,7 +15,7 @@ from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS, ONE, SHARE_BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.numba.top_k import factor_of, most_of, replace_least
-from recollect.indexes.kernels.types import RAW
+from recollect.indexes.kernels.types import RAW, TITLE
 from recollect.indexes.parameters import (
     AFTER_QUESTION,
     DONOR_CAP,
@@ -28,6 +28,7 @@ from recollect.indexes.parameters import (
     SESSION_SHARE,
     SESSION_SLOPE,
     SESSION_TOP,
+    TITLE_MASS,
     TOP,
 )
 from recollect.indexes.words.postings import MOST_COUNT, POSITION_BITS
@@ -51,6 +52,47 @@ def quotient(above: Any, below: Any, inverse: Any) -> Any:
         out += 1
         rest -= below
     return out
+
+
+@compiled
+def share_of(weight: Any, weighs: Any, size: Any, whole: Any, by_whole: Any) -> Any:
+    """Return the share of a mass of a term in a document of this length that is not a turn.
+
+    `weight` is the term's weight times the maximum of the saturated mass.
+    """
+    pivot = PIVOT_CONSTANT + (size << BITS) * PIVOT_SLOPE // 10_000
+    below = _BELOW * (weighs + pivot)
+    saturated = quotient(weight * weighs, below, 1.0 / below)
+    return quotient(saturated << SHARE_BITS, whole, by_whole)
+
+
+@compiled
+def title_share(weight: Any, times: Any, size: Any, whole: Any, by_whole: Any) -> Any:
+    """Return what a title adds to the share of a term that occurs `times` times in the text."""
+    weighs = np.int64(min(times, MOST_COUNT)) << BITS
+    more = share_of(weight, weighs + TITLE_MASS, size, whole, by_whole)
+    return more - share_of(weight, weighs, size, whole, by_whole)
+
+
+@compiled
+def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
+    """Return the first index from `low` to `high` at which an ascending column is not below `least`."""
+    while low < high:
+        middle = (low + high) >> 1
+        if column[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def count_at(column: Any, low: Any, end: Any, number: Any) -> Any:
+    """Return how many occurrences of a document follow each other at an index of a column."""
+    at = low
+    while at < end and column[at] >> POSITION_BITS == number:
+        at += 1
+    return at - low
 
 
 @compiled
@@ -122,12 +164,14 @@ def _gathered(
     by_term: Any,
     by_session: Any,
     like: Any,
+    title_of: Any,
     whole: int,
     sessions: int,
     tokens: int,
     pivots: Any,
     words: Any,
     trigram: Any,
+    title: Any,
     context: Any,
     own: Any,
     mass: Any,
@@ -142,7 +186,8 @@ def _gathered(
     seen = 0  # number of sessions in `met` with a sum
     by_whole = 1.0 / whole
     rise = SESSION_SLOPE * sessions * ONE // 10
-    for term in range(len(spans)):
+    plain = len(spans) - len(title_of)  # the terms that are no title terms
+    for term in range(plain):
         weight = by_term[term] * _TOP
         column_of = trigram if like[term] else words
         reached = 0
@@ -160,14 +205,9 @@ def _gathered(
                 which = session[number] if turns else NONE
                 if which == NONE:
                     # Not a turn: no other document lends to it, so its mass is its own and its share is final.
-                    weighs = times << BITS
-                    below = _BELOW * (
-                        weighs + PIVOT_CONSTANT + (np.int64(length[number]) << BITS) * PIVOT_SLOPE // 10_000
-                    )
-                    saturated = quotient(weight * weighs, below, 1.0 / below)
-                    share = quotient(saturated << SHARE_BITS, whole, by_whole)
+                    share = share_of(weight, times << BITS, np.int64(length[number]), whole, by_whole)
                     if share > 0:
-                        if words[number] == 0 and trigram[number] == 0:
+                        if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
                             touched[used] = number
                             used += 1
                         column_of[number] += share
@@ -242,6 +282,25 @@ def _gathered(
                 met[seen] = which
                 seen += 1
             sums[which] += share
+    for term in range(plain, len(spans)):
+        weight, of = by_term[term] * _TOP, title_of[term - plain]
+        for part in range(2):
+            column = base if part == 0 else tail
+            at, end = spans[term, 2 * part], spans[term, 2 * part + 1]
+            mine, mine_end = spans[of, 2 * part], spans[of, 2 * part + 1]
+            while at < end:
+                number = column[at] >> POSITION_BITS
+                at += 1
+                if some_dead and not alive[number]:
+                    continue
+                mine = first_from(column, mine, mine_end, number << POSITION_BITS)
+                times = count_at(column, mine, mine_end, number)
+                share = title_share(weight, times, np.int64(length[number]), whole, by_whole)
+                if share > 0:
+                    if words[number] == 0 and trigram[number] == 0 and title[number] == 0:
+                        touched[used] = number
+                        used += 1
+                    title[number] += share
     return used, seen
 
 
@@ -263,6 +322,7 @@ def reach(
     by_term: Any,
     by_session: Any,
     like: Any,
+    title_of: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -271,6 +331,7 @@ def reach(
     forced: Any,
     words: Any,
     trigram: Any,
+    title: Any,
     context: Any,
     own: Any,
     mass: Any,
@@ -283,8 +344,8 @@ def reach(
 ) -> tuple[Any, Any]:
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
-        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
-        sums, met,
+        by_session, like, title_of, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach,
+        touched, masses, sums, met,
     )  # fmt: skip
     for pair in range(len(pairs)):
         first, second, share = pairs[pair, 0], pairs[pair, 1], pairs[pair, 2]
@@ -302,13 +363,13 @@ def reach(
                 else:
                     number = column[one] >> POSITION_BITS
                     one += 1
-                    if number != given_to and (words[number] + trigram[number] + context[number] > 0):
+                    if number != given_to and (words[number] + trigram[number] + title[number] + context[number] > 0):
                         given_to = number
                         near[number] += share
     reached = used
     for place in range(len(forced)):
         number = np.int64(forced[place])
-        if words[number] == 0 and trigram[number] == 0 and context[number] == 0:
+        if words[number] == 0 and trigram[number] == 0 and title[number] == 0 and context[number] == 0:
             touched[used] = number
             used += 1
     numbers = np.empty(used, np.int64)
@@ -323,25 +384,15 @@ def reach(
         shares[2, place] = context[number]
         shares[3, place] = sums[which] if which != NONE else 0
         shares[4, place] = near[number] if place < reached else 0
+        shares[TITLE, place] = title[number]
         words[number] = 0
         trigram[number] = 0
+        title[number] = 0
         context[number] = 0
         near[number] = 0
     for place in range(seen):
         sums[met[place]] = 0
     return numbers, shares
-
-
-@compiled
-def first_from(column: Any, low: Any, high: Any, least: Any) -> Any:
-    """Return the first index from `low` to `high` at which an ascending column is not below `least`."""
-    while low < high:
-        middle = (low + high) >> 1
-        if column[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
 
 
 @compiled
@@ -376,6 +427,7 @@ def reach_best(
     by_term: Any,
     by_session: Any,
     like: Any,
+    title_of: Any,
     whole: int,
     sessions: int,
     tokens: int,
@@ -392,6 +444,7 @@ def reach_best(
     counting: Any,
     words: Any,
     trigram: Any,
+    title: Any,
     context: Any,
     own: Any,
     mass: Any,
@@ -411,8 +464,8 @@ def reach_best(
     """
     used, seen = _gathered(
         base, tail, spans, count, some_dead, alive, length, asks, before, after, turns, session, lengths, by_term,
-        by_session, like, whole, sessions, tokens, pivots, words, trigram, context, own, mass, reach, touched, masses,
-        sums, met,
+        by_session, like, title_of, whole, sessions, tokens, pivots, words, trigram, title, context, own, mass, reach,
+        touched, masses, sums, met,
     )  # fmt: skip
     most = most_of(heaviest, speaker, kinds)
     of_pairs = np.int64(0)
@@ -422,15 +475,20 @@ def reach_best(
     numbers = np.empty(ROOM, np.int64)
     shares = np.empty((_RAW, ROOM), np.int64)
     kept = passed = 0
+    titled = len(title_of) > 0
     for step in range(-len(standing), used):  # first those with standing tags, whose columns are then cleared
         number = np.int64(touched[step]) if step >= 0 else standing[-1 - step]
         which = session[number] if turns else NONE
         by_words, by_trigram, by_context = np.int64(words[number]), np.int64(trigram[number]), np.int64(context[number])
+        by_title = np.int64(0)
+        if titled:  # spares a look at one more column
+            by_title = np.int64(title[number])
+            title[number] = 0
         by_all = sums[which] if which != NONE else np.int64(0)
         words[number] = 0
         trigram[number] = 0
         context[number] = 0
-        own_share = by_words + by_trigram + by_context
+        own_share = by_words + by_trigram + by_title + by_context
         raw = own_share + by_all
         if own_share == 0 or not counting[number]:
             continue
@@ -456,6 +514,7 @@ def reach_best(
         shares[2, kept] = by_context
         shares[3, kept] = by_all
         shares[4, kept] = by_pairs
+        shares[TITLE, kept] = by_title
         total = np.int64(0)
         for column in range(_RAW):
             total += shares[column, kept] * factor >> BITS
@@ -471,11 +530,7 @@ def reach_best(
 @compiled
 def _count_of(column: Any, begin: Any, end: Any, number: Any) -> Any:
     """Return how many occurrences of a document a part of a column has."""
-    low = first_from(column, begin, end, number << POSITION_BITS)
-    at = low
-    while at < end and column[at] >> POSITION_BITS == number:
-        at += 1
-    return at - low
+    return count_at(column, first_from(column, begin, end, number << POSITION_BITS), end, number)
 
 
 @compiled
@@ -489,6 +544,7 @@ def matched(
     before: Any,
     after: Any,
     by_term: Any,
+    title_of: Any,
     whole: int,
     hits: Any,
     factors: Any,
@@ -499,6 +555,7 @@ def matched(
     around: Any,
     lends: Any,
 ) -> None:
+    plain = len(spans) - len(title_of)  # the terms that are no title terms
     for place in range(len(hits)):
         number = hits[place]
         pivot = _pivot_of(number, count, length, asks, before, after)
@@ -515,6 +572,17 @@ def matched(
             times = _count_of(base, spans[term, 0], spans[term, 1], number)
             if times == 0:
                 times = _count_of(tail, spans[term, 2], spans[term, 3], number)
+            if term >= plain:
+                if times == 0:
+                    continue
+                size, of = np.int64(length[number]), title_of[term - plain]
+                times = _count_of(base, spans[of, 0], spans[of, 1], number)
+                if times == 0:
+                    times = _count_of(tail, spans[of, 2], spans[of, 3], number)
+                share = title_share(by_term[term] * _TOP, times, size, whole, 1.0 / whole)
+                reached[place, term] = share > 0
+                shares[place, term] = share * factors[place] >> BITS
+                continue
             its_own = min(times, MOST_COUNT) << BITS
             mass = its_own
             for step in range(2 * _STEPS):

@@ -1,0 +1,196 @@
+"""YAML front matter: what a document says of itself before its text.
+
+PyYAML parses it, pure Python and safe: a value is text, a number, true or false, null, a list or a mapping, as in the
+core schema of YAML 1.2 (`no`, `on` and `12:30` are text), and nothing else can be built. Size, depth and the number of
+values are limited, with aliases counted as often as they are used.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime, tzinfo
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from recollect.messages.values import UnreadableError, instant, kind_of
+from recollect.records.frozen import INT64
+
+if TYPE_CHECKING:
+    import yaml
+
+#: Maximum size in characters, depth of lists and mappings, and number of values.
+_LONGEST, _DEEPEST, _MOST_VALUES = 16_384, 20, 1000
+_TAG = "tag:yaml.org,2002:"
+#: The plain scalars that are not text, and the characters that they begin with.
+_SCALARS = {
+    "null": (r"~|null|Null|NULL|", "~nN\0"),
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "int": (r"[-+]?(?:0|[1-9][0-9]*)", "-+0123456789"),
+    "float": (r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
+}
+#: A space before the offset of a time, which YAML allows and ISO 8601 does not.
+_SPACE = re.compile(r"[ \t]+(?=Z$|[-+][0-9:]+$)")
+
+
+def parse(text: str) -> dict[str, Any] | None:
+    """Return the values of front matter as JSON values; None if the text is not a mapping, and so no front matter.
+
+    >>> parse("tags: [a, b]\\ndraft: true\\ntime: 12:30\\n")
+    {'tags': ['a', 'b'], 'draft': True, 'time': '12:30'}
+
+    Raises:
+        UnreadableError: It is not YAML, names a key twice, or exceeds a limit.
+    """
+    import yaml
+
+    if len(text) > _LONGEST:
+        raise UnreadableError(f"is longer than {_LONGEST:,} characters")
+    try:
+        _check_depth(yaml.parse(text, Loader=_loader()))
+        root = yaml.compose(text, Loader=_loader())
+    except yaml.MarkedYAMLError as error:
+        line = f" (line {error.problem_mark.line + 2})" if error.problem_mark else ""
+        raise UnreadableError(f"is not YAML: {error.problem or error.context}{line}") from None
+    except yaml.YAMLError as error:  # a character that YAML does not allow
+        raise UnreadableError(f"is not YAML: {' '.join(str(error).split())}") from None
+    if root is None:
+        return {}
+    if not isinstance(root, yaml.MappingNode):
+        return None
+    values: dict[str, Any] = _Values().of(root)
+    return values
+
+
+def tags_of(values: Mapping[str, Any]) -> list[str]:
+    """Return the tags of front matter: a list, or a text with commas.
+
+    >>> tags_of({"tags": "db, ops"}), tags_of({"tags": ["db", 2026]}), tags_of({})
+    (['db', 'ops'], ['db', '2026'], [])
+
+    Raises:
+        UnreadableError: It is neither.
+    """
+    value = values.get("tags")
+    each = value.split(",") if isinstance(value, str) else [] if value is None else value
+    if not isinstance(each, list) or any(isinstance(tag, (dict, list)) for tag in each):
+        raise UnreadableError("its tags are neither a list of texts nor a text")
+    return list(dict.fromkeys(tag for one in each if (tag := _text(one))))
+
+
+def time_of(values: Mapping[str, Any], zone: tzinfo) -> datetime | None:
+    """Return the date of front matter: ISO 8601 text, or a YAML timestamp.
+
+    Args:
+        values: The front matter.
+        zone: The time zone of a date without an offset.
+
+    Raises:
+        UnreadableError: It is neither.
+    """
+    value = values.get("date")
+    if value is None or value == "":
+        return None
+    if not isinstance(value, str):
+        raise UnreadableError(f"its date is {kind_of(value)}, not a date")
+    text = value.strip()
+    try:
+        return instant(_SPACE.sub("", text), zone)
+    except UnreadableError:
+        found = _timestamp(text)
+    if found is None:
+        raise UnreadableError(f"its date {text[:80]!r} is neither ISO 8601 nor a YAML timestamp")
+    try:
+        return instant(found.isoformat(), zone)
+    except UnreadableError as error:
+        raise UnreadableError(f"its date {text[:80]!r} cannot be a time: {error}") from None
+
+
+def title_of(values: Mapping[str, Any]) -> str:
+    """Return the title of front matter; "" if it has none."""
+    value = values.get("title")
+    return "" if isinstance(value, (dict, list)) else _text(value)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else " ".join(str(value).split())
+
+
+def _timestamp(text: str) -> datetime | None:
+    """Return a YAML timestamp such as "2001-12-14 21:59:43.10 -5" or "2002-1-2"; None if it is not one."""
+    import yaml
+
+    try:
+        if not yaml.SafeLoader.timestamp_regexp.match(text):
+            return None
+        value = yaml.SafeLoader("").construct_yaml_timestamp(yaml.ScalarNode(f"{_TAG}timestamp", text))
+    except ValueError:  # there is no such day
+        return None
+    return value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+
+
+@cache
+def _loader() -> type[yaml.SafeLoader]:
+    """Return the loader of the core schema."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers: dict[Any, Any] = {}  # noqa: RUF012 - as PyYAML declares it
+
+    for name, (pattern, first) in _SCALARS.items():
+        beginnings = ["" if each == "\0" else each for each in first]
+        Loader.add_implicit_resolver(_TAG + name, re.compile(rf"(?:{pattern})\Z"), beginnings)
+    return Loader
+
+
+def _check_depth(events: Iterator[Any]) -> None:
+    """Check the depth before anything is composed, which is recursive."""
+    import yaml
+
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST:
+                raise UnreadableError(f"is nested more than {_DEEPEST} levels deep")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+class _Values:
+    """Conversion of nodes to JSON values."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def of(self, node: Any, depth: int = 0) -> Any:
+        self._count += 1
+        if self._count > _MOST_VALUES or depth > _DEEPEST:  # an alias may contain itself
+            raise UnreadableError(f"has more than {_MOST_VALUES:,} values, or aliases that never end")
+        if isinstance(node.value, str):
+            return _scalar(node)
+        if node.id == "sequence":
+            return [self.of(each, depth + 1) for each in node.value]
+        out: dict[str, Any] = {}
+        for key, value in node.value:
+            if not isinstance(key.value, str):
+                raise UnreadableError("has a key that is not text")
+            if key.value in out:
+                raise UnreadableError(f"has the key {key.value[:80]!r} twice")
+            out[key.value] = self.of(value, depth + 1)
+        return out
+
+
+def _scalar(node: Any) -> Any:
+    text: str = node.value
+    kind = node.tag.removeprefix(_TAG)
+    try:
+        if kind == "int" and int(text) in INT64:
+            return int(text)
+        if kind == "float" and abs(float(text)) < float("inf"):
+            return float(text)
+    except ValueError:  # an explicit tag, such as !!int, of something else; or too many digits
+        return text
+    if kind == "bool" and text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    return None if kind == "null" and text in ("", "~", "null", "Null", "NULL") else text

@@ -1,0 +1,175 @@
+"""Replacement: a document that is imported again takes the place of what it was.
+
+Pieces whose text is the same stay the records that they are; changed ones are updated, new ones stored, and those that
+the document no longer has forgotten. Former versions stay in the history. Only records that an import of the same
+source made are touched, for the same user, agent and conversation. What was added to them by other means stays: tags,
+metadata, importance and other fields that the document does not state.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from recollect import filters as f
+from recollect.errors import RecollectError, StoreError
+from recollect.importers import front_matter
+from recollect.importers.base import Document, Item
+from recollect.importers.chunks import is_piece
+from recollect.messages.values import UnreadableError
+from recollect.operations import SCOPED
+from recollect.records.record import Record
+
+if TYPE_CHECKING:
+    from recollect.engine.results import Outcome
+    from recollect.memory import Batch, Memory
+
+#: Maximum number of documents in one commit: their sources are looked up together.
+MOST_DOCUMENTS = 400
+#: The metadata that an import writes.
+_METADATA = ("source", "chunk_index", "headings", "title", "front_matter")
+#: The counters at the end of an id.
+_COUNTERS = re.compile(r"(?:-\d+)+$")
+
+
+class Replaced(NamedTuple):
+    """The result of storing a document.
+
+    Attributes:
+        results: The outcome or the error of each item.
+        forgotten: How many records were forgotten.
+        former: How many records an earlier import had made.
+    """
+
+    results: list[Outcome | RecollectError]
+    forgotten: int
+    former: int
+
+    @property
+    def changed(self) -> bool:
+        """Whether it had been imported before, and is another now."""
+        return self.former > 0 and (
+            self.forgotten > 0 or any(getattr(each, "status", "unchanged") != "unchanged" for each in self.results)
+        )
+
+
+def replace(memory: Memory, documents: list[Document]) -> list[Replaced]:
+    """Store documents in the place of what they were, in one commit.
+
+    Raises:
+        StoreError: The store failed; nothing was changed.
+    """
+    with memory.batch() as batch:
+        former = _pieces(batch, memory, f.source(*(each.source for each in documents)))
+        return [_replace(batch, memory, each.items, former.get(each.source, [])) for each in documents]
+
+
+def forget(memory: Memory, sources: Iterable[str]) -> int:
+    """Forget the pieces of some documents, and return how many.
+
+    Raises:
+        StoreError: The store failed. What was committed stays.
+    """
+    forgotten, left = 0, sorted(sources)
+    while left:
+        some, left = left[:MOST_DOCUMENTS], left[MOST_DOCUMENTS:]
+        with memory.batch() as batch:
+            for records in _pieces(batch, memory, f.source(*some)).values():
+                forgotten += sum(batch.forget(record.id) for record in records if _owned(record, memory, {}))
+    return forgotten
+
+
+def sources(memory: Memory) -> set[str]:
+    """Return the sources of the documents that were imported.
+
+    Cost:
+        Reads every record of kind "knowledge".
+    """
+    found = _pieces(memory, memory, f.everything())
+    return {source for source, records in found.items() if any(_owned(record, memory, {}) for record in records)}
+
+
+def _pieces(reader: Batch | Memory, memory: Memory, where: f.Filter) -> dict[str, list[Record]]:
+    """Return the pieces that match a filter, by their sources."""
+    out: dict[str, list[Record]] = {}
+    for record in reader.find(f.kind("knowledge") & where, order="id"):
+        if is_piece(record):
+            out.setdefault(record.source or "", []).append(record)
+    return out
+
+
+def _owned(record: Record, memory: Memory, fields: Mapping[str, Any]) -> bool:
+    """Return whether a record belongs to the user, agent and conversation that items with these fields get."""
+    owners = {**fields, **memory.scope}
+    return all(getattr(record, name) == owners.get(name) for name in SCOPED)
+
+
+def _replace(batch: Batch, memory: Memory, items: tuple[Item, ...], former: list[Record]) -> Replaced:
+    fields: Mapping[str, Any] = items[0].fields if items else {}
+    left = {record.id: record for record in former if _owned(record, memory, fields)}
+    count = len(left)
+    kept = _kept(items, left)
+    forgotten = sum(batch.forget(record_id) for record_id in left)
+    results: list[Outcome | RecollectError] = []
+    for item, record in zip(items, kept, strict=True):
+        try:
+            results.append(_stored(batch, item.fields, record))
+        except StoreError:
+            raise
+        except RecollectError as error:
+            results.append(error)
+    return Replaced(results, forgotten, count)
+
+
+def _kept(items: tuple[Item, ...], left: dict[str, Record]) -> list[Record | None]:
+    """Return the former record of each item, taken out of `left`; None for an item that is new.
+
+    It is the one with its id and text; otherwise one with its text, so that a piece that moved stays what it is;
+    otherwise the one with its id; otherwise one whose id differs in the counter alone, as those of equal headings do.
+    """
+    out: list[Record | None] = []
+    for item in items:
+        record = left.get(item.fields["id"])
+        same = record is not None and record.content == item.fields["content"]
+        out.append(left.pop(item.fields["id"]) if same else None)
+    by_text: dict[Any, list[str]] = {}
+    for record_id, record in left.items():
+        by_text.setdefault(record.content, []).append(record_id)
+    for at, item in enumerate(items):
+        if out[at] is None and (ids := by_text.get(item.fields["content"])):
+            out[at] = left.pop(ids.pop(0))
+    out = [left.pop(item.fields["id"], None) if each is None else each for item, each in zip(items, out, strict=True)]
+    by_name: dict[str, list[str]] = {}
+    for record_id in left:
+        by_name.setdefault(_COUNTERS.sub("", record_id), []).append(record_id)
+    for at, item in enumerate(items):
+        if out[at] is None and (ids := by_name.get(_COUNTERS.sub("", item.fields["id"]))):
+            out[at] = left.pop(ids.pop(0))
+    return out
+
+
+def _stored(batch: Batch, fields: Mapping[str, Any], record: Record | None) -> Outcome:
+    from recollect.engine.results import Outcome
+    from recollect.memory.calls import remember_operation
+    from recollect.operations import Update
+
+    if record is None:
+        outcome: Outcome = batch.execute(remember_operation(fields))
+        return outcome
+    added = {name: value for name, value in record.metadata.items() if name not in _METADATA}
+    former = record.metadata.get("front_matter")
+    tags = set(record.tags) - set(_tags_of(former)) | set(fields.get("tags", ()))
+    wanted = {**fields, "metadata": {**added, **fields["metadata"]}, "tags": tuple(tags)}
+    changes: dict[str, Any] = {name: wanted[name] for name in ("content", "metadata", "tags", "time") if name in wanted}
+    if record.changed(**changes) == record:
+        return Outcome(record, "unchanged")
+    updated: Outcome = batch.execute(Update(id=record.id, changes=changes))
+    return updated
+
+
+def _tags_of(values: object) -> list[str]:
+    with suppress(UnreadableError):
+        return front_matter.tags_of(values) if isinstance(values, Mapping) else []
+    return []
