@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.model_server import model_server
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -32,10 +33,20 @@ def test_the_python_of_a_page_runs_from_top_to_bottom(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    with model_server() as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        run_python(page)
+
+
+def run_python(page: Path) -> None:
+    """Execute the Python of a page. What it needs is set up by the caller: a folder, a server of models."""
     names: dict[str, object] = {"__name__": page.stem}
-    for language, code in blocks(page):
-        if language == "python":
-            exec(compile(code, str(page), "exec"), names)
+    text = page.read_text(encoding="utf-8")
+    for block in _BLOCK.finditer(text):
+        if block[1] == "python":
+            before = "\n" * text.count("\n", 0, block.start(2))  # a traceback then names the line of the page
+            exec(compile(before + block[2], str(page), "exec"), names)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
