@@ -2,6 +2,7 @@
 
     python -m bench                     start-up, writes and recall at 10,000 records, in short
     python -m bench recall --records 100000 --peers fts5,bm25s --json
+    python -m bench conversations --records 100000 --json
     python -m bench write --json        one write compared with the bare disk, bulk writes, eight threads
     python -m bench open --records 100000 --json
     python -m bench sdr --records 100000 --json
@@ -78,6 +79,7 @@ def summary(records: int) -> dict[str, Any]:
 #: some need libraries that others do not.
 MEASURES = {
     "recall": ("recall.recalls", "records peers questions"),
+    "conversations": ("conversations.conversations", "records questions"),
     "write": ("writing.writes", "records"),
     "open": ("opening.openings", "records runs"),
     "namespaces": ("namespaces.many_namespaces", "namespaces"),
@@ -145,6 +147,7 @@ def _parser() -> argparse.ArgumentParser:
 
     recall = command("recall", "recall beside peers", 100_000, 200)
     recall.add_argument("--peers", type=_peers(PEERS), default=list(PEERS), metavar="NAME,...")
+    command("conversations", "recall over turns of conversations, beside independent records", 100_000, 200)
     command("write", "durable writes beside the bare disk; --records of the bulk", 20_000)
     opening = command("open", "opening to the first answer, and memory", 100_000)
     opening.add_argument("--runs", type=int, default=7, help="at most so many, fewer where they are slow")

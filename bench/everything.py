@@ -23,6 +23,7 @@ def measurements(large: bool) -> Iterator[tuple[str, list[str]]]:
     for records in SIZES:
         yield f"recall-{records}", ["recall", "--records", str(records)]
         yield f"open-{records}", ["open", "--records", str(records)]
+    yield "conversations", ["conversations"]
     yield "write", ["write"]
     yield "filters", ["filters"]
     yield "pauses", ["pauses"]

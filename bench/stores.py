@@ -67,6 +67,33 @@ def plain(corpus: Corpus, records: int) -> Path:
     return kept(f"plain-{records}", corpus.identity, fill)
 
 
+#: The lengths of synthetic conversations and their sessions, in turns.
+PER_CONVERSATION, PER_SESSION = 500, 25
+
+
+def of_conversations(corpus: Corpus, records: int) -> Path:
+    """A store of the same texts, as turns of conversations between two speakers."""
+
+    def turn(text: str, place: int) -> dict[str, Any]:
+        conversation = f"c{place // PER_CONVERSATION}"
+        return {
+            "content": text,
+            "kind": "conversation",
+            "conversation": conversation,
+            "session": f"{conversation}/{place % PER_CONVERSATION // PER_SESSION}",
+            "speaker": ("Ana", "Bob")[place % 2],
+            "id": f"t{place}",
+        }
+
+    def fill(memory: recollect.Memory) -> None:
+        texts = corpus.texts(records)
+        for at in range(0, records, BATCH):
+            memory.remember_all([turn(text, place) for place, text in enumerate(texts[at : at + BATCH], at)])
+        memory.recall(texts[0])
+
+    return kept(f"conversations-{records}", corpus.identity, fill)
+
+
 def user_of(place: int) -> str:
     """The user of the record at a place, so that each user of `SHARES` has its share of every thousand.
 
