@@ -18,7 +18,7 @@ demo: $(VENV)/.installed            ## install, and show a conversation remember
 test: $(VENV)/.developing           ## install what the tests need, and run them
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
-test-all:                           ## the tests on every Python from 3.11 to 3.13 that is on this machine
+test-all:                           ## the tests on every Python from 3.11 to 3.14 that is on this machine
 	@scripts/test-all
 
 # In an environment of its own, so that torch (a build for processors alone, where pip is given one) stays out of the other.

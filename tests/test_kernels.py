@@ -8,11 +8,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 from tests import fresh
 
+import recollect
+from recollect.doctor import examine
 from recollect.indexes.kernels import choose, compile_apart
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import compiling as numba_compiling
@@ -71,6 +74,25 @@ if not child:
 print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 )
+#: What an installation without the extra `fast` does, where the compiled kernels would repay at once.
+_WITHOUT_NUMBA = """
+import logging, os, sys
+sys.modules["llvmlite"] = sys.modules["numba"] = None
+os.environ["RECOLLECT_KERNELS"] = "{wanted}"
+logging.basicConfig(stream=sys.stdout, format="%(message)s")
+import recollect
+from recollect.doctor import examine
+from recollect.indexes.kernels import choose
+choose._REPAID = 0
+memory = recollect.open(":memory:")
+memory.remember("The boat lies in the harbour")
+kernels = {{memory.recall("boat").plan.kernels for _ in range(3)}}
+if choose._CHOICE._loading:
+    choose._CHOICE._loading.join()
+print(*kernels | {{memory.recall("boat").plan.kernels}})
+print(choose._CHOICE.failure)
+print(*[each.finding for each in examine(memory) if each.what == "kernels"])
+"""
 #: All that changes what the kernels are called with: turns or none, what stands, a tail, dead documents, filters,
 #: dates, a speaker, kinds of answers, scopes, vectors.
 _ALL_KINDS = """
@@ -130,6 +152,22 @@ print({name: count - before[name] for name, count in compiled().items() if count
 
 def test_no_answer_waits_for_a_compiler_once_the_kernels_are_loaded(tmp_path: Path) -> None:
     assert fresh.run(_ALL_KINDS, tmp_path) == "{}"
+
+
+@pytest.mark.parametrize("wanted", ["numba", "auto"])
+def test_without_numba_numpy_serves_and_a_warning_and_the_doctor_name_the_extra(wanted: str, tmp_path: Path) -> None:
+    printed = fresh.run(_WITHOUT_NUMBA.format(wanted=wanted), tmp_path).splitlines()
+    assert printed.pop(0) == printed[1]  # the warning of the log
+    assert printed[0] == "numpy"
+    assert "cannot be loaded (numba is not installed: pip install 'recollect[fast]')" in printed[1]
+    assert printed[2].startswith("NumPy only")
+    assert "recollect[fast]" in printed[2]
+
+
+def test_the_doctor_names_the_version_of_numba() -> None:
+    with recollect.open(":memory:") as memory:
+        found = {each.what: each.finding for each in examine(memory)}
+    assert f"numba {version('numba')}" in found["kernels"]
 
 
 def test_a_missing_compiler_is_said_and_numpy_serves(

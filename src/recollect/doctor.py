@@ -13,6 +13,7 @@ from typing import NamedTuple
 from recollect._version import __version__
 from recollect.embedding.base import embedded
 from recollect.errors import RecollectError, StoreError
+from recollect.indexes.kernels import choose
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
@@ -56,6 +57,7 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
         Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
         Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, built-in stop words and irregular forms"),
         *_store(memory),
+        _kernels(),
         *_signals(),
         _dense(memory),
         _write(memory),
@@ -98,6 +100,13 @@ def _store(memory: Memory) -> list[Finding]:
     if store.get("format", FORMAT) < FORMAT:
         findings.append(Finding("format", f"{store['format']}; the newest is {FORMAT}: run `recollect migrate`"))
     return findings
+
+
+def _kernels() -> Finding:
+    """Name the kernels that recall can use. Being without the compiled ones is no fault: the results are the same."""
+    if choose.has_numba():
+        return Finding("kernels", f"NumPy, and numba {version('numba')} where there is much to score")
+    return Finding("kernels", f"NumPy only, which is slower where there is much to score; {choose.WITHOUT_NUMBA}")
 
 
 def _signals() -> list[Finding]:

@@ -4,7 +4,8 @@ NumPy is always available. The compiled kernels take half a second to load, or m
 lacks them, which pays off only if many questions are scored. They are therefore loaded in the background once NumPy has
 done as much work as loading costs, and NumPy is used until they are ready. What the cache lacks is compiled by another
 process (`compile_apart`). RECOLLECT_KERNELS=numpy or =numba overrides the choice; numba is then loaded, and if
-necessary compiled, by the first question.
+necessary compiled, by the first question. numba is the extra `fast`: without it NumPy serves, and a warning says so
+where the compiled kernels would have repaid.
 
 The end of the process waits for neither. The thread is a daemon, but a process that ends while a thread is inside LLVM
 can crash. So the thread loads in short steps, each under a lock that the end of the process takes and keeps.
@@ -18,6 +19,7 @@ import os
 import threading
 from collections.abc import Callable, Generator
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar
 
 from recollect.indexes.kernels import compile_apart
@@ -28,6 +30,8 @@ _log = logging.getLogger("recollect")
 _REPAID = 5_000_000
 #: The fixed cost of a question in NumPy, in occurrences.
 _QUESTION = 20_000
+#: Why there are no compiled kernels if numba is not installed.
+WITHOUT_NUMBA = "numba is not installed: pip install 'recollect[fast]'"
 K = TypeVar("K")
 
 _ending = threading.Event()
@@ -77,8 +81,9 @@ class Choice(Generic[K]):
         if self._compiled is not None:
             return self._compiled
         wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
-        if wanted == "numba" and not self.failure:
-            self._attempt(self._load)
+        if wanted == "numba":
+            if not self.failure:
+                self._attempt(self._load)
             if self._compiled is not None:
                 return self._compiled
         elif wanted != "numpy":
@@ -108,7 +113,8 @@ class Choice(Generic[K]):
         try:
             load()
         except Exception as error:  # noqa: BLE001 - for any error of the compiler, NumPy gives the same results
-            self.failure = f"the compiled kernels cannot be loaded ({type(error).__name__}: {error}); using NumPy"
+            reason = WITHOUT_NUMBA if _is_missing(error) else f"{type(error).__name__}: {error}"
+            self.failure = f"the compiled kernels cannot be loaded ({reason}); NumPy gives the same results, slower"
             _log.warning("%s", self.failure)
 
     def _load(self) -> None:
@@ -165,6 +171,15 @@ def _steps(module: str) -> Generator[None, None, Any]:
         except compiling.NotCachedError:
             return None
         yield
+
+
+def has_numba() -> bool:
+    """Return whether numba is installed, without importing it."""
+    return find_spec("numba") is not None
+
+
+def _is_missing(error: Exception) -> bool:
+    return isinstance(error, ModuleNotFoundError) and str(error.name).partition(".")[0] in ("llvmlite", "numba")
 
 
 def _by_numpy() -> Kernels:
