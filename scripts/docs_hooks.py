@@ -17,7 +17,12 @@ from recollect.cli.app import app
 
 ROOT = Path(__file__).parent.parent
 #: The file in the root -> its page.
-PAGES = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "README.md": "index.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "CHANGELOG.md": "changelog.md",
+    "SECURITY.md": "security.md",
+}
 COMMANDS = "reference/commands.md"
 _TO_DOCS = re.compile(r"\]\(docs/")
 _TO_ROOT = re.compile(r"\]\(\.\./(\w+\.md)")

@@ -12,7 +12,7 @@ import pytest
 from tests.model_server import model_server
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What the README tells a new user to run; .ci/run runs it as it stands there.
 SET_UP = ["make demo", "make test"]
