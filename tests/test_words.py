@@ -12,7 +12,10 @@ import pytest
 
 from recollect.cli.app import app
 
-SOURCE = Path(__file__).parent.parent / "src" / "recollect"
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "recollect"
+#: (CONTRIBUTING quotes the words that we do not write.)
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("**/*.md"))]
 #: What we do not write, and what we write in its place.
 BANNED = {
     "told": "said, reported",
@@ -49,6 +52,11 @@ def helps(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
             found = command.get_command(context, each)
             assert found is not None
             yield from helps(found, f"{name} {each}")
+
+
+def sentences(page: str) -> list[str]:
+    """The lines of a page, without blocks and pieces of code."""
+    return re.sub(r"^```.*?^```$|`[^`\n]*`", "", page, flags=re.MULTILINE | re.DOTALL).splitlines()
 
 
 def texts_in(node: ast.AST) -> Iterator[str]:
@@ -91,8 +99,15 @@ def test_messages_have_the_words_of_the_field() -> None:
     assert found == set()
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_pages_have_the_words_of_the_field(page: Path) -> None:
+    assert [line for line in sentences(page.read_text("utf-8")) if banned_in(line)] == []
+
+
 def test_the_check_of_words_notices_one() -> None:
     assert banned_in("Tell how many of what are held, made\n    anew.") == ["held", "anew"]
     assert banned_in("The lock is held by another process.") == []
+    page = "It is `told`.\n```text\nhurt\n```\nIt is hurt."
+    assert [banned_in(line) for line in sentences(page)] == [[], [], ["hurt"]]
     code = 'raise StoreError(path, f"{path} is hurt")\nlog.warning("it was told")\nother("held")'
     assert [text for text in messages(ast.parse(code)) if banned_in(text)] == [" is hurt", "it was told"]

@@ -163,7 +163,8 @@ def _violated(name: str, value: object, rule: str) -> str:
     """A rule that a value violates, as a sentence."""
     if rule.startswith(("must ", "may ")):
         return f"{name} {rule}, got {value}"
-    verb = rule.partition(" ")[0] in ("is", "has", "contains", "does", "cannot", "names", "requires", "begins")
+    verbs = ("is", "has", "contains", "does", "cannot", "names", "requires", "begins", "exists", "already")
+    verb = rule.partition(" ")[0] in verbs
     return f"{name} {value} {rule}" if verb else f"{name} = {value}: {rule}"
 
 

@@ -91,7 +91,7 @@ class Remember(Operation, name="remember"):
                 object.__setattr__(self, "ttl", self.ttl.total_seconds())
             check_seconds("ttl", self.ttl)
             if self.fields.get("expires") is not None:
-                raise InvalidArgumentError("ttl", self.ttl, "pass either ttl or expires, not both")
+                raise InvalidArgumentError("ttl", self.ttl, "cannot be combined with expires: pass one of them")
 
 
 @dataclass(frozen=True, kw_only=True)

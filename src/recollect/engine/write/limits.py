@@ -38,7 +38,7 @@ class Limits:
         for each in fields(self):
             value = getattr(self, each.name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InvalidArgumentError(f"limits.{each.name}", value, "must be a whole number, 1 or more")
+                raise InvalidArgumentError(f"limits.{each.name}", value, "must be an integer of at least 1")
 
     def check(self, record: Record) -> None:
         """Check a record.
