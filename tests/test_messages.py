@@ -493,24 +493,21 @@ def test_alignment_leaves_forgotten_turns_out() -> None:
 
 # Reading, and message dictionaries in `remember_all`
 
+_KEYS = st.sampled_from(["role", "content", "type", "text", "name", "output", "parts", "tool_calls", "call"])
+
 
 @settings(max_examples=some(200))
 @given(
     messages=st.lists(
         st.recursive(
-            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
-            lambda inner: (
-                st.lists(inner, max_size=3)
-                | st.dictionaries(
-                    st.sampled_from(
-                        ["role", "content", "type", "text", "name", "output", "parts", "tool_calls", "call"]
-                    )
-                    | st.text(max_size=3),
-                    inner
-                    | st.sampled_from(["user", "tool_result", "function_call", "reasoning", "x_output", "message"]),
-                    max_size=4,
-                )
-            ),
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats()
+            | st.text(max_size=5)
+            | st.binary(max_size=3)
+            | st.sampled_from(["user", "tool_result", "function_call", "reasoning", "x_output", "message"]),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS | st.text(max_size=3), inner, max_size=4),
             max_leaves=12,
         ),
         max_size=5,

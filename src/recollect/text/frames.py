@@ -1,4 +1,4 @@
-"""Frames of questions: words that ask what somebody said, and are no part of what was said.
+"""Frames of questions: words that ask what was said, and are no part of it.
 
 "What did Ana say about tea?" is about tea, and "what do you know about Ana?" about nothing but Ana. The words of a
 frame are verbs of saying, telling, mentioning, talking and knowing, and "message", in every language that is detected.
