@@ -86,10 +86,7 @@ def _around_overlap(
     places: dict[Hashable, list[int]] = {}
     for index in range(at, len(passed)):
         places.setdefault(passed[index], []).append(index)
-    where: dict[Hashable, list[int]] = {}
-    for index, key in enumerate(stored):
-        if key in places:
-            where.setdefault(key, []).append(index)
+    where: dict[Hashable, list[int]] | None = None  # the places of the passed turns in `stored`, when they are needed
     best: dict[int, int | None] | None = None
     for end in range(len(stored) - 1, max(first, len(stored) - 1 - _MOST_REPLACED) - 1, -1):
         for place in reversed(places.get(stored[end], ())):
@@ -100,7 +97,13 @@ def _around_overlap(
             found: dict[int, int | None] = {}
             newest = max(end + 1, len(stored) - (len(passed) - at - length))
             used: Counter[Hashable] = Counter()
+            if where is None and block.start > at:
+                where = {}
+                for index, key in enumerate(stored):
+                    if key in places:
+                        where.setdefault(key, []).append(index)
             for index in range(at, block.start):
+                assert where is not None
                 # What precedes the overlap was stored before it, or was new when the list was passed last time: then it
                 # is at the end.
                 equal = where.get(passed[index], [])
