@@ -21,10 +21,13 @@ import numpy as np
 import recollect
 from recollect.evaluation import datasets
 from recollect.evaluation.run import evaluate
+from recollect.indexes.fixed_point import ONE
+from recollect.indexes.kernels import factors
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.scoring import scores, signals
 from recollect.indexes.words import index as words
 from recollect.text import manner
+from recollect.text.frames import Frame
 
 Change = tuple[Any, str, Any]
 
@@ -41,9 +44,13 @@ PARTS: dict[str, list[Change]] = {
     "session": [(numpy_kernels, "SESSION_SHARE", 0)],
     "pair": [(scores, "PAIR_SHARE", 0)],
     "date": [(signals, "DATE_SHARE", 0)],
-    "speaker": [(numpy_kernels, "SPEAKER", (1, 1))],
-    "the kind of answer": [(numpy_kernels, "ANSWER", (1, 1))],
-    "frames of questions": [(signals, "subject_of", lambda text: text)],
+    "speaker": [(signals, "SPEAKER", ONE), (signals, "SPEAKING_ASSISTANT", ONE)],
+    "the assistant that a question asks": [(signals, "ASSISTANT", "")],
+    "the admitted speaker": [(signals, "SAID_SHARE", 0), (signals, "NAMED_SHARE", 0)],
+    "the kind of answer": [(factors, "ANSWER", (1, 1))],
+    "'kind of' in questions": [(signals, "subject_of", lambda text: text)],
+    "frames of questions": [(signals, "frame_of", lambda *arguments: Frame())],
+    "titles": [(numpy_kernels, "TITLE_MASS", 0)],
     "the asking factor": [(manner, "ASKING", Fraction(0))],
     "the assistant factor": [(manner, "ASSISTANT", Fraction(1))],
     "the factor of one's own": [(manner, "OWN", Fraction(1))],

@@ -319,3 +319,28 @@ def _join() -> None:
         if thread.name == "recollect-kernels":
             thread.join(60)
             assert not thread.is_alive()
+
+
+def test_cached_code_belongs_to_all_files_that_were_compiled_into_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A constant of another file changes the name under which numba caches a function."""
+
+    def double(number: int) -> int:
+        return 2 * number
+
+    def cached_name() -> str:
+        numba_compiling._digest.cache_clear()
+        double.__qualname__ = "double"
+        made = numba_compiling.compiled(double)
+        return str(made._cache._cache_file._index_name)  # type: ignore[attr-defined]
+
+    monkeypatch.setattr("importlib.resources.files", lambda package: tmp_path)
+    constants = tmp_path / "parameters.py"
+    constants.write_text("SPEAKER = 5")
+    first = cached_name()
+    assert cached_name() == first
+    constants.write_text("SPEAKER = 6")
+    assert cached_name() != first
+    monkeypatch.undo()
+    numba_compiling._digest.cache_clear()

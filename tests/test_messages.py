@@ -230,6 +230,16 @@ def test_a_message_over_the_limits_fails_with_its_own_index() -> None:
         assert contents(memory) == ["a", "b"]
 
 
+def test_a_message_that_cannot_be_stored_does_not_repeat_those_after_it() -> None:
+    with recollect.open(":memory:", limits=recollect.Limits(content_bytes=20)) as memory:
+        messages = [user("one"), assistant("x" * 21)]
+        for number in range(5):
+            messages.append(user(f"more {number}"))
+            with pytest.warns(RecollectWarning, match="item 1 could not be stored"):
+                assert memory.add_messages(messages, conversation="c").count("created") == 1 + (number == 0)
+        assert contents(memory) == ["one", *(f"more {number}" for number in range(5))]
+
+
 @pytest.mark.parametrize("messages", ["text", b"bytes", 5, None])
 def test_anything_but_messages_is_refused(messages: Any, memory: Memory) -> None:
     with pytest.raises(InvalidArgumentError, match="must be a list of messages"):
@@ -451,6 +461,7 @@ def test_what_was_said_is_stored_once_and_in_order(
         ("abcd", "bcx", {0: 1, 1: 2}),
         ("abcd", "xcde", {1: 2, 2: 3}),  # a summary before the overlap
         ("abcdx", "xcdy", {0: 4, 1: 2, 2: 3}),
+        ("abcd", "abcxdy", {0: 0, 1: 1, 2: 2, 4: 3}),  # the list has all stored turns
         ("abcd", "bx", {}),  # one turn in the middle is no overlap
         ("abcd", "xdy", {}),  # one turn at the end after a new one, either
         ("abcd", "wxyz", {}),
@@ -482,24 +493,21 @@ def test_alignment_leaves_forgotten_turns_out() -> None:
 
 # Reading, and message dictionaries in `remember_all`
 
+_KEYS = st.sampled_from(["role", "content", "type", "text", "name", "output", "parts", "tool_calls", "call"])
+
 
 @settings(max_examples=some(200))
 @given(
     messages=st.lists(
         st.recursive(
-            st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(max_size=3),
-            lambda inner: (
-                st.lists(inner, max_size=3)
-                | st.dictionaries(
-                    st.sampled_from(
-                        ["role", "content", "type", "text", "name", "output", "parts", "tool_calls", "call"]
-                    )
-                    | st.text(max_size=3),
-                    inner
-                    | st.sampled_from(["user", "tool_result", "function_call", "reasoning", "x_output", "message"]),
-                    max_size=4,
-                )
-            ),
+            st.none()
+            | st.booleans()
+            | st.integers()
+            | st.floats()
+            | st.text(max_size=5)
+            | st.binary(max_size=3)
+            | st.sampled_from(["user", "tool_result", "function_call", "reasoning", "x_output", "message"]),
+            lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_KEYS | st.text(max_size=3), inner, max_size=4),
             max_leaves=12,
         ),
         max_size=5,

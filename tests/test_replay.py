@@ -20,7 +20,7 @@ from recollect import Memory
 from recollect.engine import handlers
 from recollect.engine.scope import Scope
 from recollect.engine.write import replay
-from recollect.engine.write.replay import StoredTurn, TurnCache, turns_of
+from recollect.engine.write.replay import Conversation, StoredTurn, TurnCache, turns_of
 from recollect.errors import RecollectError
 from recollect.ledger.commits import Branch
 from recollect.operations import Remember
@@ -34,11 +34,9 @@ START = datetime(2024, 1, 1, tzinfo=UTC)
 class Uncached(TurnCache):
     """Reads the conversation each time: what the cache must not be distinguishable from."""
 
-    def live(
-        self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int
-    ) -> list[StoredTurn]:
+    def live(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> Conversation:
         records = transaction.select(branch, turns_of(scope, conversation), order="position", now=now)
-        return [StoredTurn.of(record, scope) for record in records]
+        return Conversation(StoredTurn.of(record, scope) for record in records)
 
 
 class World:

@@ -27,6 +27,7 @@ from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import compiling as numba_compiling
 from recollect.indexes.kernels.numba import kernels as numba_kernels
 from recollect.indexes.kernels.types import About, Kernels, Reached
+from recollect.indexes.parameters import SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.scores import WeightedQuery, weighed
 from recollect.indexes.scoring.signals import read
 from recollect.indexes.words.index import QueryTerm, WordIndex, WordView
@@ -372,7 +373,11 @@ class TestKernels:
         asked = read(question + " boat tea red", view, date(2026, 1, 1))
         weighs = weighed(view, asked.asked, asked.sequence)
         forced = data.draw(st.lists(st.sampled_from(sorted(numbers_of(view))), unique=True)) if held else []
-        about = About(data.draw(st.sampled_from([NONE, 0])), data.draw(st.sampled_from([(), (1,), (2, 4)])))
+        about = About(
+            data.draw(st.sampled_from([NONE, 0])),
+            data.draw(st.sampled_from([(), (1,), (2, 4)])),
+            data.draw(st.sampled_from([SPEAKER, SPEAKING_ASSISTANT])),
+        )
         one, other = (reached_by(kernels, weighs, forced, about) for kernels in (numpy_kernels.KERNELS, COMPILED))
         assert alike(one, other)
         tallies = [kernels.tally(weighs.postings, view.table) for kernels in (numpy_kernels.KERNELS, COMPILED)]

@@ -23,8 +23,14 @@ SESSION_MOST_MASS = 1 << 15
 TITLE_MASS = 7 * ONE // 10
 #: The weights of the signals other than words, in hundredths.
 SESSION_SHARE, PAIR_SHARE, DATE_SHARE = 70, 20, 10
-#: The factors for a document by the speaker in question, and for one that provides the kind of answer in question.
-SPEAKER, ANSWER = (5, 4), (23, 20)
+#: The factors for a document by the speaker in question, and for one by the assistant if a question asks what it said,
+#: which also removes the assistant's reduction (`text.manner`). With 16 bits of fraction.
+SPEAKER, SPEAKING_ASSISTANT = ONE * 5 // 4, ONE * 25 // 12
+#: The factor for a document that provides the kind of answer in question.
+ANSWER = (23, 20)
+#: The shares of a speaker's turns if nothing but their name is left of a question, in hundredths: if it asks what they
+#: said, which ranks their turns first, and otherwise.
+SAID_SHARE, NAMED_SHARE = 200, 10
 #: The weight of a cosine above the floor, in hundredths.
 DENSE_SHARE = 40
 #: Maximum number of known stems that replace an unknown word, and their minimum Dice coefficient, in hundredths.

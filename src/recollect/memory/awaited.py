@@ -74,7 +74,7 @@ class AsyncBatch:
     remember_all = _awaited(Batch.remember_all)
     """Store many records."""
     add_messages = _awaited(Batch.add_messages)
-    """Store the messages of a chat that are not stored yet."""
+    """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
     recall = _awaited(Batch.recall)
     """Return the records that best answer a question, best first, each with its score and an explanation."""
     grep = _awaited(Batch.grep)
@@ -130,7 +130,7 @@ class AsyncMemory:
     remember_all = _awaited(Memory.remember_all)
     """Store many records."""
     add_messages = _awaited(Memory.add_messages)
-    """Store the messages of a chat that are not stored yet."""
+    """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
     recall = _awaited(Memory.recall)
     """Return the records that best answer a question, best first, each with its score and an explanation."""
     grep = _awaited(Memory.grep)

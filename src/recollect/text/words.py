@@ -84,7 +84,7 @@ Run = tuple[str, bool]
 
 def runs(text: str) -> list[Run]:
     """Return the runs of word characters of a text."""
-    return [(run, _is_unspaced(run)) for run in _runs(text)]
+    return [(run, is_unspaced(run)) for run in _runs(text)]
 
 
 def _runs(text: str) -> Sequence[str]:
@@ -151,13 +151,13 @@ def language_of(text: str, tag: str | None = None) -> str:
     return known(tag) or (_detected_in(_runs(text)) if tag is None else None) or ENGLISH
 
 
-def _is_unspaced(run: str) -> bool:
+def is_unspaced(run: str) -> bool:
     """Return whether a run belongs to a script without spaces. No run mixes both kinds."""
     return not run.isascii() and _UNSPACED.match(run) is not None
 
 
 def _detected_in(found: Sequence[str]) -> str | None:
-    return detected(found if all(map(str.isascii, found)) else [run for run in found if not _is_unspaced(run)])
+    return detected(found if all(map(str.isascii, found)) else [run for run in found if not is_unspaced(run)])
 
 
 def terms(text: str, language: str = ENGLISH) -> list[Term]:
@@ -210,7 +210,7 @@ def _terms_of_new(found: Sequence[str], language: str, cached: dict[str, Term], 
             if run in short:
                 out += short[run]
                 continue
-            if _is_unspaced(run):
+            if is_unspaced(run):
                 if len(out) + 2 * len(run) > len(text):  # the limit may be exceeded
                     most = most_terms(text) if most is None else most
                     run = run[: max(most - len(out), 0)]

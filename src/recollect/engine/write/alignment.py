@@ -10,6 +10,7 @@ new. So an overlap counts only if it is the beginning of the conversation, reach
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -85,10 +86,7 @@ def _around_overlap(
     places: dict[Hashable, list[int]] = {}
     for index in range(at, len(passed)):
         places.setdefault(passed[index], []).append(index)
-    where: dict[Hashable, list[int]] = {}
-    for index, key in enumerate(stored):
-        if key in places:
-            where.setdefault(key, []).append(index)
+    where: dict[Hashable, list[int]] | None = None  # the places of the passed turns in `stored`, when they are needed
     best: dict[int, int | None] | None = None
     for end in range(len(stored) - 1, max(first, len(stored) - 1 - _MOST_REPLACED) - 1, -1):
         for place in reversed(places.get(stored[end], ())):
@@ -97,25 +95,37 @@ def _around_overlap(
                 length += 1
             block = _Block(end + 1 - length, place + 1 - length, length)
             found: dict[int, int | None] = {}
+            newest = max(end + 1, len(stored) - (len(passed) - at - length))
+            used: Counter[Hashable] = Counter()
+            if where is None and block.start > at:
+                where = {}
+                for index, key in enumerate(stored):
+                    if key in places:
+                        where.setdefault(key, []).append(index)
             for index in range(at, block.start):
+                assert where is not None
                 # What precedes the overlap was stored before it, or was new when the list was passed last time: then it
                 # is at the end.
-                known = where.get(passed[index], [])
-                before = bisect_left(known, block.first)
-                if known and known[-1] >= max(end + 1, len(stored) - (len(passed) - at - length)):
-                    found[index] = known[-1]
+                equal = where.get(passed[index], [])
+                before, after = bisect_left(equal, block.first), bisect_left(equal, newest)
+                if after < len(equal):
+                    found[index] = equal[min(after + used[passed[index]], len(equal) - 1)]
+                    used[passed[index]] += 1
                 elif before:
-                    found[index] = known[before - 1]
+                    found[index] = equal[before - 1]
                 elif forgotten(index, block.first):
                     found[index] = None
-            if end < len(stored) - 1:
-                enough = length > 2 or (length == 2 and len(passed) > 2)
-            else:  # one turn is enough if the list has others, and nothing before it is new
-                enough = length > 1 or (len(passed) > 1 and len(found) == block.start - at)
-            if not enough:
-                continue
+            before_known = len(found) == block.start - at
             found |= {block.start + each: block.first + each for each in range(length)}
             found |= _following(stored, passed, end + 1, place + 1, forgotten)
+            if first and len(set(found.values()) - {None}) == len(stored) - first:
+                enough = True  # the list has all stored turns; one that could not be stored may be among them
+            elif end < len(stored) - 1:
+                enough = length > 2 or (length == 2 and len(passed) > 2)
+            else:  # one turn is enough if the list has others, and nothing before it is new
+                enough = length > 1 or (len(passed) > 1 and before_known)
+            if not enough:
+                continue
             if best is None or len(found) > len(best):
                 best = found
     return best

@@ -17,14 +17,12 @@ from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
-from recollect.engine.write.replay import Search, ordinals_of, said_by
+from recollect.engine.write.replay import SYSTEM, Search, ordinals_of, said_by
 from recollect.errors import RecollectError
 from recollect.operations import AddMessages, Remember
 from recollect.records.identity import derived_conversation, derived_id, identified
 from recollect.records.record import instant
 
-#: The role of a system prompt.
-SYSTEM = "system"
 _FORGOTTEN = Outcome(None, "unchanged")
 
 
@@ -75,36 +73,32 @@ class Addition:
 
     def known(self, search: Search) -> dict[int, Outcome]:
         """Return the outcomes of the turns that are stored or were forgotten, by their index."""
-        existing = [
-            turn
-            for turn in search.turns(self.conversation)
-            if turn.record.user == self._user and turn.record.agent == self._agent
-        ]
-        if not existing:
+        stored = search.turns(self.conversation).said(self._user, self._agent)
+        if not stored.turns and not stored.prompts:
             return {}
 
         def was_forgotten(index: int, near: int) -> bool:
             # The session of a turn is part of its derived id, and may be that of its neighbours.
-            sessions = [self._session, *(each.record.session for each in existing[max(near - 1, 0) : near + 1])]
-            return any(search.was_forgotten(each) for each in self._ids(index, sessions))
+            around = (each.record.session for each in stored.turns[max(near - 1, 0) : near + 1])
+            return any(search.was_forgotten(each) for each in self._ids(index, [self._session, *around]))
 
         # A system prompt may change from call to call and stays first in a list that is trimmed, so it is known
         # wherever it was stored, and says nothing about the other turns.
-        said = [index for index, turn in enumerate(self.turns) if turn.role != SYSTEM]
-        spoken = [turn for turn in existing if turn.record.role != SYSTEM]
-        places = align(
-            [turn.said for turn in spoken],
-            [self._said[index] for index in said],
-            lambda at, near: was_forgotten(said[at], near),
-        )
-        known = {said[at]: _FORGOTTEN if place is None else spoken[place].unchanged for at, place in places.items()}
-        if len(said) < len(self.turns):
-            prompts = {turn.said: turn.unchanged for turn in existing if turn.record.role == SYSTEM}
-            for index in set(range(len(self.turns))).difference(said):
-                if prompt := prompts.get(self._said[index]):
-                    known[index] = prompt
-                elif was_forgotten(index, 0):
-                    known[index] = _FORGOTTEN
+        prompts = [index for index, turn in enumerate(self.turns) if turn.role == SYSTEM]
+        indexes: Sequence[int] = range(len(self.turns))
+        keys = self._said
+        if prompts:
+            indexes = [index for index, turn in enumerate(self.turns) if turn.role != SYSTEM]
+            keys = [keys[index] for index in indexes]
+        places = align(stored.keys, keys, lambda at, near: was_forgotten(indexes[at], near))
+        known = {
+            indexes[at]: _FORGOTTEN if place is None else stored.turns[place].unchanged for at, place in places.items()
+        }
+        for index in prompts:
+            if prompt := stored.prompts.get(self._said[index]):
+                known[index] = prompt.unchanged
+            elif was_forgotten(index, 0):
+                known[index] = _FORGOTTEN
         return known
 
     @cached_property

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -27,6 +27,8 @@ from recollect.stores.base import Transaction, View, expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200
+#: The role of a system prompt.
+SYSTEM = "system"
 _NO_EXPIRY = -(2**63)  # a time at which nothing has expired
 
 
@@ -91,45 +93,92 @@ def said_by(role: str | None, speaker: str | None, content: str | bytes) -> Hash
     return role, speaker, text_key(content)
 
 
-@dataclass
-class _Turns:
-    """The turns of a conversation in a scope, in order of position, including expired ones."""
+class Said(NamedTuple):
+    """What was said in a conversation to one user and agent.
 
-    turns: list[StoredTurn] = field(default_factory=list)
-    nbytes: int = 0
+    Attributes:
+        turns: The turns that are not system prompts, in order.
+        keys: What was said in each (`said_by`).
+        prompts: The system prompts, by what they say.
+    """
 
-    def add(self, records: Iterable[Record], scope: Scope) -> None:
-        added = [StoredTurn.of(record, scope) for record in records]
+    turns: list[StoredTurn]
+    keys: list[Hashable]
+    prompts: dict[Hashable, StoredTurn]
+
+
+class Conversation:
+    """The turns of a conversation in a scope, in order of position. They are added at the end in constant time.
+
+    Attributes:
+        turns: The turns.
+        nbytes: Their approximate memory, in bytes.
+    """
+
+    def __init__(self, turns: Iterable[StoredTurn] = ()) -> None:
+        self.turns: list[StoredTurn] = []
+        self.nbytes = 0
+        self._ids: set[str] = set()
+        self._expiring = False
+        self._said: dict[tuple[str | None, str | None], Said] = {}
+        self._extend(sorted(turns, key=itemgetter(0)))
+
+    def replace(self, ids: Collection[str], turns: Iterable[StoredTurn]) -> Conversation:
+        """Return the conversation without the turns with these ids and with others: this object, or a new one.
+
+        Cost:
+            O(turns that are added) if they come last and no other is removed; otherwise O(all turns).
+        """
+        added = sorted(turns, key=itemgetter(0))
+        if not self._ids.isdisjoint(ids):
+            return Conversation([*(turn for turn in self.turns if turn.record.id not in ids), *added])
+        if added and self.turns and added[0].order < self.turns[-1].order:
+            return Conversation([*self.turns, *added])
+        self._extend(added)
+        return self
+
+    def _extend(self, added: list[StoredTurn]) -> None:
         self.turns += added
-        self.turns.sort(key=itemgetter(0))
-        self.nbytes += sum(map(_nbytes, added))
+        self._ids.update(turn.record.id for turn in added)
+        self.nbytes += sum(_TURN_BYTES + 2 * len(turn.record.to_bytes()) for turn in added)
+        self._expiring = self._expiring or any(turn.record.expires is not None for turn in added)
+        for (user, agent), said in self._said.items():
+            _say(said, (turn for turn in added if turn.record.user == user and turn.record.agent == agent))
 
-    def without(self, ids: Collection[str]) -> _Turns:
-        """Return the turns without those that have one of the ids."""
-        kept = [turn for turn in self.turns if turn.record.id not in ids]
-        if len(kept) == len(self.turns):
-            return _Turns(kept, self.nbytes)
-        return _Turns(kept, sum(map(_nbytes, kept)))
+    def live(self, now: int) -> Conversation:
+        """Return the conversation without expired turns."""
+        return Conversation(turn for turn in self.turns if not expired(turn.record, now)) if self._expiring else self
+
+    def said(self, user: str | None, agent: str | None) -> Said:
+        """Return the turns of a user and an agent."""
+        found = self._said.get((user, agent))
+        if found is None:
+            found = self._said[user, agent] = Said([], [], {})
+            _say(found, (turn for turn in self.turns if turn.record.user == user and turn.record.agent == agent))
+        return found
 
 
-def _nbytes(turn: StoredTurn) -> int:
-    return _TURN_BYTES + 2 * len(turn.record.to_bytes())
+def _say(said: Said, turns: Iterable[StoredTurn]) -> None:
+    for turn in turns:
+        if turn.record.role == SYSTEM:
+            said.prompts[turn.said] = turn
+        else:
+            said.turns.append(turn)
+            said.keys.append(turn.said)
 
 
 #: A branch, the scope of the caller, and a conversation.
 _Key = tuple[Branch, Scope, str]
 
 
-class TurnCache(Follower[_Key, _Turns]):
+class TurnCache(Follower[_Key, Conversation]):
     """The turns of conversations that were passed before. The caller must hold the write lock."""
 
     def __init__(self) -> None:
         super().__init__(_CACHED_BYTES)
 
-    def live(
-        self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int
-    ) -> list[StoredTurn]:
-        """Return the live turns of a conversation in a scope, in order, at the newest commit.
+    def live(self, transaction: Transaction, branch: Branch, scope: Scope, conversation: str, now: int) -> Conversation:
+        """Return the live turns of a conversation in a scope at the newest commit.
 
         Cost:
             At first, reads the conversation; later, the records changed since.
@@ -141,15 +190,16 @@ class TurnCache(Follower[_Key, _Turns]):
         turns = entry.value
         if not turns.turns or turns.nbytes > _CACHED_BYTES:  # nothing to save, or too much for the cache
             self.discard(key, entry)
-        return [turn for turn in turns.turns if not expired(turn.record, now)]
+        return turns.live(now)
 
-    def start(self, view: View, branch: Branch, key: _Key) -> _Turns:
+    def start(self, view: View, branch: Branch, key: _Key) -> Conversation:
         """Read the turns."""
-        turns = _Turns()
-        turns.add(view.select(branch, turns_of(*key[1:]), order="position", now=_NO_EXPIRY), key[1])
-        return turns
+        records = view.select(branch, turns_of(*key[1:]), order="position", now=_NO_EXPIRY)
+        return Conversation(StoredTurn.of(record, key[1]) for record in records)
 
-    def catch_up(self, value: _Turns, view: View, branch: Branch, key: _Key, tag: tuple[int, bytes]) -> _Turns | None:
+    def catch_up(
+        self, value: Conversation, view: View, branch: Branch, key: _Key, tag: tuple[int, bytes]
+    ) -> Conversation | None:
         """Read the turns that were changed; None if there are so many changes that reading all is cheaper."""
         if view.head(branch).seq - tag[0] > len(value.turns):
             return None
@@ -161,11 +211,10 @@ class TurnCache(Follower[_Key, _Turns]):
         if any(each != record.id for each, record in records.items()):
             return None  # corrupt: reading the conversation raises the error
         where = turns_of(*key[1:])
-        turns = value.without(changed)
-        turns.add((record for record in records.values() if where.matches(record)), key[1])
-        return turns
+        turns = [StoredTurn.of(record, key[1]) for record in records.values() if where.matches(record)]
+        return value.replace(changed, turns)
 
-    def nbytes(self, value: _Turns) -> int:
+    def nbytes(self, value: Conversation) -> int:
         """Return the approximate memory of the turns."""
         return value.nbytes
 
@@ -199,13 +248,13 @@ class Search:
     written: Collection[str]
     cache: TurnCache
 
-    def turns(self, conversation: str) -> list[StoredTurn]:
-        """Return the live turns of a conversation, in order."""
+    def turns(self, conversation: str) -> Conversation:
+        """Return the live turns of a conversation."""
         if not self.written:
             return self.cache.live(self.transaction, self.branch, self.scope, conversation, self.now)
         where = turns_of(self.scope, conversation)  # the cache lacks what the transaction has written
         records = self.transaction.select(self.branch, where, order="position", now=self.now)
-        return [StoredTurn.of(record, self.scope) for record in records]
+        return Conversation(StoredTurn.of(record, self.scope) for record in records)
 
     def was_forgotten(self, record_id: str) -> bool:
         """Return whether a derived id had a record in the scope and has none now."""
@@ -233,7 +282,7 @@ def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
     out: dict[int, Repeated] = {}
     head = search.transaction.head(search.branch)
     for conversation, indexes in by_conversation.items():
-        existing = search.turns(conversation)
+        existing = search.turns(conversation).turns
         if not existing:
             continue
         turns = [drafts[index].record for index in indexes]

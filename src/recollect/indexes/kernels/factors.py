@@ -6,11 +6,9 @@ import numpy as np
 
 from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
+from recollect.indexes.fixed_point import BITS
 from recollect.indexes.kernels.types import About
-from recollect.indexes.parameters import (
-    ANSWER,
-    SPEAKER,
-)
+from recollect.indexes.parameters import ANSWER
 
 
 def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
@@ -18,7 +16,7 @@ def factor_of(numbers: Ints, table: Table, about: About) -> Ints:
     factor = table.weight[numbers].astype(np.int64)
     if about.speaker != NONE:
         theirs = table.speaker[numbers] == about.speaker
-        factor[theirs] = factor[theirs] * SPEAKER[0] // SPEAKER[1]
+        factor[theirs] = factor[theirs] * about.favour >> BITS
     for kind in about.kinds:
         has = table.offers[numbers] & kind != 0
         factor[has] = factor[has] * ANSWER[0] // ANSWER[1]

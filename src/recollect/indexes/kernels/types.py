@@ -8,11 +8,12 @@ import numpy as np
 
 from recollect.indexes.documents.columns import Flags, Ints, Numbers
 from recollect.indexes.documents.table import Table
+from recollect.indexes.parameters import SPEAKER
 from recollect.indexes.words.postings import Postings
 
 #: The signals: RAW are the rows of `Reached.shares`; SHARES also has those that are computed separately.
 RAW = ("words", "trigram", "context", "session", "pair", "title")
-SHARES = (*RAW, "date", "dense")
+SHARES = (*RAW, "date", "speaker", "dense")
 #: The row of words in titles.
 TITLE = RAW.index("title")
 
@@ -65,10 +66,12 @@ class About(NamedTuple):
     Attributes:
         speaker: The number of the speaker, or NONE.
         kinds: The kinds of answers that it expects, one bit each.
+        favour: The factor of the speaker's documents, with 16 bits of fraction.
     """
 
     speaker: int
     kinds: tuple[int, ...]
+    favour: int = SPEAKER
 
 
 class Matched(NamedTuple):

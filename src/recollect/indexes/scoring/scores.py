@@ -177,13 +177,16 @@ class Scores:
         reached: The documents and their shares before any factor. If only the best were requested, the others may be
             missing.
         dates: The share of the date signal for each document; empty if there is none.
-        dense: The share of the dense signal for each document; empty if there is none. No factor applies to it.
+        speaker: The share of the speaker that the question asks for, for each document; empty if there is none.
+        dense: The share of the dense signal for each document; empty if there is none. No factor applies to this share
+            and that of the speaker.
         about: The subject of the question, which determines the factors.
     """
 
     query: WeightedQuery
     reached: Reached
     dates: Ints = field(default_factory=lambda: NOTHING)
+    speaker: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
     about: About = NO_SUBJECT
 
@@ -199,16 +202,23 @@ class Scores:
 
     @cached_property
     def totals(self) -> Ints:
-        """The scores of all documents, with SHARE_BITS of fraction. Ranking needs them only if there are vectors."""
+        """The scores of all documents, with SHARE_BITS of fraction.
+
+        Ranking needs them only if there are shares without factors.
+        """
         totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
-        return totals + self.dense if len(self.dense) else totals
+        for more in (self.speaker, self.dense):
+            totals = totals + more if len(more) else totals
+        return totals
 
     def totals_at(self, indexes: Ints) -> Ints:
         """Return the scores of the documents at these indexes of `numbers`."""
         some = Reached(self.numbers[indexes], self.reached.shares.take(indexes, axis=1), len(indexes))
         dates = self.dates[indexes] if len(self.dates) else NOTHING
         totals = self.query.kernels.weigh(some, dates, self.query.view.table, self.about)
-        return totals + self.dense[indexes] if len(self.dense) else totals
+        for more in (self.speaker, self.dense):
+            totals = totals + more[indexes] if len(more) else totals
+        return totals
 
     def ranked(self, first: int) -> Iterator[tuple[int, int]]:
         """Yield the indexes of documents with a score above 0, and the scores, best first (`ranking.ranked`).
@@ -219,7 +229,7 @@ class Scores:
         kernels, table = self.query.kernels, self.query.view.table
 
         def best(wanted: int) -> tuple[Ints, Ints]:
-            if not len(self.dense):
+            if not len(self.dense) and not len(self.speaker):
                 return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
             indexes = kernels.best(self.totals, self.numbers, table, wanted)
             return indexes, self.totals[indexes]
@@ -254,8 +264,9 @@ class Scores:
             shares[len(RAW)] = self.dates[indexes]
         shares *= factors
         shares >>= BITS
-        if len(self.dense):
-            shares[-1] = self.dense[indexes]
+        for row, more in ((-2, self.speaker), (-1, self.dense)):
+            if len(more):
+                shares[row] = more[indexes]
         return shares, factors
 
     def _matches(

@@ -9,6 +9,7 @@ Every share is a function of the record, the question and the namespace's statis
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import date
 
@@ -18,7 +19,7 @@ from recollect.indexes.documents.columns import NONE, Flags, Ints, Numbers, civi
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.kernels.types import About
-from recollect.indexes.parameters import DATE_SHARE
+from recollect.indexes.parameters import DATE_SHARE, NAMED_SHARE, SAID_SHARE, SPEAKER, SPEAKING_ASSISTANT
 from recollect.indexes.scoring.dense import Dense
 from recollect.indexes.scoring.scores import NOTHING, Scores, weighed
 from recollect.indexes.words.index import QueryTerm, WordView, query_terms
@@ -27,10 +28,13 @@ from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
 from recollect.text.folding import folded
+from recollect.text.frames import Frame, frame_of
 from recollect.text.languages import CODES, known
-from recollect.text.words import MAX_WORD, language_of, runs, stem, terms
+from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
 _FIRST_PERSON = frozenset("i i'm i've i'd i'll my me mine we we're we've our us".split())
+#: The speaker of turns with the role of the assistant and no name.
+ASSISTANT = "\0assistant"
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)?")
 
 
@@ -44,6 +48,8 @@ class Question:
         dates: The dates that it names.
         speaker: The number of the speaker that it names first, or NONE if there is none or the name is ambiguous.
         wanted: The kinds of answers that it expects.
+        favour: The factor of the speaker's documents.
+        speaker_share: The share of the speaker's turns, in hundredths, if nothing else is left of the question; else 0.
     """
 
     asked: tuple[QueryTerm, ...]
@@ -51,6 +57,8 @@ class Question:
     dates: Named
     speaker: int
     wanted: Kind
+    speaker_share: int = 0
+    favour: int = SPEAKER
 
 
 def read(text: str, view: WordView, today: date, tag: str | None = None) -> Question:
@@ -73,14 +81,41 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
             subject = subject.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
+    frame = _frame(subject, view, misspelt, language)
+    by_name = speaker != NONE and table.speaker_names.get(speaker) is not None
+    favour = SPEAKER
+    if frame.assistant and not by_name and (assistant := table.speakers.number.get(ASSISTANT)) is not None:
+        speaker, favour = assistant, SPEAKING_ASSISTANT
     pairs = terms(subject, language)
+    if speaker != NONE and frame.only and frame.says and not frame.assistant:
+        pairs = [each for each in pairs if view.is_speaker_name(stem(each[1]) if each[1] else each[0])] or pairs
+    else:
+        pairs = [each for each in pairs if each[1] not in frame.words] or pairs
     if not known(tag):
         pairs = [(_known_stem(term, word, view), word) for term, word in pairs]
     pairs = [each for each in pairs if each[1] not in misspelt] or pairs
     asked = tuple(query_terms(view, pairs))
     kept = {query.term for query in asked}
     sequence = tuple(term for term, _ in pairs if term in kept)
-    return Question(asked, sequence, dates, speaker, asks_for(text))
+    share = 0
+    if speaker != NONE and frame.only and (frame.says or by_name):
+        share = SAID_SHARE if frame.says else NAMED_SHARE
+    return Question(asked, sequence, dates, speaker, asks_for(text), share, favour)
+
+
+def _frame(subject: str, view: WordView, misspelt: Set[str], language: str) -> Frame:
+    """Return the frame of a question in the language in which it is read, or in one that documents are written in."""
+    spaced, unspaced = [], ""
+    for run, without_spaces in runs(subject):
+        if without_spaces:
+            unspaced += run
+        else:
+            spaced.append(run.partition("'")[0][:MAX_WORD])
+    for name in view.table.speaker_names.values() if unspaced else ():
+        unspaced = unspaced.replace(name, "")
+    names = {word for word in spaced if word in misspelt or view.is_speaker_name(stem(word))}
+    written = (CODES[number] for number in view.table.written_in)
+    return frame_of(spaced, unspaced, names, list(dict.fromkeys([language, *written, *CODES])))
 
 
 def _language(text: str, view: WordView, tag: str | None) -> str:
@@ -150,10 +185,23 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
                     misspelt.add(word)
             if found:
                 return (found.pop() if len(found) == 1 else NONE), misspelt
+        found = _named_without_spaces(text, view)
+        if found:
+            return (found.pop() if len(found) == 1 else NONE), misspelt
     user = table.speakers.number.get("\0user", NONE)
     if user != NONE and _FIRST_PERSON & {run for run, _ in runs(text)}:
         return user, misspelt
     return NONE, misspelt
+
+
+def _named_without_spaces(text: str, view: WordView) -> set[int]:
+    """Return the speakers whose names occur in a question in a script without spaces, or next to such a script."""
+    parts = runs(text)
+    if not any(without_spaces for _, without_spaces in parts):
+        return set()
+    written = folded(text)
+    found = {number for number, name in view.table.speaker_names.items() if is_unspaced(name) and name in written}
+    return found.union(*(view.speakers(stem(run)) for run, without_spaces in parts if not without_spaces))
 
 
 def _almost(word: str, name: str) -> bool:
@@ -206,13 +254,17 @@ def score(
     """
     asked = weighed(view, question.asked, question.sequence)
     table, dates = view.table, question.dates
-    about = About(question.speaker, tuple(map(int, question.wanted)))
+    about = About(question.speaker, tuple(map(int, question.wanted)), question.favour)
     named_time = bool(dates.days or dates.spans or dates.months or dates.years)
-    if best is not None and dense is None and not named_time:
+    if best is not None and dense is None and not named_time and not question.speaker_share:
         return Scores(asked, asked.reach_best(about, max(1, min(best, table.live_count)), among), about=about)
     forced = np.zeros(0, dtype=np.int32)
     if dates.days or dates.spans:
         forced = _numbers(_of_days(dates, table.civil[: table.count]) & table.alive[: table.count])
+    spoken: Flags | None = None
+    if question.speaker_share:
+        spoken = (table.speaker[: table.count] == question.speaker) & table.alive[: table.count]
+        forced = np.union1d(forced, _numbers(spoken))
     if dense is not None:
         forced = np.union1d(forced, _numbers(dense.admits))
     reached = asked.reach(forced)
@@ -224,7 +276,8 @@ def score(
     dated = _date_shares(dates, table, reached.numbers) if named_time else NOTHING
     # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
-    return Scores(asked, reached, dated, by_vector, about)
+    said = NOTHING if spoken is None else spoken[reached.numbers] * ((question.speaker_share << SHARE_BITS) // 100)
+    return Scores(asked, reached, dated, said, by_vector, about)
 
 
 def _numbers(flags: Flags) -> Numbers:

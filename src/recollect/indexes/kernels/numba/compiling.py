@@ -2,13 +2,19 @@
 
 Only this module imports numba, which takes most of a second, and only modules with compiled kernels import this one.
 The compiled code is stored in numba's cache; if no cache folder is writable, each process compiles again.
+
+numba compares the date of a function's own file with that of its cached code, but not the functions and constants of
+other files that were compiled into it. So the name in the cache contains a digest of all files that kernels consist of.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager
+from functools import cache
+from importlib import resources
 from typing import Any, TypeVar
 
 import numba
@@ -26,6 +32,7 @@ class NotCachedError(Exception):
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function compiled by numba, from its cache if possible."""
     global cache_folder
+    function.__qualname__ = f"{function.__qualname__}_{_digest()}"
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     try:
         made = numba.njit(cache=True, **options)(function)
@@ -34,6 +41,17 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     cache_folder = made.stats.cache_path
     out: Callable[..., Any] = made
     return out
+
+
+@cache
+def _digest() -> str:
+    """Return a digest of the source files of the kernels and of the constants that are compiled into them."""
+    out = hashlib.sha256()
+    for package in ("recollect.indexes", "recollect.indexes.kernels", "recollect.indexes.kernels.numba"):
+        for file in sorted(resources.files(package).iterdir(), key=lambda file: file.name):
+            if file.name.endswith(".py"):
+                out.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return out.hexdigest()[:16]
 
 
 def cached_only() -> AbstractContextManager[Any]:

@@ -399,7 +399,7 @@ def reach_best(
     pairs: Any,
     weight: Any,
     speakers: Any,
-    speaker: int,
+    speaker: Any,
     offers: Any,
     kinds: int,
     heaviest: int,

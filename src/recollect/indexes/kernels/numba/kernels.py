@@ -191,7 +191,7 @@ def _plain(postings: Postings, table: Table, weights: Weights, among: Flags | No
 
 def _factors(table: Table, about: About) -> tuple[Any, ...]:
     """Return the arguments from which a document's factor is computed."""
-    return table.weight, table.speaker, about.speaker, table.offers, sum(about.kinds)
+    return table.weight, table.speaker, (about.speaker, about.favour), table.offers, sum(about.kinds)
 
 
 def loaded() -> NumbaKernels:

@@ -10,10 +10,9 @@ from recollect.indexes.documents.columns import NONE
 from recollect.indexes.fixed_point import BITS
 from recollect.indexes.kernels.numba.compiling import compiled
 from recollect.indexes.kernels.types import RAW
-from recollect.indexes.parameters import ANSWER, SPEAKER
+from recollect.indexes.parameters import ANSWER
 
 _RAW = len(RAW)
-_SPEAKER, _BY_SPEAKER = SPEAKER
 _ANSWER, _BY_ANSWER = ANSWER
 
 
@@ -21,11 +20,13 @@ _ANSWER, _BY_ANSWER = ANSWER
 def factor_of(weight: Any, says: Any, speaker: Any, offers: Any, kinds: Any) -> Any:
     """Return the factor of a document's shares.
 
-    The arguments are numbers, since passing an array costs more than the computation.
+    The arguments are numbers, and `speaker` the number of a speaker and the favour of their documents, since passing an
+    array costs more than the computation.
     """
     factor = np.int64(weight)
-    if speaker != NONE and says == speaker:
-        factor = factor * _SPEAKER // _BY_SPEAKER
+    number, favour = speaker
+    if number != NONE and says == number:
+        factor = factor * favour >> BITS
     fits = np.int64(offers) & kinds
     while fits:
         factor = factor * _ANSWER // _BY_ANSWER
@@ -63,12 +64,12 @@ def replace_least(heap: Any, total: Any) -> None:
 @compiled
 def most_of(heaviest: Any, speaker: Any, kinds: Any) -> Any:
     """Return the maximum factor of the documents without standing tags."""
-    return factor_of(heaviest, speaker, speaker, kinds, kinds)
+    return factor_of(heaviest, speaker[0], speaker, kinds, kinds)
 
 
 @compiled
 def weigh(
-    numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: int, offers: Any, kinds: int
+    numbers: Any, shares: Any, dates: Any, weight: Any, speakers: Any, speaker: Any, offers: Any, kinds: int
 ) -> Any:
     totals = np.empty(len(numbers), np.int64)
     for place in range(len(numbers)):
@@ -136,7 +137,7 @@ def best_of(
     dates: Any,
     weight: Any,
     speakers: Any,
-    speaker: int,
+    speaker: Any,
     offers: Any,
     kinds: int,
     heaviest: int,
