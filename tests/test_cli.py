@@ -157,7 +157,9 @@ def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> No
 
 def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    path.write_text('{"role": "user", "content": "hello there"}\nnot json\n{"role": "assistant", "content": "hi"}\n')
+    path.write_text(
+        '{"role": "user", "content": "hello there", "timestamp": "2026-03-01"}\nnot json\n{"role": "assistant", "content": "hi"}\n'
+    )
     result = run("import", "openai", str(path), code=1)
     assert "2 remembered" in result.stdout
     assert "line 2" in result.stderr
@@ -478,3 +480,26 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     assert "the quota of namespace 'default' is 1 records" in run("remember", "three", code=1).output
     assert "no quota" in run("quota", "--none").stdout
     run("remember", "three")
+
+
+def test_import_fills_fields_and_reads_standard_input(run: Run) -> None:
+    chat = json.dumps([{"role": "user", "content": "I like tea"}])
+    given = ("--user", "ana", "--conversation", "monday", "--tag", "a", "--tag", "b")
+    shown = run("import", "openai", "-", *given, input=chat).stdout
+    assert shown.startswith("-: 1 remembered")
+    assert "time zone" not in shown
+    (record,) = told(run("list", "--json"))["records"]
+    assert [record[name] for name in ("user", "conversation", "tags")] == ["ana", "monday", ["a", "b"]]
+    assert told(run("import", "openai", "-", *given, "--json", input=chat))[0]["unchanged"] == 1
+    assert "standard input" in run("import", "openai", "-", input="no messages", code=1).stderr
+
+
+def test_import_refuses_standard_input_without_an_end_and_formats_of_folders(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.cli import moving
+
+    monkeypatch.setattr(moving, "_MOST_INPUT", 10)
+    assert "more than 10 bytes" in run("import", "text", "-", input="x" * 11, code=1).stderr
+    assert "after a folder" in run("import", "beam", "-", input="[]", code=1).stderr
+    assert "there is no store" in run("list", code=1).stderr

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,12 @@ from recollect.stores.sqlite.header import part_path
 
 #: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
+#: The path of standard input. (A file of this name is ./-)
+_INPUT = Path("-")
+#: Formats whose items are named by a folder.
+_FOLDERS = ("beam",)
+#: Maximum size of standard input, in bytes. A pipe may never end.
+_MOST_INPUT = 2**30
 #: Maximum number of invalid items that are listed; the others are counted.
 _NAMED = 20
 #: A note on a namespace's root: whether it equals the one that the export states, if it states one.
@@ -48,10 +55,39 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
         yield lambda done: bar.update(task, completed=done)
 
 
+@contextmanager
+def _standard_input() -> Iterator[Path]:
+    """Copy standard input to a private file for the importers, which read their source more than once.
+
+    Raises:
+        InvalidArgumentError: It exceeds the limit.
+        StoreIOError: It cannot be copied.
+    """
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        path = Path(folder, "stdin")
+        size = 0
+        try:
+            with path.open("wb") as copy:
+                while part := sys.stdin.buffer.read(2**20):
+                    size += len(part)
+                    if size > _MOST_INPUT:
+                        rule = f"standard input has more than {_MOST_INPUT} bytes: import it from a file"
+                        raise InvalidArgumentError("path", "-", rule)
+                    copy.write(part)
+        except OSError as error:
+            raise StoreIOError(str(path), error.strerror or str(error)) from error
+        yield path
+
+
 @app.command("import")
 @click.argument("format", type=click.Choice(tuple(_FORMATS)))
-@click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
+@click.option("--user", metavar="TEXT", help="User of the items that have none.")
+@click.option("--agent", metavar="TEXT", help="Agent of the items that have none.")
+@click.option("--conversation", metavar="TEXT", help="Conversation of the items whose source names none.")
+@click.option("--session", metavar="TEXT", help="Session of the items that have none.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag for all items. May be repeated.")
 @zone_option
 @common
 def import_(
@@ -60,19 +96,39 @@ def import_(
     paths: tuple[Path, ...],
     follow_links: bool,
     zone: tzinfo,
+    **defaults: Any,
 ) -> None:
-    """Remember the contents of files of a FORMAT. Run it again to add only what is new."""
+    """Remember the contents of files of a FORMAT. Run it again to add only what is new.
+
+    PATH is a file, a folder, or "-" for standard input, up to 1 GiB.
+    """
     importer = _FORMATS[format]
     reports = []
     refused = []
-    first = next((path for path in paths if os.path.exists(path)), paths[0])
-    # The first source is opened before the store, so that an invalid path creates no store.
-    source: Source | None = Source(importer, first, zone, follow_links=follow_links)
-    paths = (first, *(path for path in paths if path is not first))
-    with settings.open(create=True) as memory:
+    given = {name: value for name, value in defaults.items() if value}
+    with ExitStack() as stack:
+        copied: Path | None = None
+        if _INPUT in paths:
+            if format in _FOLDERS:
+                raise InvalidArgumentError("path", "-", f"{format} names what it stores after a folder: pass a path")
+            copied = stack.enter_context(_standard_input())
+
+        def opened(path: Path) -> Source:
+            if copied is None or path != _INPUT:
+                return Source(importer, path, zone, follow_links=follow_links, defaults=given)
+            try:
+                return Source(importer, copied, zone, defaults=given)
+            except ImportFormatError as error:
+                raise ImportFormatError("standard input", *error.args[1:]) from None
+
+        first = next((path for path in paths if path == _INPUT or os.path.exists(path)), paths[0])
+        # The first source is opened before the store, so that an invalid path creates no store.
+        source: Source | None = opened(first)
+        paths = (first, *(path for path in dict.fromkeys(paths) if path != first))
+        memory = stack.enter_context(settings.open(create=True))
         for path in paths:
             try:
-                source = source or Source(importer, path, zone, follow_links=follow_links)
+                source = source or opened(path)
             except ImportFormatError as error:  # the other files are still imported
                 refused.append((path, error))
                 continue
@@ -96,7 +152,8 @@ def import_(
                 click.echo(f"  and {len(report.damaged) - _NAMED} more items not imported", err=True)
         for _, refusal in refused:
             click.echo(f"error: {refusal}", err=True)
-        click.echo(f"times without a time zone were read as {zone}")
+        if any(report.zone_assumed for _, report in reports):
+            click.echo(f"times without a time zone were read as {zone}")
     if refused or any(report.damaged for _, report in reports):
         sys.exit(1)
 

@@ -46,7 +46,6 @@ class JsonLines:
 
     name = "jsonl"
     summary = "Recollect: JSON lines written by `recollect export`; records come back exactly as they were"
-    exact = True
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
         if not os.path.isfile(path):
@@ -165,7 +164,8 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
                 raise reason
             if header is None:
                 raise UnreadableError("follows a damaged header, so its namespace is unknown")
-            yield Item(namespace=header.namespace if several else None, fields=_fields(value), place=place)
+            namespace = header.namespace if several else None
+            yield Item(namespace=namespace, fields=_fields(value), place=place, exact=True)
         except UnreadableError as error:
             yield Damage(place, str(error))
     yield from _ended(header, passed, several)

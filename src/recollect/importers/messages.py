@@ -20,6 +20,7 @@ from recollect.importers.base import (
     Damage,
     Item,
     SeenIds,
+    TurnImporter,
     format_error,
     parse_json,
     read_text,
@@ -39,19 +40,18 @@ class _Found(NamedTuple):
     value: Any
 
 
-class Messages:
+class Messages(TurnImporter):
     """An importer of messages. Subclasses define the keys of a format."""
 
     name: str
     summary: str
-    exact = False
     #: The keys of a conversation for its messages, its name (best first), and its system prompt.
     lists: tuple[str, ...] = ("messages",)
     names: tuple[str, ...] = ("id", "conversation_id", "title")
     system: str | None = None
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
-        stem, ids = path.stem, SeenIds()
+        stem, ids = self.default_conversation or path.stem, SeenIds()
         text = read_text(path)
         try:
             data = parse_json(text)
@@ -66,7 +66,7 @@ class Messages:
                 return
             values = self._list(path, data)
         taken = {stem: 1}
-        loose: list[_Found] = []  # messages of the conversation that has the name of the file
+        loose: list[_Found] = []  # messages of the conversation without a name of its own
         start = 0
         for number, found in enumerate(values):
             if self._messages(found.value) is None:

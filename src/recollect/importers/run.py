@@ -7,7 +7,7 @@ counted, or reported as damaged with its location. Only one batch is in memory a
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
@@ -15,9 +15,10 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect.arguments import check_known
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError, StoreError
-from recollect.importers.base import Damage, Importer, Item, Promise, check_memory
-from recollect.records.record import Record
+from recollect.importers.base import Damage, Importer, Item, NoticedZone, Promise, TurnImporter, check_memory
+from recollect.records.record import Fields, Record
 
 if TYPE_CHECKING:
     from recollect.engine.results import Outcome
@@ -42,6 +43,7 @@ class ImportReport:
         namespaces: How many items of the source each namespace contains.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
             other records too, or if the store has another key.
+        zone_assumed: Whether the source has a time without an offset, which was read in the `zone` of the import.
     """
 
     created: int = 0
@@ -53,6 +55,7 @@ class ImportReport:
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
+    zone_assumed: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -66,6 +69,7 @@ class ImportReport:
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
             "roots": dict(self.roots),
+            "zone_assumed": self.zone_assumed,
         }
 
 
@@ -77,15 +81,55 @@ class Source:
         path: The file or folder.
         zone: The time zone of times without an offset.
         follow_links: Whether links within a folder to files outside of it are followed.
+        defaults: Fields for items that lack them; tags are added to those of an item. Records of an export are stored
+            as they are, so it takes none.
 
     Raises:
         ImportFormatError: The source does not have the format.
+        InvalidRecordError: A default is invalid.
+        InvalidArgumentError: There are defaults, and the source is an export.
     """
 
-    def __init__(self, importer: Importer, path: Path, zone: tzinfo = UTC, *, follow_links: bool = False) -> None:
-        self.exact = importer.exact
-        items = importer.read(path, zone, follow_links=follow_links)
-        self.items = chain([each for each in (next(items, None),) if each is not None], items)
+    def __init__(
+        self,
+        importer: Importer,
+        path: Path,
+        zone: tzinfo = UTC,
+        *,
+        follow_links: bool = False,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self._defaults = _checked(defaults or {})
+        if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
+            importer = importer.called(self._defaults["conversation"])
+        self.zone = NoticedZone(zone)
+        items = importer.read(path, self.zone, follow_links=follow_links)
+        first = next(items, None)
+        if isinstance(first, Item) and first.exact and self._defaults:
+            rule = "cannot be added to an export, whose records are stored exactly as they are"
+            raise InvalidArgumentError("defaults", ", ".join(self._defaults), rule)
+        self._items = chain([] if first is None else [first], items)
+
+    def items(self) -> Iterator[Item | Damage | Promise]:
+        """Yield the items, with the defaults, and what else the importer yields."""
+        for each in self._items:
+            yield self._filled(each) if self._defaults and isinstance(each, Item) else each
+
+    def _filled(self, item: Item) -> Item:
+        own = {name: value for name, value in item.fields.items() if value is not None}
+        fields = {**self._defaults, **own}
+        if "tags" in self._defaults:
+            fields["tags"] = [*self._defaults["tags"], *own.get("tags", ())]
+        return replace(item, fields=fields)
+
+
+def _checked(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults, validated once, so that an invalid one is not the damage of every item."""
+    fields = {name: value for name, value in defaults.items() if value is not None}
+    for name in fields:
+        check_known("defaults", name, tuple(Fields.__annotations__))
+    record = Record(id="item", content="item", **fields)
+    return {name: getattr(record, name) for name in fields}
 
 
 def import_source(memory: Memory, source: Source, *, progress: Callable[[int], object] | None = None) -> ImportReport:
@@ -99,11 +143,11 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
     Raises:
         StoreError: The store failed. What was committed stays; run the import again to continue.
     """
-    run = _Run(memory, source.exact, progress)
-    for each in source.items:
+    run = _Run(memory, progress)
+    for each in source.items():
         run.take(each)
     run.flush()
-    return run.report()
+    return replace(run.report(), zone_assumed=source.zone.used)
 
 
 def import_path(
@@ -113,6 +157,7 @@ def import_path(
     *,
     zone: tzinfo = UTC,
     follow_links: bool = False,
+    defaults: Mapping[str, Any] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
     """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both.
@@ -123,6 +168,7 @@ def import_path(
         path: The file or folder.
         zone: The time zone of times without an offset.
         follow_links: Whether links within a folder to files outside of it are followed.
+        defaults: Fields for items that lack them, such as `{"user": "ana", "tags": ["chat"]}`; see `Source`.
         progress: Called after each commit with the number of items processed.
 
     Raises:
@@ -135,7 +181,7 @@ def import_path(
         chosen = Path(path)
     except TypeError:
         raise InvalidArgumentError("path", path, "must be the path of a file or folder") from None
-    source = Source(_importer(importer), chosen, zone, follow_links=follow_links)
+    source = Source(_importer(importer), chosen, zone, follow_links=follow_links, defaults=defaults)
     return import_source(memory, source, progress=progress)
 
 
@@ -152,15 +198,14 @@ def _importer(importer: Importer | str) -> Importer:
 class _Run:
     """An import in progress: the current batch, and the outcomes of those before."""
 
-    def __init__(self, memory: Memory, exact: bool, progress: Callable[[int], object] | None) -> None:
+    def __init__(self, memory: Memory, progress: Callable[[int], object] | None) -> None:
         self._memory = memory
-        self._store = _store_exactly if exact else _store
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
         self._taken = 0
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
-        self._outcomes: dict[str, int] = dict.fromkeys(
+        self._outcomes: dict[str, Any] = dict.fromkeys(
             ("created", "unchanged", "updated", "differing", "renumbered", "expired"), 0
         )
         self._namespaces: dict[str, int] = {}
@@ -175,7 +220,8 @@ class _Run:
         if isinstance(each, Damage):
             self._damaged.append((self._taken, each))
             return
-        if self._batch and (self._batch[0][1].namespace != each.namespace or len(self._batch) == BATCH):
+        first = self._batch[0][1] if self._batch else each
+        if len(self._batch) == BATCH or (first.namespace, first.exact) != (each.namespace, each.exact):
             self.flush()
         self._batch.append((self._taken, each))
 
@@ -190,7 +236,8 @@ class _Run:
         except InvalidArgumentError as error:
             results: list[Outcome | RecollectError | None] = [error] * len(batch)
         else:
-            results = self._store(memory, [item for _, item in batch])
+            store = _store_exactly if batch[0][1].exact else _store
+            results = store(memory, [item for _, item in batch])
             stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)
             if stored:
                 self._namespaces[memory.name] = self._namespaces.get(memory.name, 0) + stored
