@@ -157,9 +157,8 @@ def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> No
 
 def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    path.write_text(
-        '{"role": "user", "content": "hello there", "timestamp": "2026-03-01"}\nnot json\n{"role": "assistant", "content": "hi"}\n'
-    )
+    first = '{"role": "user", "content": "hello there", "timestamp": "2026-03-01"}'
+    path.write_text(f'{first}\nnot json\n{{"role": "assistant", "content": "hi"}}\n')
     result = run("import", "openai", str(path), code=1)
     assert "2 remembered" in result.stdout
     assert "line 2" in result.stderr

@@ -1,11 +1,14 @@
-"""JSON lines: exports of this package, from which the identical records can be imported.
+"""JSON lines: exports of this package, from which the identical records can be imported, and lines without a header.
 
-The first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`. Each line after
-it is a record (`Record.to_json`), optionally with its "hash". Another header can follow, for another namespace. The
-records of a file with one header go to the namespace that the user chose; with several, to those of the headers.
+In an export, the first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`.
+Each line after it is a record (`Record.to_json`), optionally with its "hash". Another header can follow, for another
+namespace. The records of a file with one header go to the namespace that the user chose; with several, to those of the
+headers.
 
 One line is in memory at a time. Damaged lines are reported and the others are imported; a file that ends before the
 number of records in its header is reported, too.
+
+A file whose first line is an object with "content" is a list of things to remember (`rows`), not an export.
 """
 
 from __future__ import annotations
@@ -23,12 +26,14 @@ from recollect.importers.base import (
     Damage,
     Item,
     Promise,
+    TurnImporter,
     check_memory,
     format_error,
     open_file,
     parse_json,
     why_unreadable,
 )
+from recollect.importers.rows import Rows
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 
@@ -41,11 +46,11 @@ _HEADER = "recollect"
 _LONGEST_LINE = 2**28
 
 
-class JsonLines:
-    """An export of this package."""
+class JsonLines(TurnImporter):
+    """An export of this package, or an object with "content" in each line."""
 
     name = "jsonl"
-    summary = "Recollect: JSON lines written by `recollect export`; records come back exactly as they were"
+    summary = 'JSON lines: an export, whose records come back exactly as they were, or {"content": ...} in each line'
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
         if not os.path.isfile(path):
@@ -53,12 +58,12 @@ class JsonLines:
             raise format_error(path, "", rule)
         try:
             with open_file(path) as file:
-                several = _count_headers(path, file) > 1
+                headers = _count_headers(path, file)
         except OSError as error:
             raise format_error(path, "", why_unreadable(error)) from None
         try:
             with open_file(path) as file:
-                yield from _items(file, several)
+                yield from _items(file, headers > 1) if headers else _rows(file, Rows(self, zone))
         except OSError as error:
             yield Damage("the rest of the file", why_unreadable(error))
 
@@ -120,13 +125,19 @@ def is_export(beginning: bytes) -> bool:
 
 
 def _count_headers(path: Path, file: BinaryIO) -> int:
-    """Count the headers, damaged ones too. Raises ImportFormatError if the first line is not a header."""
+    """Count the headers, damaged ones too; 0 if the file is a list of rows. (A row with a hash has lost its header.)
+
+    Raises:
+        ImportFormatError: The first line is neither a header nor a row.
+    """
     found = 0
     for number, line in _lines(file):
         if found and (line is None or b'"recollect"' not in line):
             continue  # it is parsed later, when it is imported
         try:
             value = _value(line)
+            if not found and "content" in value and not value.keys() & {_HEADER, "hash"}:
+                return 0
             if not found:
                 _header(value, "")
             found += _HEADER in value
@@ -137,6 +148,14 @@ def _count_headers(path: Path, file: BinaryIO) -> int:
     if not found:
         raise format_error(path, "", "is empty")
     return found
+
+
+def _rows(file: BinaryIO, rows: Rows) -> Iterator[Item | Damage]:
+    for number, line in _lines(file):
+        try:
+            yield rows.item(_value(line), f"line {number}")
+        except UnreadableError as error:
+            yield Damage(f"line {number}", str(error))
 
 
 def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
