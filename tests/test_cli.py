@@ -502,3 +502,62 @@ def test_import_refuses_standard_input_without_an_end_and_formats_of_folders(
     assert "more than 10 bytes" in run("import", "text", "-", input="x" * 11, code=1).stderr
     assert "after a folder" in run("import", "beam", "-", input="[]", code=1).stderr
     assert "there is no store" in run("list", code=1).stderr
+
+
+def test_variables_name_the_namespace_and_the_user(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RECOLLECT_NAMESPACE", "mine")
+    monkeypatch.setenv("RECOLLECT_USER", "ana")
+    run("remember", "tea is green", "--id", "a")
+    run("remember", "tea is black", "--id", "b", "--user", "bo")
+    run("-n", "other", "remember", "tea is white")
+    assert [each["namespace"] for each in told(run("namespaces", "--json"))] == ["mine", "other"]
+    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["a"]
+    assert [each["id"] for each in told(run("list", "--json", "--user", ""))["records"]] == ["b", "a"]
+    run("update", "b", "--importance", "1")
+    assert told(run("show", "b", "--json"))["user"] == "bo"
+    export = tmp_path / "x.jsonl"
+    run("export", str(export))
+    assert "same root" in run("-n", "copy", "import", "jsonl", str(export)).stdout
+    note = tmp_path / "note.txt"
+    note.write_text("a note")
+    run("import", "text", str(note))
+    assert told(run("show", "note.txt#0", "--json"))["user"] == "ana"
+
+
+def test_options_of_fields_filter_like_where(run: Run) -> None:
+    for user, agent, talk in (("ana", "x", "c"), ("ana", "y", "d"), ("bo", "x", "c")):
+        options = ("--user", user, "--agent", agent, "--conversation", talk, "--tag", user)
+        run("remember", f"tea for {user} of {agent}", *options)
+    for command in (("recall", "tea"), ("grep", "tea"), ("list",)):
+        cases: tuple[tuple[tuple[str, ...], int], ...] = (
+            (("--user", "ana"), 2),
+            (("--user", "ana", "--agent", "x"), 1),
+            (("--conversation", "c"), 2),
+            (("--user", "ana", "--where", "tag=bo"), 0),
+            (("--user", "bo", "--where", "tag=bo or tag=ana"), 1),
+        )
+        for conditions, count in cases:
+            found = told(run(*command, *conditions, "--json"))
+            assert len(found if command[0] == "grep" else found.get("hits", found.get("records"))) == count
+
+
+def test_a_misspelt_command_names_the_similar_one(run: Run) -> None:
+    assert "did you mean 'recall'?" in run("recal", "x", code=2).stderr
+    assert run("xyzzy", code=2).stderr.count("did you mean") == 0
+
+
+def test_a_misspelt_embedder_variable_is_a_note_of_recall_and_an_error_of_embed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("remember", "a kitten")
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "opnai/m")
+    result = run("recall", "kitten")
+    assert "a kitten" in result.stdout
+    assert "note: the dense signal is not used: the embedder RECOLLECT_EMBEDDER = 'opnai/m'" in result.stderr
+    assert "kitten" in run("list").stdout
+    assert "RECOLLECT_EMBEDDER" in run("embed", code=1).stderr
+    assert "RECOLLECT_EMBEDDER" in run("doctor", code=1).stdout
+    monkeypatch.delenv("RECOLLECT_EMBEDDER")
+    monkeypatch.setenv("LLM_EMBEDDING_MODEL", "3-small")
+    assert run("recall", "kitten").stderr == ""
+    assert "LLM_EMBEDDING_MODEL = '3-small' is ignored" in told(run("doctor", "--json"))[-2]["finding"]

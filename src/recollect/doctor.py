@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from recollect._version import __version__
 from recollect.embedding.base import embedded
+from recollect.embedding.environment import ignored_variable
 from recollect.errors import RecollectError, StoreError
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
@@ -121,6 +122,8 @@ def _signals() -> list[Finding]:
 def _dense(memory: Memory) -> Finding:
     """Test the embedder with one text, and count the records that have a vector."""
     what = "signal dense"
+    if memory.embedder is None and (ignored := ignored_variable()):
+        return Finding(what, f"off: {ignored}; the other signals do not need one")
     if memory.embedder is None:
         return Finding(what, "off: no embedder is set up; the other signals do not need one")
     try:

@@ -6,13 +6,14 @@ command line; 130 interrupted. Commands that only read never create a store.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
@@ -22,11 +23,14 @@ import click
 from recollect._version import __version__
 from recollect.errors import InvalidRecordError, RecollectError
 from recollect.filters import parse
-from recollect.filters.tree import Filter
+from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: The environment variables with the defaults of --namespace and --user.
+NAMESPACE_VARIABLE = "RECOLLECT_NAMESPACE"
+USER_VARIABLE = "RECOLLECT_USER"
 
 
 @dataclass
@@ -42,7 +46,8 @@ class Settings:
     """
 
     db: str | None = None
-    namespace: str = "default"
+    # Not the default of the option, which would override the same option before the name of the command.
+    namespace: str = field(default_factory=lambda: os.environ.get(NAMESPACE_VARIABLE) or "default")
     as_json: bool = False
     k: int | None = None
     embedder: str | None = None
@@ -90,6 +95,15 @@ class App(click.Group):
         if cmd_name in COMMANDS:
             importlib.import_module(f"recollect.cli.{COMMANDS[cmd_name]}")  # it registers with the app
         return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            similar = difflib.get_close_matches(name, COMMANDS, 1)
+            ctx.fail(f"no such command {name!r}" + (f": did you mean {similar[0]!r}?" if similar else ""))
+        return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -141,14 +155,14 @@ _COMMON = (
         metavar="NAME",
         callback=_store("namespace"),
         expose_value=False,
-        help="Namespace. Default: default.",
+        help="Namespace. Default: RECOLLECT_NAMESPACE, or default.",
     ),
     click.option(
         "--embedder",
         metavar="MODEL",
         callback=_store("embedder"),
         expose_value=False,
-        help="Embedder: PROVIDER/MODEL, hashed or none. Default: LLM_EMBEDDING_MODEL.",
+        help="Embedder: PROVIDER/MODEL, hashed or none. Default: RECOLLECT_EMBEDDER.",
     ),
     # Eager, so that an error in another option is printed as JSON too.
     click.option(
@@ -193,6 +207,35 @@ where_option = click.option(
     metavar="FILTER",
     help="Only records that match, such as: user=ana and not tag=old",
 )
+
+user_option = click.option(
+    "--user", metavar="NAME", envvar=USER_VARIABLE, help=f"Only records of this user. Default: {USER_VARIABLE}."
+)
+
+
+def filter_options(command: F) -> F:
+    """Add --where and options for the most common conditions to a command, and pass them as one filter, `where`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        where: Filter | None,
+        user: str | None,
+        agent: str | None,
+        conversation: str | None,
+        **options: Any,
+    ) -> Any:
+        fields = {"user": user, "agent": agent, "conversation": conversation}
+        conditions = [Is(name, (value,)) for name, value in fields.items() if value]
+        both = [*conditions, *([] if where is None else [where])]
+        return command(*args, where=AllOf.of(*both) if both else None, **options)
+
+    out: Any = wrapped
+    for name in ("conversation", "agent"):
+        out = click.option(f"--{name}", metavar="NAME", help=f"Only records of this {name}.")(out)
+    return where_option(user_option(out))  # type: ignore[no-any-return]
+
+
 zone_option = click.option(
     "--tz",
     "zone",

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, zone_option
+from recollect.cli.app import USER_VARIABLE, Settings, app, common, print_json, zone_option
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS
@@ -83,7 +84,12 @@ def _standard_input() -> Iterator[Path]:
 @click.argument("format", type=click.Choice(tuple(_FORMATS)))
 @click.argument("paths", metavar="PATH...", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
-@click.option("--user", metavar="TEXT", help="User of the items that have none.")
+@click.option(
+    "--user",
+    metavar="TEXT",
+    envvar=USER_VARIABLE,
+    help=f"User of the items that have none. Default, except for jsonl: {USER_VARIABLE}.",
+)
 @click.option("--agent", metavar="TEXT", help="Agent of the items that have none.")
 @click.option("--conversation", metavar="TEXT", help="Conversation of the items whose source names none.")
 @click.option("--session", metavar="TEXT", help="Session of the items that have none.")
@@ -106,6 +112,8 @@ def import_(
     reports = []
     refused = []
     given = {name: value for name, value in defaults.items() if value}
+    if format == "jsonl" and click.get_current_context().get_parameter_source("user") is ParameterSource.ENVIRONMENT:
+        given.pop("user", None)  # records of an export come back as they were
     with ExitStack() as stack:
         copied: Path | None = None
         if _INPUT in paths:

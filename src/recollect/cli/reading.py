@@ -13,9 +13,9 @@ from recollect.cli.app import (
     app,
     common,
     count_option,
+    filter_options,
     print_json,
     time_of,
-    where_option,
     zone_option,
 )
 from recollect.engine.results import Hits, record_json
@@ -50,7 +50,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @app.command()
 @click.argument("question")
 @count_option(5)
-@where_option
+@filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
 @click.option(
     "--min-confidence", type=float, default=0.0, metavar="P", help="Omit hits with a lower confidence, 0 to 1."
@@ -98,7 +98,7 @@ def recall(
 @app.command()
 @click.argument("query")
 @count_option(20)
-@where_option
+@filter_options
 @common
 def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
     """Find the records whose text matches QUERY, newest first.
@@ -179,7 +179,7 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @count_option(20)
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
 @click.option("--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor.")
-@where_option
+@filter_options
 @common
 def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None) -> None:
     """List records, newest first by default.

@@ -12,7 +12,16 @@ import click
 from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, time_of, where_option, zone_option
+from recollect.cli.app import (
+    USER_VARIABLE,
+    Settings,
+    app,
+    common,
+    print_json,
+    time_of,
+    where_option,
+    zone_option,
+)
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
@@ -26,7 +35,6 @@ _TEXTS = (
     "kind",
     "role",
     "speaker",
-    "user",
     "agent",
     "conversation",
     "session",
@@ -98,6 +106,7 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
 @click.option("--id", "id_", metavar="ID", help="The record's id. Default: derived from the text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash, or is absent (absent).")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
+@click.option("--user", metavar="TEXT", envvar=USER_VARIABLE, help=f"Default: {USER_VARIABLE}.")
 @click.option("--ttl", type=float, metavar="SECONDS", help="Seconds until the record expires.")
 @field_options
 @common
@@ -123,6 +132,7 @@ def remember(
 @click.argument("id")
 @click.option("--content", metavar="TEXT", help="The new text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
+@click.option("--user", metavar="TEXT", help="The new user.")
 @click.option("--drop", multiple=True, metavar="FIELD", help="Remove a field. May be repeated.")
 @field_options
 @common
