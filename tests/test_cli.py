@@ -561,3 +561,59 @@ def test_a_misspelt_embedder_variable_is_a_note_of_recall_and_an_error_of_embed(
     monkeypatch.setenv("LLM_EMBEDDING_MODEL", "3-small")
     assert run("recall", "kitten").stderr == ""
     assert "LLM_EMBEDDING_MODEL = '3-small' is ignored" in told(run("doctor", "--json"))[-2]["finding"]
+
+
+ONE = "07da8130-e45f-5a7b-9c1d-0123456789ab"
+OTHER = "07da8130-e45f-6a7b-9c1d-0123456789ab"
+
+
+def test_tables_have_short_ids_and_fit_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "Ana prefers window seats on long flights, because she can sleep"
+    run("remember", text, "--id", ONE, "--user", "ana")
+    run("remember", "Bob takes any seat", "--id", "an-id-that-a-person-chose")
+    for command in (("list",), ("recall", "seats"), ("grep", "seats")):
+        shown = run(*command).stdout
+        assert "07da8130 " in shown
+        assert "07da8130-" not in shown
+        assert max(map(len, shown.splitlines())) <= 80
+    assert "an-id-that-a-person-\nchose" in "\n".join(line[:20].strip() for line in run("list").stdout.splitlines())
+    run("remember", "another", "--id", OTHER)
+    assert "07da8130-e45f-5 " in run("list").stdout
+    assert told(run("list", "--json"))["records"][0]["id"] == OTHER
+
+
+def test_the_beginning_of_an_id_is_enough_if_it_is_unique(run: Run) -> None:
+    run("remember", "one", "--id", ONE)
+    assert told(run("show", "07da", "--json"))["id"] == ONE
+    run("remember", "other", "--id", OTHER)
+    for command in (("show",), ("forget",), ("update", "--importance", "1"), ("log",)):
+        error = run(*command, "07da8130", code=1).stderr
+        assert "several ids begin with '07da8130'" in error
+        assert f"{ONE}, {OTHER}" in error
+    run("update", "07da8130-e45f-5", "--importance", "1")
+    assert told(run("show", ONE, "--json"))["importance"] == 1.0
+    assert ONE in run("forget", "07da8130-e45f-5").stdout
+    assert told(run("show", "07da8130", "--json"))["id"] == OTHER
+    assert "forgotten" in run("log", "07da8130-e45f-5").stdout
+    assert "no record '07d'" in run("show", "07d", code=1).stderr
+
+
+def test_a_forgotten_id_and_a_whole_id_are_never_the_beginning_of_another(run: Run) -> None:
+    run("remember", "one", "--id", "note")
+    run("remember", "two", "--id", "note-2")
+    assert told(run("show", "note", "--json"))["content"] == "one"
+    run("forget", "note")
+    assert "already forgotten" in run("forget", "note").stdout
+    assert told(run("show", "note-2", "--json"))["content"] == "two"
+
+
+def test_confidence_is_shown_from_20_records_on(run: Run) -> None:
+    assert "sure" not in run("demo").stdout
+    run("remember", "Ana prefers window seats")
+    shown = run("recall", "window seats").stdout.splitlines()
+    assert shown[0].split()[:2] == ["score", "confidence"]
+    assert shown[1].split()[1] == "-"
+    with recollect.open() as memory:
+        memory.remember_all(f"text {number}" for number in range(19))
+    assert 0.5 < float(run("recall", "prefers window seats").stdout.splitlines()[1].split()[1]) <= 1

@@ -85,9 +85,14 @@ class Demo:
         return self._memory.root
 
     @property
+    def turns(self) -> int:
+        """The number of turns."""
+        return len(self._report.results)
+
+    @property
     def introduction(self) -> str:
         """A text about what was remembered."""
-        turns, sessions = len(self._report.results), len(self._script["sessions"])
+        turns, sessions = self.turns, len(self._script["sessions"])
         return (
             f"{self._script['title']}\n{turns} turns in {sessions} sessions, remembered in "
             f"{self._seconds * 1000:.0f} ms (durable, with history); root {self.root[:16]}..."

@@ -15,6 +15,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         UnsupportedError
         CodecError (ValueError)
         UnknownRecordError (LookupError)
+        AmbiguousIdError (LookupError)
         RecordExistsError
         ConflictError
         QuotaError
@@ -313,6 +314,18 @@ class UnknownRecordError(RecollectError, LookupError):
 
     def __str__(self) -> str:
         return f"no record {shown(self.args[0])} in namespace {self.args[1]!r}{self._state}"
+
+
+class AmbiguousIdError(RecollectError, LookupError):
+    """Several ids begin with the text that was passed as the beginning of one."""
+
+    code = "ambiguous_id"
+
+    def __init__(self, beginning: str, ids: str) -> None:
+        super().__init__(beginning, ids)
+
+    def __str__(self) -> str:
+        return f"several ids begin with {shown(self.args[0])}{self._state}: pass more of {self.args[1]}"
 
 
 class RecordExistsError(RecollectError):

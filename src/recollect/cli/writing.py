@@ -22,6 +22,7 @@ from recollect.cli.app import (
     where_option,
     zone_option,
 )
+from recollect.cli.ids import whole_id
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
@@ -144,12 +145,13 @@ def update(
     drop: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Change fields of the record ID. New tags and metadata replace the existing ones."""
+    """Change fields of the record ID (its beginning is enough). New tags and metadata replace the existing ones."""
     changes = _fields(options) | dict.fromkeys(drop)
     if content is not None:
         changes["content"] = content
-    operation = Update(id=id, changes=changes, expect=expect)
+    Update(id=id, changes=changes, expect=expect)  # validates it before the store is opened
     with settings.open() as memory:
+        operation = Update(id=whole_id(memory, id), changes=changes, expect=expect)
         _print_outcome(settings, memory.execute(operation))
 
 
@@ -160,18 +162,23 @@ def update(
 @click.option("--yes", is_flag=True, help="Do not ask before forgetting the records that match a filter.")
 @common
 def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
-    """Forget the records with these IDs, or all that match a filter. Their history stays."""
+    """Forget the records with these IDs, or all that match a filter. Their history stays.
+
+    The beginning of an id is enough, from 4 characters on, if no other begins like it.
+    """
     if not ids and where is None:
         raise click.UsageError("pass ids or --where FILTER to select what to forget")
     if ids and where is not None:
         raise click.UsageError("pass either ids or --where, not both")
     if where is not None and expect is not None:
         raise click.UsageError("--expect applies to single records and cannot be combined with --where")
-    operations = [Forget(id=each, expect=expect) for each in ids]
+    for each in ids:
+        Forget(id=each, expect=expect)  # validates it before the store is opened
     with settings.open() as memory:
         if where is not None:
             _forget_where(settings, memory, where, yes)
             return
+        operations = [Forget(id=whole_id(memory, each), expect=expect) for each in ids]
         with memory.batch() as batch:
             outcomes = [batch.execute(operation) for operation in operations]
     if settings.as_json:
