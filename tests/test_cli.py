@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -15,10 +16,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import recollect
+from recollect.cli import render
 from recollect.cli.app import app
 from recollect.cli.benching import questions_of
 from recollect.demo import SHOWN
 from recollect.doctor import examine
+from recollect.importers import write_jsonl
 from recollect.memory.opening import open as open_memory
 
 Run = Callable[..., Result]
@@ -298,7 +301,7 @@ def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_th
     run("export", str(out))
     before = out.read_bytes()
 
-    def fails(*_: object) -> int:
+    def fails(*_: object, **options: Any) -> int:
         raise OSError("disk gone")
 
     monkeypatch.setattr("recollect.cli.moving.write_jsonl", fails)
@@ -617,3 +620,51 @@ def test_confidence_is_shown_from_20_records_on(run: Run) -> None:
     with recollect.open() as memory:
         memory.remember_all(f"text {number}" for number in range(19))
     assert 0.5 < float(run("recall", "prefers window seats").stdout.splitlines()[1].split()[1]) <= 1
+
+
+def completed(words: str, tmp_path: Path) -> list[str]:
+    """What the shell offers after these words."""
+    variables = {"_RECOLLECT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    command = [sys.executable, "-c", "from recollect.cli.app import app; app(prog_name='recollect')"]
+    done = subprocess.run(command, env={**os.environ, **variables}, cwd=tmp_path, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands_files_and_namespaces(run: Run, tmp_path: Path) -> None:
+    run("-n", "home", "remember", "x")
+    run("-n", "holiday", "remember", "x")
+    run("-n", "work", "remember", "x")
+    assert completed("recollect reca", tmp_path) == ["plain,recall"]
+    assert completed("recollect --db a", tmp_path) == ["file,a"]
+    assert sorted(completed("recollect recall -n ho", tmp_path)) == ["plain,holiday", "plain,home"]
+    assert completed("recollect --db missing.db -n ho", tmp_path) == []
+    assert not (tmp_path / "missing.db").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_in_a_terminal_only_and_not_with_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for stream, quiet in ((io.StringIO(), False), (Terminal(), True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            with render.progress("exporting", quiet=quiet) as show:
+                show(1, 2)
+        assert stream.getvalue() == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", terminal := Terminal())
+        with render.progress("exporting", quiet=False) as show:
+            show(1, 2)
+    assert "exporting" in terminal.getvalue()
+    assert "1 of 2" in terminal.getvalue()
+
+
+def test_an_export_reports_its_progress(tmp_path: Path) -> None:
+    done: list[tuple[int, int]] = []
+    with recollect.open(":memory:") as memory:
+        memory.remember_all(f"text {number}" for number in range(2001))
+        write_jsonl(memory, io.StringIO(), progress=lambda *numbers: done.append(numbers))
+    assert done == [(0, 2001), (1000, 2001), (2000, 2001), (2001, 2001)]

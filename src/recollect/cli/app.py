@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
@@ -141,10 +142,18 @@ def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     return callback
 
 
+def _complete_namespace(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the namespaces of the store that begin like the word; none if it cannot be read."""
+    with suppress(RecollectError), ctx.ensure_object(Settings).open(read_only=True) as memory:
+        return [name for name in memory.namespaces() if name.startswith(incomplete)]
+    return []
+
+
 _COMMON = (
     click.option(
         "--db",
         metavar="FILE",
+        type=click.Path(),  # for completion
         callback=_store("db"),
         expose_value=False,
         help="Path of the store. Default: RECOLLECT_DB, or the user's data folder.",
@@ -153,6 +162,7 @@ _COMMON = (
         "-n",
         "--namespace",
         metavar="NAME",
+        shell_complete=_complete_namespace,
         callback=_store("namespace"),
         expose_value=False,
         help="Namespace. Default: RECOLLECT_NAMESPACE, or default.",

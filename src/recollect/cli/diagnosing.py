@@ -26,7 +26,7 @@ def doctor(settings: Settings, check: bool) -> None:
         if len(findings) == 1:  # the file contains no part of a store
             raise
     else:
-        with memory:
+        with memory, render.progress("checking" if check else "examining", quiet=settings.as_json):
             findings = examine(memory, check=check)
     if settings.as_json:
         print_json([finding._asdict() for finding in findings])

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
 from recollect.memory.opening import store_file
@@ -34,7 +35,7 @@ def _print_backup(backup: Backup) -> None:
 @common
 def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
     """Copy a consistent snapshot of the store to the file DEST. Other processes can write meanwhile."""
-    with settings.open(read_only=True) as memory:
+    with settings.open(read_only=True) as memory, render.progress("copying", quiet=settings.as_json):
         result = memory.backup(dest, verify=verify, force=force)
     if settings.as_json:
         print_json(result.to_json())

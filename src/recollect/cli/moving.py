@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import tzinfo
 from pathlib import Path
@@ -40,20 +40,6 @@ _ROOTS = {
     True: ", same root as the export",
     False: ", another root than the export: the namespace has other records, or the store has another key",
 }
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar if stderr is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("remembering"), BarColumn(), TextColumn("{task.completed} items"), TimeElapsedColumn())
-    with Progress(*columns, console=render.console(stderr=True), transient=True) as bar:
-        task = bar.add_task("import", total=None)
-        yield lambda done: bar.update(task, completed=done)
 
 
 @contextmanager
@@ -140,8 +126,9 @@ def import_(
             except ImportFormatError as error:  # the other files are still imported
                 refused.append((path, error))
                 continue
-            with _progress(settings.as_json) as progress:
-                reports.append((path, import_source(memory, source, progress=progress)))
+            with render.progress("remembering", quiet=settings.as_json) as show:
+                report = import_source(memory, source, progress=lambda done: show(done, None))
+            reports.append((path, report))
             source = None
     if settings.as_json:
         done = [{"path": str(path), **report.to_json()} for path, report in reports]
@@ -166,7 +153,7 @@ def import_(
         sys.exit(1)
 
 
-def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
+def _write_export(path: Path, memories: list[Memory], replace: bool, quiet: bool) -> int:
     """Write the export next to `path`, rename it when it is complete, and return the number of records."""
     store = str(memories[0].stats()["store"]["path"]) if memories else ""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
@@ -181,7 +168,8 @@ def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
             # Readable only by its owner, as the store is, regardless of the umask and of the replaced file.
             descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                count = sum(write_jsonl(each, file) for each in memories)
+                with render.progress("exporting", quiet=quiet) as show:
+                    count = sum(write_jsonl(each, file, progress=show) for each in memories)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
@@ -222,7 +210,7 @@ def export(settings: Settings, path: Path, everything: bool, force: bool) -> Non
             for each in chosen:
                 write_jsonl(each, stdout)
             return
-        count = _write_export(path, chosen, force)
+        count = _write_export(path, chosen, force, settings.as_json)
     if settings.as_json:
         print_json({"path": str(path), "records": count})
     else:

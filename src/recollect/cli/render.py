@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from recollect.cli.ids import short_ids
@@ -36,6 +37,33 @@ def console(*, stderr: bool = False) -> Console:
         soft_wrap=False,
         width=None if stream.isatty() or "COLUMNS" in os.environ else 140,
     )
+
+
+@contextmanager
+def progress(doing: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], object]]:
+    """Show what is being done, for how long, and how much is done, if stderr is a terminal.
+
+    Args:
+        doing: What is being done.
+        quiet: Whether to show nothing, because the result is printed as JSON.
+
+    Yields:
+        A function of the number done and the total, or None if it is unknown. It need not be called.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, *times, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None, count="")
+
+        def update(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total, count=f"{done}" if total is None else f"{done} of {total}")
+
+        yield update
 
 
 def plain(text: str, limit: int = _MAX_CHARACTERS) -> str:

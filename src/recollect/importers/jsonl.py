@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import tzinfo
 from itertools import chain
 from pathlib import Path
@@ -44,6 +44,10 @@ FORMAT = 1
 _HEADER = "recollect"
 #: Maximum bytes of a line: enough for 10 MiB of content with every byte escaped, which larger limits can allow.
 _LONGEST_LINE = 2**28
+
+
+#: Progress is reported after this many records.
+_REPORTED = 1000
 
 
 class JsonLines(TurnImporter):
@@ -215,7 +219,7 @@ def _fields(value: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def write_jsonl(memory: Memory, file: TextIO) -> int:
+def write_jsonl(memory: Memory, file: TextIO, *, progress: Callable[[int, int], object] | None = None) -> int:
     """Write a header and every record of a memory, by ascending id, as JSON lines.
 
     Args:
@@ -235,6 +239,8 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
     with memory.open_export() as export:
         about = {"format": FORMAT, "namespace": memory.name, "root": export.root or None, "records": export.count}
         records = ({**record.to_json(), "hash": record.hash} for record in export.records)
-        for value in chain([{_HEADER: about}], records):
+        for number, value in enumerate(chain([{_HEADER: about}], records)):
             file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
+            if progress is not None and (number % _REPORTED == 0 or number == export.count):
+                progress(number, export.count)
         return export.count
