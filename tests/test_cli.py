@@ -668,3 +668,48 @@ def test_an_export_reports_its_progress(tmp_path: Path) -> None:
         memory.remember_all(f"text {number}" for number in range(2001))
         write_jsonl(memory, io.StringIO(), progress=lambda *numbers: done.append(numbers))
     assert done == [(0, 2001), (1000, 2001), (2000, 2001), (2001, 2001)]
+
+
+KEY = "the-secret-key-of-a-store\n"
+
+
+def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    store, backup, new = (str(tmp_path / name) for name in ("a.db", "a.backup", "new.db"))
+    out = [run("--key-file", str(file), "remember", "Ana likes tea", "--json").stdout]
+    with recollect.open(store, key=KEY.encode()) as memory:
+        root = memory.root
+    assert "--key-file" in run("recall", "tea", code=1).stderr
+    monkeypatch.setenv("RECOLLECT_KEY_FILE", str(file))
+    for command in (
+        *(("recall", "tea"), ("grep", "tea"), ("list",), ("stats",), ("namespaces",), ("log",), ("bench",)),
+        *(("doctor", "--check"), ("export",), ("quota",), ("migrate", "--dry-run"), ("backup", backup, "--verify")),
+        *(("restore", backup, "--force"), ("rescue", store, new), ("demo",), ("remember", "more")),
+    ):
+        result = run(*command)
+        out += [result.stdout, result.stderr]
+    assert root in "".join(out)
+    assert told(run("--db", new, "list", "--json"))["records"][0]["content"] == "Ana likes tea"
+    assert completed("recollect -n def", tmp_path) == ["plain,default"]
+    Path(new).write_bytes(b"")
+    out += [run("--db", new, "doctor", code=1).output, run("--key-file", str(tmp_path), "list", code=1).output]
+    assert KEY.strip() not in "".join(out) + caplog.text
+    assert KEY.strip().encode().hex() not in "".join(out) + caplog.text
+
+
+@pytest.mark.parametrize(
+    ("key", "message"), [(None, "No such file"), ("short", "16 to 4096"), ("x" * 5000, "16 to 4096")]
+)
+def test_an_invalid_key_file_is_named_and_not_shown(key: str | None, message: str, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    if key is not None:
+        file.write_text(key)
+    error = run("--key-file", str(file), "remember", "x", code=1).stderr
+    assert str(file) in error
+    assert message in error
+    assert key is None or key not in error
+    assert not (tmp_path / "a.db").exists()

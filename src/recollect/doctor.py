@@ -70,11 +70,11 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     return findings
 
 
-def examine_closed(path: str, error: RecollectError) -> list[Finding]:
+def examine_closed(path: str, error: RecollectError, *, key: bytes | None = None) -> list[Finding]:
     """Return the findings about a store that cannot be opened: the error, and what is corrupt in the file."""
     findings = [Finding("store", str(error), False)]
     with suppress(OSError):
-        salvage = Salvage(path, PUBLIC_KEY)
+        salvage = Salvage(path, key or PUBLIC_KEY)
         if not salvage.empty:
             findings.extend(Finding("check", page, False) for page in salvage.corrupt_pages())
             for _, saved in salvage.branches():

@@ -551,7 +551,8 @@ class WrongKeyError(StoreError):
     code = "wrong_key"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} was created with another key; it was not changed: open it with that key (key=...)"
+        todo = "open it with that key (key=..., --key-file)"
+        return f"{self.args[0]} was created with another key; it was not changed: {todo}"
 
 
 class DamagedStoreError(StoreError):

@@ -22,16 +22,19 @@ from zoneinfo import ZoneInfo
 import click
 
 from recollect._version import __version__
-from recollect.errors import InvalidRecordError, RecollectError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError
 from recollect.filters import parse
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.stores.files import open_regular
 
 F = TypeVar("F", bound=Callable[..., Any])
-#: The environment variables with the defaults of --namespace and --user.
+#: The environment variables with the defaults of --namespace, --user and --key-file.
 NAMESPACE_VARIABLE = "RECOLLECT_NAMESPACE"
 USER_VARIABLE = "RECOLLECT_USER"
+KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
+_MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 
 @dataclass
@@ -44,6 +47,7 @@ class Settings:
         as_json: Whether to print JSON.
         k: The `-k` before the name of the command; None if there is none.
         embedder: The embedder; None means the default.
+        key_file: The path of the file with the store's key; "" means the default key.
     """
 
     db: str | None = None
@@ -52,10 +56,33 @@ class Settings:
     as_json: bool = False
     k: int | None = None
     embedder: str | None = None
+    key_file: str = field(default_factory=lambda: os.environ.get(KEY_FILE_VARIABLE, ""))
+
+    @property
+    def key(self) -> bytes | None:
+        """The store's key: the bytes of the key file. None if there is none.
+
+        Raises:
+            InvalidArgumentError: The file cannot be read, or is no key. The message never contains its bytes.
+        """
+        if not self.key_file:
+            return None
+        try:
+            with os.fdopen(open_regular(self.key_file, follow=True), "rb") as file:
+                key = file.read(_MAX_KEY_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidArgumentError("key file", self.key_file, f"cannot be read: {reason}") from None
+        if not _MIN_KEY_BYTES <= len(key) <= _MAX_KEY_BYTES:
+            rule = f"must contain {_MIN_KEY_BYTES} to {_MAX_KEY_BYTES} bytes"
+            raise InvalidArgumentError("key file", self.key_file, rule)
+        return key
 
     def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
         """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false."""
-        return open_memory(self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder)
+        return open_memory(
+            self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder, key=self.key
+        )
 
 
 def count_option(default: int) -> Callable[[F], F]:
@@ -173,6 +200,14 @@ _COMMON = (
         callback=_store("embedder"),
         expose_value=False,
         help="Embedder: PROVIDER/MODEL, hashed or none. Default: RECOLLECT_EMBEDDER.",
+    ),
+    click.option(
+        "--key-file",
+        metavar="FILE",
+        type=click.Path(),
+        callback=_store("key_file"),
+        expose_value=False,
+        help=f"File whose bytes are the store's key. Default: {KEY_FILE_VARIABLE}, or the public key.",
     ),
     # Eager, so that an error in another option is printed as JSON too.
     click.option(

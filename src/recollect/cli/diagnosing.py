@@ -22,7 +22,7 @@ def doctor(settings: Settings, check: bool) -> None:
     try:
         memory = settings.open()
     except (DamagedStoreError, NotAStoreError) as error:
-        findings = examine_closed(store_file(settings.db), error)
+        findings = examine_closed(store_file(settings.db), error, key=settings.key)
         if len(findings) == 1:  # the file contains no part of a store
             raise
     else:
@@ -43,7 +43,7 @@ def doctor(settings: Settings, check: bool) -> None:
 @common
 def demo(settings: Settings) -> None:
     """Remember a sample conversation and answer eight questions about it, with explanations."""
-    with demonstration.Demo(settings.db) as shown:
+    with demonstration.Demo(settings.db, settings.key) as shown:
         if settings.as_json:
             print_json(shown.to_json())
             return
