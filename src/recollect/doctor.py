@@ -13,7 +13,7 @@ from typing import NamedTuple
 from recollect._version import __version__
 from recollect.embedding.base import embedded
 from recollect.embedding.environment import ignored_variable
-from recollect.errors import RecollectError, StoreError
+from recollect.errors import ReadOnlyStoreError, RecollectError, StoreError
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
@@ -145,6 +145,8 @@ def _dense(memory: Memory) -> Finding:
 def _write(memory: Memory) -> Finding:
     try:
         memory.probe()
+    except ReadOnlyStoreError as error:
+        return Finding("write and read-back", f"not tested: {error}")
     except RecollectError as error:
         return Finding("write and read-back", str(error), False)
     return Finding("write and read-back", "a value was written durably and read back by another connection")

@@ -38,6 +38,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             StoreBusyError
             StoreFullError
             StoreReplacedError
+                StoreChangedError
             NoMemoryError (MemoryError)
             StoreIOError
                 CommitInDoubtError
@@ -603,6 +604,18 @@ class StoreReplacedError(StoreError):
         return (
             f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; the file there now was "
             "not changed: close this memory and open it again, which creates a new store if there is no file"
+        )
+
+
+class StoreChangedError(StoreReplacedError):
+    """Another process wrote to the store, which this one can only read as it was when it was opened."""
+
+    code = "store_changed"
+
+    def __str__(self) -> str:
+        return (
+            f"another process wrote to {self.args[0]}, which cannot be shared with it, since this user cannot write to "
+            f"its folder{self._state}: close this memory and open it again"
         )
 
 
