@@ -220,7 +220,6 @@ READING = [
     "list",
     "stats",
     "namespaces",
-    "doctor",
     "export",
     "update x --kind y",
     "forget x",
@@ -563,7 +562,7 @@ def test_a_misspelt_embedder_variable_is_a_note_of_recall_and_an_error_of_embed(
     monkeypatch.delenv("RECOLLECT_EMBEDDER")
     monkeypatch.setenv("LLM_EMBEDDING_MODEL", "3-small")
     assert run("recall", "kitten").stderr == ""
-    assert "LLM_EMBEDDING_MODEL = '3-small' is ignored" in told(run("doctor", "--json"))[-2]["finding"]
+    assert "LLM_EMBEDDING_MODEL = '3-small' is ignored" in run("doctor").stdout
 
 
 ONE = "07da8130-e45f-5a7b-9c1d-0123456789ab"
@@ -713,3 +712,51 @@ def test_an_invalid_key_file_is_named_and_not_shown(key: str | None, message: st
     assert message in error
     assert key is None or key not in error
     assert not (tmp_path / "a.db").exists()
+
+
+def test_before_the_first_write_nothing_is_remembered_yet(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = str(tmp_path / "no-folder" / "x.db")
+    path = str(tmp_path / "a.db")
+    for command in (("list",), ("recall", "x"), ("stats",), ("backup", str(tmp_path / "b"))):
+        error = run(*command, code=1).stderr
+        assert f"nothing remembered yet: there is no store at {path}" in error
+        assert "check the path" in run("--db", missing, *command, code=1).stderr
+    monkeypatch.delenv("RECOLLECT_DB")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data" / "recollect"))
+    error = run("list", code=1).stderr
+    assert "nothing remembered yet" in error
+    assert str(tmp_path / "data" / "recollect" / "memory.db") in error
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_doctor_examines_the_installation_without_a_store(run: Run, tmp_path: Path) -> None:
+    found = {each["what"]: each for each in told(run("doctor", "--json"))}
+    assert "nothing remembered yet" in found["store"]["finding"]
+    assert "FTS5): finds a word" in found["full text"]["finding"]
+    assert found["kernels"]["finding"].startswith(("numpy; ", "numba; "))
+    assert found["time zones"]["finding"].endswith("known")
+    assert all(each["well"] for each in found.values())
+    assert not (tmp_path / "a.db").exists()
+    missing = run("--db", str(tmp_path / "none" / "x.db"), "doctor", "--json", code=1)
+    assert "check the path" in told(missing)[-1]["finding"]
+
+
+def test_the_doctor_says_what_to_do_with_a_store_that_was_cut(run: Run, tmp_path: Path) -> None:
+    run("remember", "Ana likes tea")
+    path = tmp_path / "a.db"
+    whole = path.read_bytes()
+    for size in (4096, 5000, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        shown = run("doctor", "--check", code=1).output
+        assert "recollect rescue OLD NEW" in " ".join(shown.split()), size
+
+
+def test_a_system_without_time_zones_says_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is not a time zone" in run("recall", "x", "--tz", "Europe/Nowhere", code=2).stderr
+    monkeypatch.setattr("recollect.cli.app.available_timezones", set)
+    monkeypatch.setattr("recollect.doctor.available_timezones", set)
+    assert "pip install tzdata" in run("recall", "x", "--tz", "Europe/Nowhere", code=2).stderr
+    assert "pip install tzdata" in run("doctor", code=1).stdout

@@ -513,6 +513,8 @@ class StoreMissingError(StoreError):
     code = "store_missing"
 
     def __str__(self) -> str:
+        if not self.args[1]:
+            return f"nothing remembered yet: there is no store at {self.args[0]}, and none was created"
         return f"there is no store at {self.args[0]}{self._detail}; none was created: check the path"
 
 

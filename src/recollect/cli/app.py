@@ -17,15 +17,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import click
 
 from recollect._version import __version__
-from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, StoreMissingError
 from recollect.filters import parse
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
+from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
 from recollect.stores.files import open_regular
 
@@ -34,6 +35,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 NAMESPACE_VARIABLE = "RECOLLECT_NAMESPACE"
 USER_VARIABLE = "RECOLLECT_USER"
 KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
+#: What is missing if no time zone is known.
+NO_TIME_ZONES = "this system has no time zone database (pip install tzdata)"
 _MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 
@@ -80,9 +83,15 @@ class Settings:
 
     def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
         """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false."""
-        return open_memory(
-            self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder, key=self.key
-        )
+        try:
+            return open_memory(
+                self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder, key=self.key
+            )
+        except StoreMissingError as error:
+            if self.db or os.environ.get(PATH_VARIABLE):
+                raise
+            # The first write creates the default folder, so its absence is no mistake in a path.
+            raise StoreMissingError(error.args[0]) from None
 
 
 def count_option(default: int) -> Callable[[F], F]:
@@ -242,6 +251,8 @@ def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tzinf
     try:
         return ZoneInfo(value)
     except (KeyError, ValueError, OSError):
+        if not available_timezones():
+            raise click.BadParameter(f"{value!r} cannot be looked up: {NO_TIME_ZONES}") from None
         raise click.BadParameter(f"{value!r} is not a time zone, such as UTC or Europe/Copenhagen") from None
 
 
