@@ -27,9 +27,16 @@ settings.register_profile(
     "long", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], stateful_step_count=80
 )
 # What the developer's shell names is no part of what is tested.
-os.environ.pop("LLM_EMBEDDING_MODEL", None)
-os.environ.pop("RECOLLECT_INDEX_BYTES", None)
-os.environ.pop("RECOLLECT_VECTOR_BYTES", None)
+for variable in (
+    "LLM_EMBEDDING_MODEL",
+    "RECOLLECT_EMBEDDER",
+    "RECOLLECT_INDEX_BYTES",
+    "RECOLLECT_KEY_FILE",
+    "RECOLLECT_NAMESPACE",
+    "RECOLLECT_USER",
+    "RECOLLECT_VECTOR_BYTES",
+):
+    os.environ.pop(variable, None)
 settings.load_profile(PROFILE)
 # With RECOLLECT_TEST_EXECUTOR=loopback, every memory that the tests open passes its operations through JSON bytes.
 OVER_LOOPBACK = os.environ.get("RECOLLECT_TEST_EXECUTOR") == "loopback"

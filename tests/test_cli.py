@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import stat
@@ -15,10 +16,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import recollect
+from recollect.cli import render
 from recollect.cli.app import app
 from recollect.cli.benching import questions_of
 from recollect.demo import SHOWN
 from recollect.doctor import examine
+from recollect.importers import write_jsonl
 from recollect.memory.opening import open as open_memory
 
 Run = Callable[..., Result]
@@ -157,7 +160,8 @@ def test_export_and_import_come_to_the_same_root(run: Run, tmp_path: Path) -> No
 
 def test_import_reports_what_is_damaged_and_imports_the_rest(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "chat.jsonl"
-    path.write_text('{"role": "user", "content": "hello there"}\nnot json\n{"role": "assistant", "content": "hi"}\n')
+    first = '{"role": "user", "content": "hello there", "timestamp": "2026-03-01"}'
+    path.write_text(f'{first}\nnot json\n{{"role": "assistant", "content": "hi"}}\n')
     result = run("import", "openai", str(path), code=1)
     assert "2 remembered" in result.stdout
     assert "line 2" in result.stderr
@@ -233,7 +237,7 @@ def test_the_doctor_finds_a_store_that_is_not_well(run: Run, tmp_path: Path) -> 
     assert "version 1" in run("doctor", "--check", code=1).stdout
     (tmp_path / "a.db").chmod(0o444)
     with open_memory(tmp_path / "a.db") as memory:
-        assert any("read-only" in finding.finding and not finding.well for finding in examine(memory))
+        assert examine(memory)[-1].finding.startswith(f"not tested: {tmp_path / 'a.db'} is read-only")
 
 
 def test_the_demo_finds_the_evidence_of_every_question(run: Run) -> None:
@@ -262,7 +266,6 @@ READING = [
     "list",
     "stats",
     "namespaces",
-    "doctor",
     "export",
     "update x --kind y",
     "forget x",
@@ -343,7 +346,7 @@ def test_an_export_onto_the_store_itself_is_refused_and_one_that_fails_leaves_th
     run("export", str(out))
     before = out.read_bytes()
 
-    def fails(*_: object) -> int:
+    def fails(*_: object, **options: Any) -> int:
         raise OSError("disk gone")
 
     monkeypatch.setattr("recollect.cli.moving.write_jsonl", fails)
@@ -524,3 +527,282 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     assert "the quota of namespace 'default' is 1 records" in run("remember", "three", code=1).output
     assert "no quota" in run("quota", "--none").stdout
     run("remember", "three")
+
+
+def test_import_fills_fields_and_reads_standard_input(run: Run) -> None:
+    chat = json.dumps([{"role": "user", "content": "I like tea"}])
+    given = ("--user", "ana", "--conversation", "monday", "--tag", "a", "--tag", "b")
+    shown = run("import", "openai", "-", *given, input=chat).stdout
+    assert shown.startswith("-: 1 remembered")
+    assert "time zone" not in shown
+    (record,) = told(run("list", "--json"))["records"]
+    assert [record[name] for name in ("user", "conversation", "tags")] == ["ana", "monday", ["a", "b"]]
+    assert told(run("import", "openai", "-", *given, "--json", input=chat))[0]["unchanged"] == 1
+    assert "standard input" in run("import", "openai", "-", input="no messages", code=1).stderr
+
+
+def test_import_refuses_standard_input_without_an_end_and_formats_of_folders(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from recollect.cli import moving
+
+    monkeypatch.setattr(moving, "_MOST_INPUT", 10)
+    assert "more than 10 bytes" in run("import", "text", "-", input="x" * 11, code=1).stderr
+    assert "after a folder" in run("import", "beam", "-", input="[]", code=1).stderr
+    assert "there is no store" in run("list", code=1).stderr
+
+
+def test_variables_name_the_namespace_and_the_user(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("RECOLLECT_NAMESPACE", "mine")
+    monkeypatch.setenv("RECOLLECT_USER", "ana")
+    run("remember", "tea is green", "--id", "a")
+    run("remember", "tea is black", "--id", "b", "--user", "bo")
+    run("-n", "other", "remember", "tea is white")
+    assert [each["namespace"] for each in told(run("namespaces", "--json"))] == ["mine", "other"]
+    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["a"]
+    assert [each["id"] for each in told(run("list", "--json", "--user", ""))["records"]] == ["b", "a"]
+    run("update", "b", "--importance", "1")
+    assert told(run("show", "b", "--json"))["user"] == "bo"
+    export = tmp_path / "x.jsonl"
+    run("export", str(export))
+    assert "same root" in run("-n", "copy", "import", "jsonl", str(export)).stdout
+    note = tmp_path / "note.txt"
+    note.write_text("a note")
+    run("import", "text", str(note))
+    assert told(run("show", "note.txt#0", "--json"))["user"] == "ana"
+
+
+def test_options_of_fields_filter_like_where(run: Run) -> None:
+    for user, agent, talk in (("ana", "x", "c"), ("ana", "y", "d"), ("bo", "x", "c")):
+        options = ("--user", user, "--agent", agent, "--conversation", talk, "--tag", user)
+        run("remember", f"tea for {user} of {agent}", *options)
+    for command in (("recall", "tea"), ("grep", "tea"), ("list",)):
+        cases: tuple[tuple[tuple[str, ...], int], ...] = (
+            (("--user", "ana"), 2),
+            (("--user", "ana", "--agent", "x"), 1),
+            (("--conversation", "c"), 2),
+            (("--user", "ana", "--where", "tag=bo"), 0),
+            (("--user", "bo", "--where", "tag=bo or tag=ana"), 1),
+        )
+        for conditions, count in cases:
+            found = told(run(*command, *conditions, "--json"))
+            assert len(found if command[0] == "grep" else found.get("hits", found.get("records"))) == count
+
+
+def test_a_misspelt_command_names_the_similar_one(run: Run) -> None:
+    assert "did you mean 'recall'?" in run("recal", "x", code=2).stderr
+    assert run("xyzzy", code=2).stderr.count("did you mean") == 0
+
+
+def test_a_misspelt_embedder_variable_is_a_note_of_recall_and_an_error_of_embed(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("remember", "a kitten")
+    monkeypatch.setenv("RECOLLECT_EMBEDDER", "opnai/m")
+    result = run("recall", "kitten")
+    assert "a kitten" in result.stdout
+    assert "note: the dense signal is not used: the embedder RECOLLECT_EMBEDDER = 'opnai/m'" in result.stderr
+    assert "kitten" in run("list").stdout
+    assert "RECOLLECT_EMBEDDER" in run("embed", code=1).stderr
+    assert "RECOLLECT_EMBEDDER" in run("doctor", code=1).stdout
+    monkeypatch.delenv("RECOLLECT_EMBEDDER")
+    monkeypatch.setenv("LLM_EMBEDDING_MODEL", "3-small")
+    assert run("recall", "kitten").stderr == ""
+    assert "LLM_EMBEDDING_MODEL = '3-small' is ignored" in run("doctor").stdout
+
+
+ONE = "07da8130-e45f-5a7b-9c1d-0123456789ab"
+OTHER = "07da8130-e45f-6a7b-9c1d-0123456789ab"
+
+
+def test_tables_have_short_ids_and_fit_80_columns(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = "Ana prefers window seats on long flights, because she can sleep"
+    run("remember", text, "--id", ONE, "--user", "ana")
+    run("remember", "Bob takes any seat", "--id", "an-id-that-a-person-chose")
+    for command in (("list",), ("recall", "seats"), ("grep", "seats")):
+        shown = run(*command).stdout
+        assert "07da8130 " in shown
+        assert "07da8130-" not in shown
+        assert max(map(len, shown.splitlines())) <= 80
+    assert "an-id-that-a-person-\nchose" in "\n".join(line[:20].strip() for line in run("list").stdout.splitlines())
+    run("remember", "another", "--id", OTHER)
+    assert "07da8130-e45f-5 " in run("list").stdout
+    assert told(run("list", "--json"))["records"][0]["id"] == OTHER
+
+
+def test_the_beginning_of_an_id_is_enough_if_it_is_unique(run: Run) -> None:
+    run("remember", "one", "--id", ONE)
+    assert told(run("show", "07da", "--json"))["id"] == ONE
+    run("remember", "other", "--id", OTHER)
+    for command in (("show",), ("forget",), ("update", "--importance", "1"), ("log",)):
+        error = run(*command, "07da8130", code=1).stderr
+        assert "several ids begin with '07da8130'" in error
+        assert f"{ONE}, {OTHER}" in error
+    run("update", "07da8130-e45f-5", "--importance", "1")
+    assert told(run("show", ONE, "--json"))["importance"] == 1.0
+    assert ONE in run("forget", "07da8130-e45f-5").stdout
+    assert told(run("show", "07da8130", "--json"))["id"] == OTHER
+    assert "forgotten" in run("log", "07da8130-e45f-5").stdout
+    assert "no record '07d'" in run("show", "07d", code=1).stderr
+
+
+def test_a_forgotten_id_and_a_whole_id_are_never_the_beginning_of_another(run: Run) -> None:
+    run("remember", "one", "--id", "note")
+    run("remember", "two", "--id", "note-2")
+    assert told(run("show", "note", "--json"))["content"] == "one"
+    run("forget", "note")
+    assert "already forgotten" in run("forget", "note").stdout
+    assert told(run("show", "note-2", "--json"))["content"] == "two"
+
+
+def test_confidence_is_shown_from_20_records_on(run: Run) -> None:
+    assert "sure" not in run("demo").stdout
+    run("remember", "Ana prefers window seats")
+    shown = run("recall", "window seats").stdout.splitlines()
+    assert shown[0].split()[:2] == ["score", "confidence"]
+    assert shown[1].split()[1] == "-"
+    with recollect.open() as memory:
+        memory.remember_all(f"text {number}" for number in range(19))
+    assert 0.5 < float(run("recall", "prefers window seats").stdout.splitlines()[1].split()[1]) <= 1
+
+
+def completed(words: str, tmp_path: Path) -> list[str]:
+    """What the shell offers after these words."""
+    variables = {"_RECOLLECT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+    command = [sys.executable, "-c", "from recollect.cli.app import app; app(prog_name='recollect')"]
+    done = subprocess.run(command, env={**os.environ, **variables}, cwd=tmp_path, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def test_the_shell_completes_commands_files_and_namespaces(run: Run, tmp_path: Path) -> None:
+    run("-n", "home", "remember", "x")
+    run("-n", "holiday", "remember", "x")
+    run("-n", "work", "remember", "x")
+    assert completed("recollect reca", tmp_path) == ["plain,recall"]
+    assert completed("recollect --db a", tmp_path) == ["file,a"]
+    assert sorted(completed("recollect recall -n ho", tmp_path)) == ["plain,holiday", "plain,home"]
+    assert completed("recollect --db missing.db -n ho", tmp_path) == []
+    assert not (tmp_path / "missing.db").exists()
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_progress_is_shown_in_a_terminal_only_and_not_with_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    for stream, quiet in ((io.StringIO(), False), (Terminal(), True)):
+        with monkeypatch.context() as patch:
+            patch.setattr(sys, "stderr", stream)
+            with render.progress("exporting", quiet=quiet) as show:
+                show(1, 2)
+        assert stream.getvalue() == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", terminal := Terminal())
+        with render.progress("exporting", quiet=False) as show:
+            show(1, 2)
+    assert "exporting" in terminal.getvalue()
+    assert "1 of 2" in terminal.getvalue()
+
+
+def test_an_export_reports_its_progress(tmp_path: Path) -> None:
+    done: list[tuple[int, int]] = []
+    with recollect.open(":memory:") as memory:
+        memory.remember_all(f"text {number}" for number in range(2001))
+        write_jsonl(memory, io.StringIO(), progress=lambda *numbers: done.append(numbers))
+    assert done == [(0, 2001), (1000, 2001), (2000, 2001), (2001, 2001)]
+
+
+KEY = "the-secret-key-of-a-store\n"
+
+
+def test_every_command_opens_a_store_with_a_key_file_and_shows_no_key(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    file = tmp_path / "key"
+    file.write_text(KEY)
+    store, backup, new = (str(tmp_path / name) for name in ("a.db", "a.backup", "new.db"))
+    out = [run("--key-file", str(file), "remember", "Ana likes tea", "--json").stdout]
+    with recollect.open(store, key=KEY.encode()) as memory:
+        root = memory.root
+    assert "--key-file" in run("recall", "tea", code=1).stderr
+    monkeypatch.setenv("RECOLLECT_KEY_FILE", str(file))
+    for command in (
+        *(("recall", "tea"), ("grep", "tea"), ("list",), ("stats",), ("namespaces",), ("log",), ("bench",)),
+        *(("doctor", "--check"), ("export",), ("quota",), ("migrate", "--dry-run"), ("backup", backup, "--verify")),
+        *(("restore", backup, "--force"), ("rescue", store, new), ("demo",), ("remember", "more")),
+    ):
+        result = run(*command)
+        out += [result.stdout, result.stderr]
+    assert root in "".join(out)
+    assert told(run("--db", new, "list", "--json"))["records"][0]["content"] == "Ana likes tea"
+    assert completed("recollect -n def", tmp_path) == ["plain,default"]
+    Path(new).write_bytes(b"")
+    out += [run("--db", new, "doctor", code=1).output, run("--key-file", str(tmp_path), "list", code=1).output]
+    assert KEY.strip() not in "".join(out) + caplog.text
+    assert KEY.strip().encode().hex() not in "".join(out) + caplog.text
+
+
+@pytest.mark.parametrize(
+    ("key", "message"), [(None, "No such file"), ("short", "16 to 4096"), ("x" * 5000, "16 to 4096")]
+)
+def test_an_invalid_key_file_is_named_and_not_shown(key: str | None, message: str, run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    if key is not None:
+        file.write_text(key)
+    error = run("--key-file", str(file), "remember", "x", code=1).stderr
+    assert str(file) in error
+    assert message in error
+    assert key is None or key not in error
+    assert not (tmp_path / "a.db").exists()
+
+
+def test_before_the_first_write_nothing_is_remembered_yet(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = str(tmp_path / "no-folder" / "x.db")
+    path = str(tmp_path / "a.db")
+    for command in (("list",), ("recall", "x"), ("stats",), ("backup", str(tmp_path / "b"))):
+        error = run(*command, code=1).stderr
+        assert f"nothing remembered yet: there is no store at {path}" in error
+        assert "check the path" in run("--db", missing, *command, code=1).stderr
+    monkeypatch.delenv("RECOLLECT_DB")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setattr("platformdirs.user_data_dir", lambda *_, **__: str(tmp_path / "data" / "recollect"))
+    error = run("list", code=1).stderr
+    assert "nothing remembered yet" in error
+    assert str(tmp_path / "data" / "recollect" / "memory.db") in error
+    assert not (tmp_path / "data").exists()
+
+
+def test_the_doctor_examines_the_installation_without_a_store(run: Run, tmp_path: Path) -> None:
+    found = {each["what"]: each for each in told(run("doctor", "--json"))}
+    assert "nothing remembered yet" in found["store"]["finding"]
+    assert "FTS5): finds a word" in found["full text"]["finding"]
+    assert found["kernels"]["finding"].startswith(("numpy; ", "numba; "))
+    assert found["time zones"]["finding"].endswith("known")
+    assert all(each["well"] for each in found.values())
+    assert not (tmp_path / "a.db").exists()
+    missing = run("--db", str(tmp_path / "none" / "x.db"), "doctor", "--json", code=1)
+    assert "check the path" in told(missing)[-1]["finding"]
+
+
+def test_the_doctor_says_what_to_do_with_a_store_that_was_cut(run: Run, tmp_path: Path) -> None:
+    run("remember", "Ana likes tea")
+    path = tmp_path / "a.db"
+    whole = path.read_bytes()
+    for size in (4096, 5000, len(whole) // 2, len(whole) - 1):
+        path.write_bytes(whole[:size])
+        shown = run("doctor", "--check", code=1).output
+        assert "recollect rescue OLD NEW" in " ".join(shown.split()), size
+
+
+def test_a_system_without_time_zones_says_what_is_missing(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "is not a time zone" in run("recall", "x", "--tz", "Europe/Nowhere", code=2).stderr
+    monkeypatch.setattr("recollect.cli.app.available_timezones", set)
+    monkeypatch.setattr("recollect.doctor.available_timezones", set)
+    assert "pip install tzdata" in run("recall", "x", "--tz", "Europe/Nowhere", code=2).stderr
+    assert "pip install tzdata" in run("doctor", code=1).stdout

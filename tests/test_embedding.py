@@ -566,7 +566,7 @@ class TestWorker:
         memory = open_()
         memory.remember("kitten")
         assert memory.embedder is None
-        with pytest.raises(UnsupportedError, match="LLM_EMBEDDING_MODEL"):
+        with pytest.raises(UnsupportedError, match="RECOLLECT_EMBEDDER"):
             memory.embed_all()
         stats = memory.vector_stats()
         assert (stats["model"], stats["total"], stats["embedded"], stats["coverage"]) == (None, 1, 0, 0.0)
@@ -633,14 +633,24 @@ class TestModels:
     def test_an_embedder_is_named_by_text_or_by_the_variable(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setenv("LLM_EMBEDDING_MODEL", "hashed")
+        monkeypatch.setenv("RECOLLECT_EMBEDDER", "hashed")
         for wanted, name in ((None, "hashed/1"), ("hashed/1", "hashed/1"), ("ollama/m", "ollama/m"), ("none", None)):
             with recollect.open(tmp_path / "a.db", embedder=wanted) as memory:
                 assert (memory.embedder and memory.embedder.name) == name
-        monkeypatch.setenv("LLM_EMBEDDING_MODEL", "nope/m")
-        with pytest.raises(InvalidArgumentError, match="nope/m"):
-            recollect.open(tmp_path / "b.db")
-        assert not (tmp_path / "b.db").exists()
+
+    def test_a_misspelt_variable_leaves_recall_by_words_and_is_named(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("RECOLLECT_EMBEDDER", "nope/m")
+        with recollect.open(tmp_path / "b.db") as memory:
+            memory.remember("a kitten")
+            hits = memory.recall("kitten")
+            assert len(hits) == len(memory.find()) == 1
+            assert "RECOLLECT_EMBEDDER = 'nope/m'" in hits.plan.notes[0]
+            for call in (memory.embed_all, lambda: memory.recall("kitten", wait_for_vectors=True)):
+                with pytest.raises(EmbedderUnavailableError, match="RECOLLECT_EMBEDDER = 'nope/m'"):
+                    call()
+            assert memory.vector_stats()["embedded"] == 0
 
     def test_closing_a_memory_closes_its_embedder(self) -> None:
         class Closing(Meaning):
@@ -941,8 +951,8 @@ class TestCommand:
 
     def test_the_doctor_tells_of_the_embedder(self, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
         run("remember", "x")
-        monkeypatch.setenv("LLM_EMBEDDING_MODEL", "hashed")
+        monkeypatch.setenv("RECOLLECT_EMBEDDER", "hashed")
         told = {each["what"]: each for each in json.loads(run("doctor", "--json").stdout)}
         assert told["signal dense"]["finding"].startswith("active: hashed/1, 256 dimensions, 0 of 1 records")
-        monkeypatch.setenv("LLM_EMBEDDING_MODEL", "openai/m")
+        monkeypatch.setenv("RECOLLECT_EMBEDDER", "openai/m")
         assert "OPENAI_API_KEY" in run("doctor", code=1).stdout

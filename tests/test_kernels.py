@@ -20,6 +20,7 @@ from recollect.indexes.kernels import choose, compile_apart
 from recollect.indexes.kernels import with_numpy as numpy_kernels
 from recollect.indexes.kernels.numba import compiling as numba_compiling
 from recollect.indexes.kernels.numba import kernels as numba_kernels
+from recollect.locks import lock_now
 
 #: Asks for the kernel of vectors, which compiles fastest, and waits until another process has begun to compile it.
 _ENDS_WHILE_COMPILING = """
@@ -293,14 +294,13 @@ def test_without_a_folder_for_the_cache_numpy_serves(
 
 
 def test_one_process_compiles_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    fcntl = pytest.importorskip("fcntl")
     numba_dense = pytest.importorskip("recollect.indexes.kernels.numba.dot_products")
     monkeypatch.setattr(numba_compiling, "cache_folder", str(tmp_path))
     monkeypatch.setattr(os, "nice", lambda by: by)
     compiled: list[bool] = []
     monkeypatch.setattr(numba_dense, "loaded", lambda: compiled.append(True))
     with open(tmp_path / "recollect.lock", "wb") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        assert lock_now(lock.fileno())
         assert compile_apart.compile_all(numba_dense.__name__) == compile_apart.BUSY
         assert not compiled
     assert compile_apart.compile_all(numba_dense.__name__) == 0

@@ -47,10 +47,10 @@ class Answer(NamedTuple):
 class Demo:
     """The sample conversation, remembered in the store at `path`, or in a temporary file if `path` is None."""
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None = None, key: bytes | None = None) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="recollect-demo-") if path is None else None
         self._path = path if self._folder is None else str(Path(self._folder.name) / "demo.db")
-        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none")
+        self._memory: Memory = open_memory(self._path, NAMESPACE, embedder="none", key=key)
         self._kept = path is not None
         began = time.perf_counter()
         self._report = self._memory.remember_all(self._turns())
@@ -85,9 +85,14 @@ class Demo:
         return self._memory.root
 
     @property
+    def turns(self) -> int:
+        """The number of turns."""
+        return len(self._report.results)
+
+    @property
     def introduction(self) -> str:
         """A text about what was remembered."""
-        turns, sessions = len(self._report.results), len(self._script["sessions"])
+        turns, sessions = self.turns, len(self._script["sessions"])
         return (
             f"{self._script['title']}\n{turns} turns in {sessions} sessions, remembered in "
             f"{self._seconds * 1000:.0f} ms (durable, with history); root {self.root[:16]}..."

@@ -5,14 +5,20 @@ Every finding results from a test or a read during the call.
 
 from __future__ import annotations
 
+import os
 import platform
+from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
+from zoneinfo import available_timezones
+
+import apsw
 
 from recollect._version import __version__
-from recollect.embedding.base import embedded
-from recollect.errors import RecollectError, StoreError
+from recollect.embedding.base import Unusable, embedded
+from recollect.embedding.environment import embedder_of_environment, ignored_variable
+from recollect.errors import DamagedStoreError, ReadOnlyStoreError, RecollectError, StoreError
 from recollect.indexes.kernels import choose
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
@@ -52,16 +58,7 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
         memory: The memory.
         check: Also read and hash every version and every page, and compare the root: O(size of the store).
     """
-    findings = [
-        Finding("recollect", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
-        Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
-        Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, built-in stop words and irregular forms"),
-        *_store(memory),
-        _kernels(),
-        *_signals(),
-        _dense(memory),
-        _write(memory),
-    ]
+    findings = [*examine_installation(), *_store(memory), _dense(memory), _write(memory)]
     if check:
         problems = memory.check()
         well = Finding("check", "every page, row, version and root matches its hash")
@@ -71,16 +68,45 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     return findings
 
 
-def examine_closed(path: str, error: RecollectError) -> list[Finding]:
+def examine_installation() -> list[Finding]:
+    """Return the findings that need no store."""
+    return [
+        Finding("recollect", f"{__version__}, Python {platform.python_version()}, {platform.system()}"),
+        Finding("libraries", ", ".join(f"{name} {version(name)}" for name in ("apsw", "numpy", "PyStemmer"))),
+        Finding("text", f"Unicode {UNICODE_VERSION}, Snowball English, built-in stop words and irregular forms"),
+        _time_zones(),
+        *_signals(),
+        *_variables(),
+    ]
+
+
+def _time_zones() -> Finding:
+    count = len(available_timezones())
+    if not count:
+        return Finding("time zones", "none: this system has no time zone database: pip install tzdata", False)
+    return Finding("time zones", f"{count} known")
+
+
+def _variables() -> Iterator[Finding]:
+    """Yield what is wrong with the variables that name an embedder."""
+    if ignored := ignored_variable():
+        yield Finding("embedder variable", ignored)
+    named = embedder_of_environment()
+    if isinstance(named, Unusable):
+        yield Finding("embedder variable", str(named.error), False)
+
+
+def examine_closed(path: str, error: RecollectError, *, key: bytes | None = None) -> list[Finding]:
     """Return the findings about a store that cannot be opened: the error, and what is corrupt in the file."""
     findings = [Finding("store", str(error), False)]
     with suppress(OSError):
-        salvage = Salvage(path, PUBLIC_KEY)
+        salvage = Salvage(path, key or PUBLIC_KEY)
         if not salvage.empty:
             findings.extend(Finding("check", page, False) for page in salvage.corrupt_pages())
             for _, saved in salvage.branches():
                 findings.extend(Finding("check", str(lost), False) for lost in saved.lost)
-            findings.append(WHAT_TO_DO)
+    if len(findings) > 1 or isinstance(error, DamagedStoreError):
+        findings.append(WHAT_TO_DO)
     return findings
 
 
@@ -102,15 +128,11 @@ def _store(memory: Memory) -> list[Finding]:
     return findings
 
 
-def _kernels() -> Finding:
-    """Name the kernels that recall can use. Being without the compiled ones is no fault: the results are the same."""
-    if choose.has_numba():
-        return Finding("kernels", f"NumPy, and numba {version('numba')} where there is much to score")
-    return Finding("kernels", f"NumPy only, which is slower where there is much to score; {choose.WITHOUT_NUMBA}")
-
-
 def _signals() -> list[Finding]:
-    """Test each signal on a memory of two turns in which only that signal can find the answer."""
+    """Test each signal, the kernels and the full-text search on a memory of two turns.
+
+    Only the signal that is tested can find the answer.
+    """
     trials = (
         ("words", "lighthouse", "the word itself"),
         ("context", "lighthouse", "the turn after the word"),
@@ -124,7 +146,29 @@ def _signals() -> list[Finding]:
             active = any(signal in hit.why.shares for hit in scratch.execute(Recall(question=question)))
             finding = f"active: found {what}" if active else f"inactive: did not find {what}"
             findings.append(Finding(f"signal {signal}", finding, active))
+        findings.append(_full_text(scratch))
+        findings.append(_kernels(scratch.recall("lighthouse").plan.kernels))
     return findings
+
+
+def _full_text(scratch: Memory) -> Finding:
+    what = f"SQLite {apsw.sqlite_lib_version()}, full-text search (FTS5)"
+    try:
+        found = len(scratch.grep("harbour")) == 1
+    except RecollectError as error:
+        return Finding("full text", f"{what}: {error}", False)
+    return Finding("full text", f"{what}: {'finds a word' if found else 'does not find a word'}", found)
+
+
+def _kernels(active: str) -> Finding:
+    try:
+        compiled = f"numba {version('numba')} takes over once that saves time"
+    except PackageNotFoundError:
+        compiled = choose.WITHOUT_NUMBA
+    wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
+    if wanted in ("numpy", "numba"):
+        compiled = f"RECOLLECT_KERNELS = {wanted!r}"
+    return Finding("kernels", f"{active}; {compiled}", wanted != "numba" or active == "numba")
 
 
 def _dense(memory: Memory) -> Finding:
@@ -151,6 +195,8 @@ def _dense(memory: Memory) -> Finding:
 def _write(memory: Memory) -> Finding:
     try:
         memory.probe()
+    except ReadOnlyStoreError as error:
+        return Finding("write and read-back", f"not tested: {error}")
     except RecollectError as error:
         return Finding("write and read-back", str(error), False)
     return Finding("write and read-back", "a value was written durably and read back by another connection")

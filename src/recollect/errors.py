@@ -15,6 +15,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         UnsupportedError
         CodecError (ValueError)
         UnknownRecordError (LookupError)
+        AmbiguousIdError (LookupError)
         RecordExistsError
         ConflictError
         QuotaError
@@ -37,6 +38,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             StoreBusyError
             StoreFullError
             StoreReplacedError
+                StoreChangedError
             NoMemoryError (MemoryError)
             StoreIOError
                 CommitInDoubtError
@@ -316,6 +318,18 @@ class UnknownRecordError(RecollectError, LookupError):
         return f"no record {shown(self.args[0])} in namespace {self.args[1]!r}{self._state}"
 
 
+class AmbiguousIdError(RecollectError, LookupError):
+    """Several ids begin with the text that was passed as the beginning of one."""
+
+    code = "ambiguous_id"
+
+    def __init__(self, beginning: str, ids: str) -> None:
+        super().__init__(beginning, ids)
+
+    def __str__(self) -> str:
+        return f"several ids begin with {shown(self.args[0])}{self._state}: pass more of {self.args[1]}"
+
+
 class RecordExistsError(RecollectError):
     """The id is in use and `if_exists="error"` was passed, or a scope already shows a record under this id."""
 
@@ -500,6 +514,8 @@ class StoreMissingError(StoreError):
     code = "store_missing"
 
     def __str__(self) -> str:
+        if not self.args[1]:
+            return f"nothing remembered yet: there is no store at {self.args[0]}, and none was created"
         return f"there is no store at {self.args[0]}{self._detail}; none was created: check the path"
 
 
@@ -539,7 +555,8 @@ class WrongKeyError(StoreError):
     code = "wrong_key"
 
     def __str__(self) -> str:
-        return f"{self.args[0]} was created with another key; it was not changed: open it with that key (key=...)"
+        todo = "open it with that key (key=..., --key-file)"
+        return f"{self.args[0]} was created with another key; it was not changed: {todo}"
 
 
 class DamagedStoreError(StoreError):
@@ -590,6 +607,18 @@ class StoreReplacedError(StoreError):
         return (
             f"{self.args[0]} was deleted, moved or replaced while it was open{self._detail}; the file there now was "
             "not changed: close this memory and open it again, which creates a new store if there is no file"
+        )
+
+
+class StoreChangedError(StoreReplacedError):
+    """Another process wrote to the store, which this one can only read as it was when it was opened."""
+
+    code = "store_changed"
+
+    def __str__(self) -> str:
+        return (
+            f"another process wrote to {self.args[0]}, which cannot be shared with it, since this user cannot write to "
+            f"its folder{self._state}: close this memory and open it again"
         )
 
 

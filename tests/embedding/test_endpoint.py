@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import gzip
 import json
+import random
 import socket
 import threading
 import traceback
@@ -45,7 +46,8 @@ class Pauses(list[float]):
 
 
 @pytest.fixture
-def pauses() -> Pauses:
+def pauses(monkeypatch: pytest.MonkeyPatch) -> Pauses:
+    monkeypatch.setattr(random, "random", lambda: 1.0)  # the longest pauses
     return Pauses()
 
 
@@ -120,6 +122,19 @@ def test_too_many_requests_wait_as_long_as_the_server_says(make: Make, server: S
     assert 10.0 < pauses[1] <= 20.0
     assert pauses[3:] == [4.0, 8.0, 16.0]
     assert len(server.asked) == 7
+
+
+def test_the_pauses_of_processes_that_failed_together_differ(
+    make: Make, server: StubServer, pauses: Pauses, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedder = make()
+    shares = iter([0.0, 0.0, 0.0, 0.5, 0.5, 0.5])
+    monkeypatch.setattr(random, "random", lambda: next(shares))
+    for expected in ([0.25, 0.5, 1.0], [0.375, 0.75, 1.5]):
+        server.script = [Answer(500, {})] * 4
+        pauses.clear()
+        failing(embedder)
+        assert pauses == expected
 
 
 def test_a_wait_that_is_too_long_is_an_error_at_once(make: Make, server: StubServer, pauses: Pauses) -> None:

@@ -11,7 +11,7 @@ from tests.embedding.stub import StubServer
 
 from recollect.embedding.base import Embedder, embedded
 from recollect.embedding.endpoint import Endpoint
-from recollect.embedding.environment import LOCAL, embedder_from, embedder_of_environment
+from recollect.embedding.environment import LOCAL, embedder_from, embedder_of_environment, ignored_variable
 from recollect.embedding.hashed import Hashed
 from recollect.embedding.voyage import Voyage
 from recollect.errors import EmbedderUnavailableError, InvalidArgumentError, MissingExtraError
@@ -81,12 +81,31 @@ def test_what_names_no_embedder_is_refused(text: Any) -> None:
 
 def test_the_variable_names_the_embedder() -> None:
     assert embedder_of_environment({}) is None
-    assert embedder_of_environment({"LLM_EMBEDDING_MODEL": " "}) is None
-    assert embedder_of_environment({"LLM_EMBEDDING_MODEL": "none"}) is None
-    assert isinstance(embedder_of_environment({"LLM_EMBEDDING_MODEL": "hashed"}), Hashed)
-    assert isinstance(embedder_of_environment({"LLM_EMBEDDING_MODEL": "voyage/voyage-2"}), Voyage)
-    with pytest.raises(InvalidArgumentError, match="nope"):
-        embedder_of_environment({"LLM_EMBEDDING_MODEL": "nope/m"})
+    assert embedder_of_environment({"RECOLLECT_EMBEDDER": " "}) is None
+    assert embedder_of_environment({"RECOLLECT_EMBEDDER": "none", "LLM_EMBEDDING_MODEL": "ollama/m"}) is None
+    assert isinstance(embedder_of_environment({"RECOLLECT_EMBEDDER": "hashed"}), Hashed)
+    both = {"RECOLLECT_EMBEDDER": "voyage/voyage-2", "LLM_EMBEDDING_MODEL": "ollama/m"}
+    assert isinstance(embedder_of_environment(both), Voyage)
+
+
+def test_a_misspelt_variable_gives_an_embedder_whose_use_is_an_error_that_names_it() -> None:
+    embedder = embedder_of_environment({"RECOLLECT_EMBEDDER": "nope/m"})
+    assert embedder is not None
+    with pytest.raises(EmbedderUnavailableError, match="RECOLLECT_EMBEDDER = 'nope/m' failed: it must be 'hashed'"):
+        embedded(embedder, ["a"])
+
+
+@pytest.mark.parametrize("value", ["3-small", "hashed", "none", "jina/v2", "openai/", "/m"])
+def test_the_variable_of_other_tools_counts_only_with_a_known_provider(
+    value: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level("DEBUG", "recollect"):
+        assert embedder_of_environment({"LLM_EMBEDDING_MODEL": value}) is None
+    assert f"LLM_EMBEDDING_MODEL = {value!r} is ignored" in caplog.text
+    embedder = embedder_of_environment({"LLM_EMBEDDING_MODEL": "ollama/nomic"})
+    assert embedder is not None
+    assert embedder.name == "ollama/nomic"
+    assert ignored_variable({"LLM_EMBEDDING_MODEL": value, "RECOLLECT_EMBEDDER": "hashed"}) == ""
 
 
 @pytest.mark.parametrize("provider", LOCAL)

@@ -199,8 +199,20 @@ def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_p
             }
         ],
         "beam": [{"turns": [[good, {**bad, "role": deep}]]}],
+        "chatgpt": [
+            {
+                "mapping": {
+                    "a": {"message": {"author": {"role": "user"}, "content": {"parts": ["fine"]}}},
+                    "b": {"message": {"author": {"role": "user"}, "content": {"parts": [{"deep": deep}]}}},
+                }
+            }
+        ],
+        "mem0": [{"memory": "fine"}, {"memory": "fine", "metadata": {"deep": deep}}],
     }.get(form, [good, bad])
     path.write_text(json.dumps(data))
+    if form == "csv":
+        cell = json.dumps({"deep": deep}).replace('"', '""')
+        path.write_text(f'content,metadata\nfine,\nfine,"{cell}"\n')
     if form == "jsonl":
         header = {"recollect": {"format": 1, "namespace": "default", "records": 2}}
         lines = [header, {"id": "a", "content": "x"}, {"id": "b", "content": "x", "metadata": {"deep": deep}}]
@@ -218,6 +230,7 @@ KEYS = [
     ).split(),
     *("turns batch_number time_anchor role id content uuid sender name title messages chat_messages system").split(),
     *("type tool_calls function arguments input parts created_at timestamp text attachments refusal audio").split(),
+    *("mapping current_node message author content_type parent memory user_id categories results").split(),
     *("recollect format namespace records kind data media_type time metadata position tags unknown hash").split(),
 ]
 WORDS = [
@@ -248,6 +261,7 @@ MESSAGE = st.fixed_dictionaries({"role": st.just("user") | LEAVES, "content": AN
     lambda message: st.dictionaries(st.sampled_from(KEYS), ANYTHING, max_size=4).map(lambda more: {**more, **message})
 )
 TURN = st.fixed_dictionaries({"text": LEAVES, "dia_id": LEAVES, "blip_caption": LEAVES, "img_url": ANYTHING})
+CSV_HEADER = ["content", "time", "tags", "metadata", "conversation"]
 SHAPED = {
     "locomo": st.lists(
         st.fixed_dictionaries(
@@ -267,6 +281,44 @@ SHAPED = {
     "openai": st.lists(MESSAGE | st.fixed_dictionaries({"messages": st.lists(MESSAGE), "title": LEAVES}), max_size=4),
     "anthropic": st.lists(
         MESSAGE | st.fixed_dictionaries({"chat_messages": st.lists(MESSAGE), "system": ANYTHING}), max_size=4
+    ),
+    "chatgpt": st.lists(
+        st.fixed_dictionaries(
+            {
+                "mapping": st.dictionaries(
+                    st.sampled_from("abc"),
+                    st.fixed_dictionaries(
+                        {
+                            "parent": st.sampled_from("abcd") | LEAVES,
+                            "message": st.fixed_dictionaries(
+                                {
+                                    "author": st.fixed_dictionaries({"role": st.just("user") | LEAVES}) | ANYTHING,
+                                    "content": st.fixed_dictionaries({"parts": ANYTHING}) | ANYTHING,
+                                    "id": LEAVES,
+                                    "create_time": LEAVES,
+                                }
+                            )
+                            | ANYTHING,
+                        }
+                    )
+                    | ANYTHING,
+                ),
+                "current_node": st.sampled_from("abcd") | LEAVES,
+                "id": LEAVES,
+            }
+        ),
+        max_size=3,
+    ),
+    "mem0": st.lists(
+        st.fixed_dictionaries({"memory": LEAVES, "id": LEAVES}).flatmap(
+            lambda memory: st.dictionaries(st.sampled_from([*KEYS, "created_at"]), ANYTHING, max_size=3).map(
+                lambda more: {**more, **memory}
+            )
+        ),
+        max_size=4,
+    ),
+    "csv": st.lists(st.lists(st.text('a1;," \n{[', max_size=5), min_size=4, max_size=5), max_size=4).map(
+        lambda rows: [CSV_HEADER, *rows]
     ),
     "jsonl": st.lists(
         st.just({"recollect": {"format": 1, "namespace": "n", "records": 1}})
@@ -289,6 +341,8 @@ def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
     value = data.draw(SHAPED[form] | ANYTHING)
     lines = form == "jsonl" or data.draw(st.booleans())
     text = "\n".join(map(json.dumps, value)) if lines and isinstance(value, list) else json.dumps(value)
+    if form == "csv" and isinstance(value, list) and value[:1] == [CSV_HEADER]:
+        text = "\n".join(",".join(row) for row in value)
     path = tmp_path_factory.getbasetemp() / f"any-{form}.json"
     path.write_text(text)
     with recollect.open(":memory:") as memory:

@@ -191,7 +191,7 @@ def test_records_under_a_damaged_header_go_to_no_namespace(bad: Any, write: Writ
     [
         b"",
         b"\n\n",
-        told(GOOD),
+        told({**GOOD, "hash": "h"}),
         told({"recollect": {"format": 2, "namespace": "a", "records": 0}}),
         told({"recollect": {"format": 1, "records": 0}}),
         told({"recollect": {"format": 1, "namespace": "", "records": 0}}),

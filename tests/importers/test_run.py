@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from datetime import tzinfo
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,14 @@ import pytest
 
 import recollect
 from recollect import Memory
-from recollect.errors import ImportFormatError, ScopeError, StoreFullError
+from recollect.errors import (
+    ImportFormatError,
+    InvalidArgumentError,
+    InvalidRecordError,
+    ScopeError,
+    StoreFullError,
+    UnknownArgumentError,
+)
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, Damage, Importer, ImportReport, Item, import_path
 from recollect.ledger.commits import Branch
@@ -28,7 +36,6 @@ class Listed:
 
     name = "listed"
     summary = "items of a test"
-    exact = False
 
     def __init__(self, *items: Item | Damage) -> None:
         self.items = items
@@ -43,7 +50,7 @@ def item(text: Any, namespace: str | None = None, **fields: Any) -> Item:
 
 def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
     assert list(DATASET_IMPORTERS) == ["locomo", "beam"]
-    assert list(IMPORTERS) == ["openai", "anthropic", "text", "markdown", "jsonl"]
+    assert list(IMPORTERS) == ["openai", "anthropic", "chatgpt", "mem0", "text", "markdown", "csv", "jsonl"]
     for name, importer in {**DATASET_IMPORTERS, **IMPORTERS}.items():
         assert importer.name == name
         assert importer.summary
@@ -98,6 +105,7 @@ def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: M
         "damaged": [],
         "namespaces": {"default": 2},
         "roots": {},
+        "zone_assumed": False,
     }
 
 
@@ -105,8 +113,7 @@ def test_what_is_held_with_other_values_or_under_another_id_is_counted(memory: M
 def test_a_failing_store_is_raised_and_a_second_run_goes_on_from_there(
     exact: bool, memory: Memory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    importer = Listed(*(item(f"text {number}", id=str(number)) for number in range(2500)))
-    importer.exact = exact
+    importer = Listed(*(replace(item(f"text {number}", id=str(number)), exact=exact) for number in range(2500)))
     store = core_of(memory).store
     write, commits = store.write, iter([True, False])
 
@@ -135,3 +142,50 @@ def test_a_file_of_another_format_leaves_the_store_as_it_was(memory: Memory, wri
         import_path(memory, IMPORTERS["openai"], write("photo.json", b"\x89PNG\r\n\x1a\n"))
     assert memory.seq == seq
     assert "nothing was imported from it" in str(caught.value)
+
+
+def test_defaults_fill_what_an_item_lacks_and_tags_are_added(memory: Memory, tmp_path: Path) -> None:
+    importer = Listed(item("a"), item("b", user="bo", tags=["own"]), item("c", session=None))
+    defaults = {"user": "ana", "session": "s", "tags": ["chat"], "agent": None}
+    import_path(memory, importer, tmp_path, defaults=defaults)
+    found = {record.content: record for record in memory.find()}
+    assert [(found[each].user, found[each].session, found[each].tags) for each in "abc"] == [
+        ("ana", "s", ("chat",)),
+        ("bo", "s", ("chat", "own")),
+        ("ana", "s", ("chat",)),
+    ]
+    assert import_path(memory, importer, tmp_path, defaults=defaults).unchanged == 3
+
+
+def test_invalid_defaults_are_refused_before_anything_is_stored(memory: Memory, tmp_path: Path) -> None:
+    with pytest.raises(UnknownArgumentError, match="did you mean 'user'"):
+        import_path(memory, Listed(item("a")), tmp_path, defaults={"usr": "ana"})
+    with pytest.raises(InvalidRecordError):
+        import_path(memory, Listed(item("a")), tmp_path, defaults={"user": "two\nlines"})
+    with pytest.raises(InvalidArgumentError, match="export"):
+        import_path(memory, Listed(replace(item("a", id="a"), exact=True)), tmp_path, defaults={"user": "ana"})
+    assert memory.count() == 0
+
+
+def test_a_default_conversation_names_the_turns_and_is_part_of_their_ids(memory: Memory, write: Write) -> None:
+    path = write("chat.json", [{"role": "user", "content": "hello", "id": "m1"}, {"role": "user", "content": "there"}])
+    import_path(memory, "openai", path, defaults={"conversation": "first"})
+    report = import_path(memory, "openai", path, defaults={"conversation": "second"})
+    assert report.created == 2
+    found = memory.find(order="position", where="conversation=second")
+    assert [(each.content, each.position) for each in found] == [("hello", 0), ("there", 1)]
+    assert found[0].id == "second/m1"
+    named = write("named.json", {"id": "own", "messages": [{"role": "user", "content": "hello"}]})
+    import_path(memory, "openai", named, defaults={"conversation": "third"})
+    assert memory.count("conversation=own") == 1
+
+
+def test_the_zone_counts_as_assumed_only_if_a_time_has_no_offset(run: Run, write: Write, memory: Memory) -> None:
+    zone = timezone(timedelta(hours=2))
+    message = {"role": "user", "content": "hello"}
+    assert not run("openai", write("a.json", [message]), zone=zone).zone_assumed
+    aware = [message | {"timestamp": "2026-03-01T09:30:00Z"}, message | {"timestamp": 1.5}]
+    assert not run("openai", write("b.json", aware), zone=zone).zone_assumed
+    assert run("openai", write("c.json", [message | {"timestamp": "2026-03-01T09:30:00"}]), zone=zone).zone_assumed
+    (record,) = memory.find("conversation=c")
+    assert record.time == datetime(2026, 3, 1, 9, 30, tzinfo=zone)

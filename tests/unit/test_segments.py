@@ -638,3 +638,11 @@ def test_where_nothing_can_be_kept_kernels_are_compiled_all_the_same(monkeypatch
     monkeypatch.setattr(numba, "njit", nowhere)
     assert numba_compiling.compiled(lambda number: number + 1)(2) == 3
     assert asked == [True, False]
+
+
+def test_one_writer_at_a_time_saves_segments(tmp_path: Path) -> None:
+    first, second = (SegmentFiles(str(tmp_path), "uuid") for _ in range(2))
+    with first._alone() as one, second._alone() as two:
+        assert (one, two) == (True, False)
+    with second._alone() as two:
+        assert two

@@ -6,27 +6,38 @@ command line; 130 interrupted. Commands that only read never create a store.
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 import click
 
 from recollect._version import __version__
-from recollect.errors import InvalidRecordError, RecollectError
+from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, StoreMissingError
 from recollect.filters import parse
-from recollect.filters.tree import Filter
+from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
+from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
+from recollect.stores.files import open_regular
 
 F = TypeVar("F", bound=Callable[..., Any])
+#: The environment variables with the defaults of --namespace, --user and --key-file.
+NAMESPACE_VARIABLE = "RECOLLECT_NAMESPACE"
+USER_VARIABLE = "RECOLLECT_USER"
+KEY_FILE_VARIABLE = "RECOLLECT_KEY_FILE"
+#: What is missing if no time zone is known.
+NO_TIME_ZONES = "this system has no time zone database (pip install tzdata)"
+_MIN_KEY_BYTES, _MAX_KEY_BYTES = 16, 4096
 
 
 @dataclass
@@ -39,17 +50,48 @@ class Settings:
         as_json: Whether to print JSON.
         k: The `-k` before the name of the command; None if there is none.
         embedder: The embedder; None means the default.
+        key_file: The path of the file with the store's key; "" means the default key.
     """
 
     db: str | None = None
-    namespace: str = "default"
+    # Not the default of the option, which would override the same option before the name of the command.
+    namespace: str = field(default_factory=lambda: os.environ.get(NAMESPACE_VARIABLE) or "default")
     as_json: bool = False
     k: int | None = None
     embedder: str | None = None
+    key_file: str = field(default_factory=lambda: os.environ.get(KEY_FILE_VARIABLE, ""))
+
+    @property
+    def key(self) -> bytes | None:
+        """The store's key: the bytes of the key file. None if there is none.
+
+        Raises:
+            InvalidArgumentError: The file cannot be read, or is no key. The message never contains its bytes.
+        """
+        if not self.key_file:
+            return None
+        try:
+            with os.fdopen(open_regular(self.key_file, follow=True), "rb") as file:
+                key = file.read(_MAX_KEY_BYTES + 1)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise InvalidArgumentError("key file", self.key_file, f"cannot be read: {reason}") from None
+        if not _MIN_KEY_BYTES <= len(key) <= _MAX_KEY_BYTES:
+            rule = f"must contain {_MIN_KEY_BYTES} to {_MAX_KEY_BYTES} bytes"
+            raise InvalidArgumentError("key file", self.key_file, rule)
+        return key
 
     def open(self, *, create: bool = False, read_only: bool = False) -> Memory:
         """Open the memory that the command uses. Raise StoreMissingError if there is no store and `create` is false."""
-        return open_memory(self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder)
+        try:
+            return open_memory(
+                self.db, self.namespace, create=create, read_only=read_only, embedder=self.embedder, key=self.key
+            )
+        except StoreMissingError as error:
+            if self.db or os.environ.get(PATH_VARIABLE):
+                raise
+            # The first write creates the default folder, so its absence is no mistake in a path.
+            raise StoreMissingError(error.args[0]) from None
 
 
 def count_option(default: int) -> Callable[[F], F]:
@@ -91,6 +133,15 @@ class App(click.Group):
             importlib.import_module(f"recollect.cli.{COMMANDS[cmd_name]}")  # it registers with the app
         return super().get_command(ctx, cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            similar = difflib.get_close_matches(name, COMMANDS, 1)
+            ctx.fail(f"no such command {name!r}" + (f": did you mean {similar[0]!r}?" if similar else ""))
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -127,10 +178,18 @@ def _store(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     return callback
 
 
+def _complete_namespace(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Return the namespaces of the store that begin like the word; none if it cannot be read."""
+    with suppress(RecollectError), ctx.ensure_object(Settings).open(read_only=True) as memory:
+        return [name for name in memory.namespaces() if name.startswith(incomplete)]
+    return []
+
+
 _COMMON = (
     click.option(
         "--db",
         metavar="FILE",
+        type=click.Path(),  # for completion
         callback=_store("db"),
         expose_value=False,
         help="Path of the store. Default: RECOLLECT_DB, or the user's data folder.",
@@ -139,16 +198,25 @@ _COMMON = (
         "-n",
         "--namespace",
         metavar="NAME",
+        shell_complete=_complete_namespace,
         callback=_store("namespace"),
         expose_value=False,
-        help="Namespace. Default: default.",
+        help="Namespace. Default: RECOLLECT_NAMESPACE, or default.",
     ),
     click.option(
         "--embedder",
         metavar="MODEL",
         callback=_store("embedder"),
         expose_value=False,
-        help="Embedder: PROVIDER/MODEL, hashed or none. Default: LLM_EMBEDDING_MODEL.",
+        help="Embedder: PROVIDER/MODEL, hashed or none. Default: RECOLLECT_EMBEDDER.",
+    ),
+    click.option(
+        "--key-file",
+        metavar="FILE",
+        type=click.Path(),
+        callback=_store("key_file"),
+        expose_value=False,
+        help=f"File whose bytes are the store's key. Default: {KEY_FILE_VARIABLE}, or the public key.",
     ),
     # Eager, so that an error in another option is printed as JSON too.
     click.option(
@@ -183,6 +251,8 @@ def _zone(_ctx: click.Context, _parameter: click.Parameter, value: str) -> tzinf
     try:
         return ZoneInfo(value)
     except (KeyError, ValueError, OSError):
+        if not available_timezones():
+            raise click.BadParameter(f"{value!r} cannot be looked up: {NO_TIME_ZONES}") from None
         raise click.BadParameter(f"{value!r} is not a time zone, such as UTC or Europe/Copenhagen") from None
 
 
@@ -193,6 +263,35 @@ where_option = click.option(
     metavar="FILTER",
     help="Only records that match, such as: user=ana and not tag=old",
 )
+
+user_option = click.option(
+    "--user", metavar="NAME", envvar=USER_VARIABLE, help=f"Only records of this user. Default: {USER_VARIABLE}."
+)
+
+
+def filter_options(command: F) -> F:
+    """Add --where and options for the most common conditions to a command, and pass them as one filter, `where`."""
+
+    @functools.wraps(command)
+    def wrapped(
+        *args: Any,
+        where: Filter | None,
+        user: str | None,
+        agent: str | None,
+        conversation: str | None,
+        **options: Any,
+    ) -> Any:
+        fields = {"user": user, "agent": agent, "conversation": conversation}
+        conditions = [Is(name, (value,)) for name, value in fields.items() if value]
+        both = [*conditions, *([] if where is None else [where])]
+        return command(*args, where=AllOf.of(*both) if both else None, **options)
+
+    out: Any = wrapped
+    for name in ("conversation", "agent"):
+        out = click.option(f"--{name}", metavar="NAME", help=f"Only records of this {name}.")(out)
+    return where_option(user_option(out))  # type: ignore[no-any-return]
+
+
 zone_option = click.option(
     "--tz",
     "zone",

@@ -9,8 +9,8 @@ import click
 from recollect import demo as demonstration
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.doctor import examine, examine_closed
-from recollect.errors import DamagedStoreError, NotAStoreError
+from recollect.doctor import Finding, examine, examine_closed, examine_installation
+from recollect.errors import DamagedStoreError, NotAStoreError, StoreMissingError
 from recollect.memory.opening import store_file
 
 
@@ -18,15 +18,21 @@ from recollect.memory.opening import store_file
 @click.option("--check", is_flag=True, help="Also read and verify everything in the store.")
 @common
 def doctor(settings: Settings, check: bool) -> None:
-    """Examine the store: active signals, versions, the health of the file, and a test write that is read back."""
+    """Examine the installation and the store: versions, active signals, the health of the file, and a test write.
+
+    Before the first write, only the installation is examined.
+    """
     try:
         memory = settings.open()
+    except StoreMissingError as error:
+        missing = bool(error.args[1])  # the folder of a path that was chosen
+        findings = [*examine_installation(), Finding("store", str(error), not missing)]
     except (DamagedStoreError, NotAStoreError) as error:
-        findings = examine_closed(store_file(settings.db), error)
+        findings = examine_closed(store_file(settings.db), error, key=settings.key)
         if len(findings) == 1:  # the file contains no part of a store
             raise
     else:
-        with memory:
+        with memory, render.progress("checking" if check else "examining", quiet=settings.as_json):
             findings = examine(memory, check=check)
     if settings.as_json:
         print_json([finding._asdict() for finding in findings])
@@ -43,7 +49,7 @@ def doctor(settings: Settings, check: bool) -> None:
 @common
 def demo(settings: Settings) -> None:
     """Remember a sample conversation and answer eight questions about it, with explanations."""
-    with demonstration.Demo(settings.db) as shown:
+    with demonstration.Demo(settings.db, settings.key) as shown:
         if settings.as_json:
             print_json(shown.to_json())
             return
@@ -52,6 +58,6 @@ def demo(settings: Settings) -> None:
             click.echo()
             click.secho(f"{answer.question}", bold=True, nl=False)
             click.echo(f"   [{answer.kind}: {answer.note}; {answer.milliseconds:.2f} ms]")
-            render.show_hits(answer.hits)
+            render.show_hits(answer.hits, shown.turns)
         click.echo()
         click.echo(shown.farewell)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 
 import click
 
@@ -17,20 +15,6 @@ from recollect.memory import RecollectWarning
 _NAMED = 20
 
 
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
-    """Show a progress bar if stderr is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=render.console(stderr=True), transient=True) as bar:
-        task = bar.add_task("embed", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
 @app.command()
 @click.option(
     "--batch-size", type=int, default=100, show_default=True, metavar="N", help="Number of texts for each request."
@@ -39,9 +23,9 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int], object] | None]:
 def embed(settings: Settings, batch_size: int) -> None:
     """Compute missing vectors with the model of --embedder. Run it again to continue after an interruption."""
     with settings.open() as memory:
-        with _progress(settings.as_json) as progress, warnings.catch_warnings():
+        with render.progress("embedding", quiet=settings.as_json) as show, warnings.catch_warnings():
             warnings.simplefilter("ignore", RecollectWarning)  # all failures are printed below
-            done = memory.embed_all(batch_size, progress)
+            done = memory.embed_all(batch_size, show)
         stats = memory.vector_stats()
     if settings.as_json:
         print_json({"done": done, **stats})

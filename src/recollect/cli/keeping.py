@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
 from recollect.memory.opening import store_file
@@ -34,7 +35,7 @@ def _print_backup(backup: Backup) -> None:
 @common
 def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
     """Copy a consistent snapshot of the store to the file DEST. Other processes can write meanwhile."""
-    with settings.open(read_only=True) as memory:
+    with settings.open(read_only=True) as memory, render.progress("copying", quiet=settings.as_json):
         result = memory.backup(dest, verify=verify, force=force)
     if settings.as_json:
         print_json(result.to_json())
@@ -48,7 +49,7 @@ def backup(settings: Settings, dest: Path, verify: bool, force: bool) -> None:
 @common
 def restore(settings: Settings, source: Path, force: bool) -> None:
     """Restore the store from the backup SOURCE, after verifying it."""
-    result = restore_store(source, store_file(settings.db), force=force)
+    result = restore_store(source, store_file(settings.db), force=force, key=settings.key)
     if settings.as_json:
         print_json(result.to_json())
         return
@@ -66,7 +67,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 
     Every record whose hash still verifies is saved, and the rest is listed. The exit code is 1 if something is lost.
     """
-    report = rescue_store(old, new)
+    report = rescue_store(old, new, key=settings.key)
     if settings.as_json:
         print_json(report.to_json())
     else:
@@ -90,7 +91,7 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
 @common
 def migrate(settings: Settings, dry_run: bool) -> None:
     """Migrate the store to the format of this release, after a verified backup next to it."""
-    done = migrate_store(store_file(settings.db), dry_run=dry_run)
+    done = migrate_store(store_file(settings.db), dry_run=dry_run, key=settings.key)
     if settings.as_json:
         print_json(done.to_json())
         return

@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, zone_option
+from recollect.cli.app import USER_VARIABLE, Settings, app, common, print_json, zone_option
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, watching
@@ -25,6 +27,12 @@ from recollect.stores.sqlite.header import part_path
 
 #: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
+#: The path of standard input. (A file of this name is ./-)
+_INPUT = Path("-")
+#: Formats whose items are named by a folder.
+_FOLDERS = ("beam",)
+#: Maximum size of standard input, in bytes. A pipe may never end.
+_MOST_INPUT = 2**30
 #: Maximum number of invalid items that are listed; the others are counted.
 _NAMED = 20
 #: A note on a namespace's root: whether it equals the one that the export states, if it states one.
@@ -36,22 +44,32 @@ _ROOTS = {
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
-    """Show a progress bar if stderr is a terminal."""
-    if quiet or not sys.stderr.isatty():
-        yield lambda done: None
-        return
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+def _standard_input() -> Iterator[Path]:
+    """Copy standard input to a private file for the importers, which read their source more than once.
 
-    columns = (TextColumn("remembering"), BarColumn(), TextColumn("{task.completed} items"), TimeElapsedColumn())
-    with Progress(*columns, console=render.console(stderr=True), transient=True) as bar:
-        task = bar.add_task("import", total=None)
-        yield lambda done: bar.update(task, completed=done)
+    Raises:
+        InvalidArgumentError: It exceeds the limit.
+        StoreIOError: It cannot be copied.
+    """
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        path = Path(folder, "stdin")
+        size = 0
+        try:
+            with path.open("wb") as copy:
+                while part := sys.stdin.buffer.read(2**20):
+                    size += len(part)
+                    if size > _MOST_INPUT:
+                        rule = f"standard input has more than {_MOST_INPUT} bytes: import it from a file"
+                        raise InvalidArgumentError("path", "-", rule)
+                    copy.write(part)
+        except OSError as error:
+            raise StoreIOError(str(path), error.strerror or str(error)) from error
+        yield path
 
 
 @app.command("import")
 @click.argument("format", type=click.Choice(tuple(_FORMATS)))
-@click.argument("paths", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("paths", metavar="PATH...", type=click.Path(path_type=Path, allow_dash=True), nargs=-1, required=True)
 @click.option("--follow-links", is_flag=True, help="Also read files that links in a folder point to outside of it.")
 @click.option(
     "--as", "name", help="Text and Markdown: a name before the path of each file, such as that of the project."
@@ -62,6 +80,16 @@ def _progress(quiet: bool) -> Iterator[Callable[[int], object]]:
     help="With --as: forget documents of that name whose files were deleted from the folder.",
 )
 @click.option("--watch", is_flag=True, help="Keep importing what changes in a folder, until Ctrl-C.")
+@click.option(
+    "--user",
+    metavar="TEXT",
+    envvar=USER_VARIABLE,
+    help=f"User of the items that have none. Default, except for jsonl: {USER_VARIABLE}.",
+)
+@click.option("--agent", metavar="TEXT", help="Agent of the items that have none.")
+@click.option("--conversation", metavar="TEXT", help="Conversation of the items whose source names none.")
+@click.option("--session", metavar="TEXT", help="Session of the items that have none.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag for all items. May be repeated.")
 @zone_option
 @common
 def import_(
@@ -73,35 +101,58 @@ def import_(
     forget_deleted: bool,
     watch: bool,
     zone: tzinfo,
+    **defaults: Any,
 ) -> None:
     """Remember the contents of files of a FORMAT. Run it again to add only what is new.
 
     A text or Markdown file that is imported again replaces what it was.
+
+    PATH is a file, a folder, or "-" for standard input, up to 1 GiB.
     """
     importer = _FORMATS[format]
     options: dict[str, Any] = {"follow_links": follow_links, "name": name, "forget_deleted": forget_deleted}
     reports = []
     refused = []
-    first = next((path for path in paths if os.path.exists(path)), paths[0])
-    # The first source is opened before the store, so that an invalid path creates no store.
-    source: Source | None = Source(importer, first, zone, **options)
-    paths = (first, *(path for path in paths if path is not first))
-    if watch:
-        if len(paths) > 1:
-            raise InvalidArgumentError("paths", len(paths), "were passed, and --watch takes one folder")
-        watching.library()
-    with settings.open(create=True) as memory:
+    given = {name: value for name, value in defaults.items() if value}
+    if format == "jsonl" and click.get_current_context().get_parameter_source("user") is ParameterSource.ENVIRONMENT:
+        given.pop("user", None)  # records of an export come back as they were
+    with ExitStack() as stack:
+        copied: Path | None = None
+        if _INPUT in paths:
+            if format in _FOLDERS:
+                raise InvalidArgumentError("path", "-", f"{format} names what it stores after a folder: pass a path")
+            copied = stack.enter_context(_standard_input())
+
+        def opened(path: Path) -> Source:
+            if copied is None or path != _INPUT:
+                return Source(importer, path, zone, defaults=given, **options)
+            try:
+                return Source(importer, copied, zone, defaults=given)
+            except ImportFormatError as error:
+                raise ImportFormatError("standard input", *error.args[1:]) from None
+
+        first = next((path for path in paths if path == _INPUT or os.path.exists(path)), paths[0])
+        # The first source is opened before the store, so that an invalid path creates no store.
+        source: Source | None = opened(first)
+        paths = (first, *(path for path in dict.fromkeys(paths) if path != first))
         if watch:
-            _watch(settings, watching.watch(memory, importer, first, zone=zone, **options), first)
+            if len(paths) > 1 or copied is not None:
+                raise InvalidArgumentError("paths", len(paths), "were passed, and --watch takes one folder")
+            watching.library()
+        memory = stack.enter_context(settings.open(create=True))
+        if watch:
+            changes = watching.watch(memory, importer, first, zone=zone, defaults=given, **options)
+            _watch(settings, changes, first)
             return
         for path in paths:
             try:
-                source = source or Source(importer, path, zone, **options)
+                source = source or opened(path)
             except ImportFormatError as error:  # the other files are still imported
                 refused.append((path, error))
                 continue
-            with _progress(settings.as_json) as progress:
-                reports.append((path, import_source(memory, source, progress=progress)))
+            with render.progress("remembering", quiet=settings.as_json) as show:
+                report = import_source(memory, source, progress=lambda done: show(done, None))
+            reports.append((path, report))
             source = None
     if settings.as_json:
         done = [{"path": str(path), **report.to_json()} for path, report in reports]
@@ -111,7 +162,8 @@ def import_(
             _show(path, report)
         for _, refusal in refused:
             click.echo(f"error: {refusal}", err=True)
-        click.echo(f"times without a time zone were read as {zone}")
+        if any(report.zone_assumed for _, report in reports):
+            click.echo(f"times without a time zone were read as {zone}")
     if refused or any(report.damaged for _, report in reports):
         sys.exit(1)
 
@@ -143,7 +195,7 @@ def _watch(settings: Settings, reports: Iterator[ImportReport], folder: Path) ->
                 _show(folder, report)
 
 
-def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
+def _write_export(path: Path, memories: list[Memory], replace: bool, quiet: bool) -> int:
     """Write the export next to `path`, rename it when it is complete, and return the number of records."""
     store = str(memories[0].stats()["store"]["path"]) if memories else ""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
@@ -158,7 +210,8 @@ def _write_export(path: Path, memories: list[Memory], replace: bool) -> int:
             # Readable only by its owner, as the store is, regardless of the umask and of the replaced file.
             descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                count = sum(write_jsonl(each, file) for each in memories)
+                with render.progress("exporting", quiet=quiet) as show:
+                    count = sum(write_jsonl(each, file, progress=show) for each in memories)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
@@ -199,7 +252,7 @@ def export(settings: Settings, path: Path, everything: bool, force: bool) -> Non
             for each in chosen:
                 write_jsonl(each, stdout)
             return
-        count = _write_export(path, chosen, force)
+        count = _write_export(path, chosen, force, settings.as_json)
     if settings.as_json:
         print_json({"path": str(path), "records": count})
     else:

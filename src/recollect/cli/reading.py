@@ -13,11 +13,12 @@ from recollect.cli.app import (
     app,
     common,
     count_option,
+    filter_options,
     print_json,
     time_of,
-    where_option,
     zone_option,
 )
+from recollect.cli.ids import short_ids, whole_id
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
@@ -34,7 +35,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
     if settings.as_json:
         print_json(found.to_json() if isinstance(found, Hits) else [record_json(record) for record in found])
     elif isinstance(found, Hits) and found:
-        render.show_hits(found)
+        render.show_hits(found, memory.count())
     elif isinstance(found, list) and found:
         render.show_records(found)
     else:
@@ -50,7 +51,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 @app.command()
 @click.argument("question")
 @count_option(5)
-@where_option
+@filter_options
 @click.option("--explain", is_flag=True, help="Show the share of each signal and word in each score.")
 @click.option(
     "--min-confidence", type=float, default=0.0, metavar="P", help="Omit hits with a lower confidence, 0 to 1."
@@ -91,14 +92,15 @@ def recall(
         render.explain(hits)
     if hits.standing and not settings.as_json:
         click.echo("\nstanding instructions and preferences:")
+        short = short_ids(hit.record.id for hit in hits.standing)
         for hit in hits.standing:
-            click.echo(f"  {hit.record.id}  {render.content(hit.record, 200)}")
+            click.echo(f"  {short[hit.record.id]}  {render.content(hit.record, 200)}")
 
 
 @app.command()
 @click.argument("query")
 @count_option(20)
-@where_option
+@filter_options
 @common
 def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
     """Find the records whose text matches QUERY, newest first.
@@ -113,8 +115,9 @@ def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
 @click.argument("id")
 @common
 def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
-    """Show the record ID in full, with its history."""
+    """Show the record ID in full, with its history. The beginning of an id is enough if no other begins like it."""
     with settings.open() as memory:
+        id = whole_id(memory, id)  # noqa: A001
         record = memory.get(id)
         if record is None:
             raise UnknownRecordError(id, memory.name)
@@ -146,12 +149,14 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
     """Show the commit log, newest last. With ID, only commits that touched it, even if it is forgotten."""
     with settings.open() as memory:
+        id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
         commits = memory.changes(since, k, id, newest_first=True)[::-1]
         if id is not None and not commits and not since:
             raise UnknownRecordError(id, memory.name)
     if settings.as_json:
         print_json([commit.to_json() for commit in commits])
         return
+    short = short_ids(change.id for commit in commits for change in commit.changes)
     render.table(
         (
             ("commit", {"justify": "right"}),
@@ -165,7 +170,7 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
                 str(commit.seq),
                 commit.time.strftime("%Y-%m-%d %H:%M:%S"),
                 change.cause,
-                change.id,
+                short[change.id],
                 render.plain(": ".join(part for part in (commit.actor, commit.reason) if part)),
             )
             for commit in commits
@@ -179,7 +184,7 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @count_option(20)
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
 @click.option("--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor.")
-@where_option
+@filter_options
 @common
 def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None) -> None:
     """List records, newest first by default.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from recollect.cli.ids import short_ids
 from recollect.engine.results import Hit, Hits
 from recollect.records.record import Record
 from recollect.reprs import short_id
@@ -16,8 +18,12 @@ if TYPE_CHECKING:
 
 #: Maximum length of a text in a table, in characters; `recollect show` prints all of it.
 _MAX_CHARACTERS = 300
-#: Minimum width of a terminal, in columns, in which an id of 36 characters is not wrapped.
+#: Minimum width of a terminal, in columns, for times of day and a column of explanations.
 _WIDE_COLUMNS = 110
+#: From this number of records on, the answer to a question in its own words reaches the threshold of confidence.
+_MIN_RECORDS = 20
+#: Options of a column of ids.
+_ID: dict[str, Any] = {"max_width": 20, "overflow": "fold"}
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -31,6 +37,33 @@ def console(*, stderr: bool = False) -> Console:
         soft_wrap=False,
         width=None if stream.isatty() or "COLUMNS" in os.environ else 140,
     )
+
+
+@contextmanager
+def progress(doing: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], object]]:
+    """Show what is being done, for how long, and how much is done, if stderr is a terminal.
+
+    Args:
+        doing: What is being done.
+        quiet: Whether to show nothing, because the result is printed as JSON.
+
+    Yields:
+        A function of the number done and the total, or None if it is unknown. It need not be called.
+    """
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[count]}"))
+    times = (TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, *times, console=console(stderr=True), transient=True) as bar:
+        task = bar.add_task(doing, total=None, count="")
+
+        def update(done: int, total: int | None) -> None:
+            bar.update(task, completed=done, total=total, count=f"{done}" if total is None else f"{done} of {total}")
+
+        yield update
 
 
 def plain(text: str, limit: int = _MAX_CHARACTERS) -> str:
@@ -65,15 +98,13 @@ def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence
     console().print(out)
 
 
-def _id_column(ids: Iterable[str]) -> dict[str, Any]:
-    """Return the options of a column of ids. They are not wrapped in a wide terminal, so that they can be copied."""
-    widest = min(36, max(map(len, ids), default=0))
-    return {"overflow": "fold", "max_width": 36, "min_width": widest if console().width >= _WIDE_COLUMNS else None}
+def _is_wide() -> bool:
+    return console().width >= _WIDE_COLUMNS
 
 
-def when(record: Record) -> str:
-    """Return a record's time for a table."""
-    return record.time.strftime("%Y-%m-%d %H:%M") if record.time else ""
+def when(record: Record, *, wide: bool = True) -> str:
+    """Return a record's time for a table; in a narrow one its date."""
+    return record.time.strftime("%Y-%m-%d %H:%M" if wide else "%Y-%m-%d") if record.time else ""
 
 
 def who(record: Record) -> str:
@@ -109,31 +140,35 @@ def _lender(record_id: str, hits: Hits) -> str:
     return f'"{text}"' if text else short_id(record_id)
 
 
-def show_hits(hits: Hits) -> None:
-    """Print hits as a table: score, confidence, id, time, speaker, text and explanation."""
-    table(
-        (
-            ("score", {"justify": "right"}),
-            ("sure", {"justify": "right"}),
-            ("id", _id_column(hit.record.id for hit in hits)),
-            ("when", {"no_wrap": True}),
-            ("who", {}),
-            ("what", {"ratio": 3, "overflow": "fold"}),
-            ("why", {"ratio": 1, "overflow": "fold"}),
-        ),
-        (
-            (
-                f"{hit.score:.3f}",
-                f"{hit.confidence:.2f}",
-                hit.record.id,
-                when(hit.record),
-                plain(who(hit.record), 40),
-                content(hit.record),
-                reasons(hit, hits),
-            )
-            for hit in hits
-        ),
-    )
+def show_hits(hits: Hits, records: int) -> None:
+    """Print hits as a table: score, confidence, id, time, speaker, text and explanation.
+
+    Args:
+        hits: The hits.
+        records: The number of records of the namespace. In a small one, confidence is always low and is not shown.
+    """
+    wide = _is_wide()
+    short = short_ids(hit.record.id for hit in hits)
+    columns: list[tuple[str, dict[str, Any]]] = [
+        ("score", {"justify": "right"}),
+        ("confidence", {"justify": "right"}),
+        ("id", _ID),
+        ("when", {"no_wrap": True}),
+        ("who", {"max_width": 12, "overflow": "fold"}),
+        ("what", {"ratio": 3, "overflow": "fold"}),
+    ]
+    rows = []
+    for hit in hits:
+        cells = [
+            f"{hit.score:.3f}",
+            f"{hit.confidence:.2f}" if records >= _MIN_RECORDS else "-",
+            short[hit.record.id],
+            when(hit.record, wide=wide),
+            plain(who(hit.record), 40),
+        ]
+        what = [content(hit.record), reasons(hit, hits)]
+        rows.append([*cells, *what] if wide else [*cells, "\n".join(what)])
+    table([*columns, ("why", {"ratio": 1, "overflow": "fold"})] if wide else columns, rows)
 
 
 def explain(hits: Hits) -> None:
@@ -153,16 +188,18 @@ def explain(hits: Hits) -> None:
 
 def show_records(records: Sequence[Record]) -> None:
     """Print records as a table."""
+    wide = _is_wide()
+    short = short_ids(record.id for record in records)
     table(
         (
-            ("id", _id_column(record.id for record in records)),
-            ("kind", {}),
+            ("id", _ID),
+            ("kind", {"max_width": 12, "overflow": "fold"}),
             ("when", {"no_wrap": True}),
-            ("who", {}),
+            ("who", {"max_width": 12, "overflow": "fold"}),
             ("what", {"ratio": 1, "overflow": "fold"}),
         ),
         (
-            (record.id, plain(record.kind, 40), when(record), plain(who(record), 40), content(record))
-            for record in records
+            (short[each.id], plain(each.kind, 40), when(each, wide=wide), plain(who(each), 40), content(each))
+            for each in records
         ),
     )

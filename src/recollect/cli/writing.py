@@ -12,7 +12,17 @@ import click
 from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, time_of, where_option, zone_option
+from recollect.cli.app import (
+    USER_VARIABLE,
+    Settings,
+    app,
+    common,
+    print_json,
+    time_of,
+    where_option,
+    zone_option,
+)
+from recollect.cli.ids import whole_id
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
@@ -26,7 +36,6 @@ _TEXTS = (
     "kind",
     "role",
     "speaker",
-    "user",
     "agent",
     "conversation",
     "session",
@@ -98,6 +107,7 @@ def _print_outcome(settings: Settings, outcome: Outcome) -> None:
 @click.option("--id", "id_", metavar="ID", help="The record's id. Default: derived from the text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash, or is absent (absent).")
 @click.option("--if-exists", type=click.Choice(IF_EXISTS), default="keep", show_default=True)
+@click.option("--user", metavar="TEXT", envvar=USER_VARIABLE, help=f"Default: {USER_VARIABLE}.")
 @click.option("--ttl", type=float, metavar="SECONDS", help="Seconds until the record expires.")
 @field_options
 @common
@@ -123,6 +133,7 @@ def remember(
 @click.argument("id")
 @click.option("--content", metavar="TEXT", help="The new text.")
 @click.option("--expect", metavar="HASH", help="Write only if the record has this hash.")
+@click.option("--user", metavar="TEXT", help="The new user.")
 @click.option("--drop", multiple=True, metavar="FIELD", help="Remove a field. May be repeated.")
 @field_options
 @common
@@ -134,12 +145,13 @@ def update(
     drop: tuple[str, ...],
     **options: Any,
 ) -> None:
-    """Change fields of the record ID. New tags and metadata replace the existing ones."""
+    """Change fields of the record ID (its beginning is enough). New tags and metadata replace the existing ones."""
     changes = _fields(options) | dict.fromkeys(drop)
     if content is not None:
         changes["content"] = content
-    operation = Update(id=id, changes=changes, expect=expect)
+    Update(id=id, changes=changes, expect=expect)  # validates it before the store is opened
     with settings.open() as memory:
+        operation = Update(id=whole_id(memory, id), changes=changes, expect=expect)
         _print_outcome(settings, memory.execute(operation))
 
 
@@ -150,18 +162,23 @@ def update(
 @click.option("--yes", is_flag=True, help="Do not ask before forgetting the records that match a filter.")
 @common
 def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expect: str | None, yes: bool) -> None:
-    """Forget the records with these IDs, or all that match a filter. Their history stays."""
+    """Forget the records with these IDs, or all that match a filter. Their history stays.
+
+    The beginning of an id is enough, from 4 characters on, if no other begins like it.
+    """
     if not ids and where is None:
         raise click.UsageError("pass ids or --where FILTER to select what to forget")
     if ids and where is not None:
         raise click.UsageError("pass either ids or --where, not both")
     if where is not None and expect is not None:
         raise click.UsageError("--expect applies to single records and cannot be combined with --where")
-    operations = [Forget(id=each, expect=expect) for each in ids]
+    for each in ids:
+        Forget(id=each, expect=expect)  # validates it before the store is opened
     with settings.open() as memory:
         if where is not None:
             _forget_where(settings, memory, where, yes)
             return
+        operations = [Forget(id=whole_id(memory, each), expect=expect) for each in ids]
         with memory.batch() as batch:
             outcomes = [batch.execute(operation) for operation in operations]
     if settings.as_json:

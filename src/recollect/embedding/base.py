@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.errors import EmbedderError, InvalidArgumentError, RecollectError
+from recollect.errors import EmbedderError, EmbedderUnavailableError, InvalidArgumentError, RecollectError
 
 Floats = NDArray[np.float32]
 #: A vector as an embedder returns it; None if it has no vector for that text.
@@ -209,3 +209,24 @@ class Supplied:
 
     def __repr__(self) -> str:
         return f"<Supplied {self._name!r}: {len(self._vectors)} vectors of {self._dimension}>"
+
+
+class Unusable:
+    """An embedder that cannot be created from what names it. Recall works without it; embedding a text is an error.
+
+    Args:
+        name: What names it.
+        reason: Why it cannot be created.
+    """
+
+    dimension: int | None = None
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        self.error = EmbedderUnavailableError(name, reason)
+
+    def embed(self, texts: Sequence[str], *, asking: bool = False) -> Sequence[VectorLike]:
+        raise EmbedderUnavailableError(*self.error.args)
+
+    def __repr__(self) -> str:
+        return f"<Unusable {self.name}>"

@@ -12,6 +12,7 @@ not followed, so the key is sent to no other server.
 from __future__ import annotations
 
 import json
+import random
 import socket
 import threading
 import time
@@ -314,7 +315,9 @@ class Endpoint:
             if retry_after_s is not None and retry_after_s > LONGEST_PAUSE_S:
                 raise EmbedderError(self.name, f"{detail}; the server asks to wait {retry_after_s:.0f} s")
             if tries_left:
-                self._sleep(min(pause_s if retry_after_s is None else retry_after_s, LONGEST_PAUSE_S))
+                # Between half and all of the pause, so that processes that failed together do not return together.
+                own_s = pause_s * (0.5 + random.random() / 2)
+                self._sleep(min(own_s if retry_after_s is None else retry_after_s, LONGEST_PAUSE_S))
                 pause_s *= 2
         # No cause: its traceback would contain the request.
         raise EmbedderError(self.name, f"{detail}, {retries + 1} times" if retries else detail) from None

@@ -1,7 +1,8 @@
 """Creation of embedders from "provider/model" text and the environment.
 
-The text is an argument or the variable LLM_EMBEDDING_MODEL; keys and addresses come from the variables that the
-providers' own tools use. Creating an embedder imports no library, reads no model and opens no connection. Errors such
+The text is an argument or the variable RECOLLECT_EMBEDDER; keys and addresses come from the variables that the
+providers' own tools use. LLM_EMBEDDING_MODEL, which several tools read, counts only if it names a provider and a model
+that are known here. Creating an embedder imports no library, reads no model and opens no connection. Errors such
 as a missing library or key are raised when the first text is embedded.
 
 >>> embedder_from("openai/text-embedding-3-small", {"OPENAI_API_KEY": "sk-secret"})
@@ -12,15 +13,19 @@ as a missing library or key are raised when the first text is embedded.
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from recollect.embedding.base import Embedder
-from recollect.errors import InvalidArgumentError
+from recollect.embedding.base import Embedder, Unusable
+from recollect.errors import InvalidArgumentError, shown
 
+_log = logging.getLogger("recollect")
 #: Environment variable that names the embedder if no argument does.
-MODEL_VARIABLE = "LLM_EMBEDDING_MODEL"
+EMBEDDER_VARIABLE = "RECOLLECT_EMBEDDER"
+#: A variable of other tools, with names of their own, which is read if RECOLLECT_EMBEDDER is not set.
+SHARED_VARIABLE = "LLM_EMBEDDING_MODEL"
 #: As an argument: no embedder, even if the variable is set.
 NO_EMBEDDER = "none"
 
@@ -76,10 +81,38 @@ def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Em
 
 
 def embedder_of_environment(environment: Mapping[str, str] | None = None) -> Embedder | None:
-    """Return the embedder named by LLM_EMBEDDING_MODEL; None if the variable is not set, empty or "none"."""
+    """Return the embedder that the environment names.
+
+    A memory opens and recalls whatever a variable says, so an invalid RECOLLECT_EMBEDDER gives an `Unusable` embedder.
+
+    Returns:
+        The embedder; None if no variable names one, or RECOLLECT_EMBEDDER is "none".
+    """
     environment = os.environ if environment is None else environment
-    text = environment.get(MODEL_VARIABLE, "").strip()
-    return None if text in ("", NO_EMBEDDER) else embedder_from(text, environment)
+    text = environment.get(EMBEDDER_VARIABLE, "").strip()
+    if text:
+        try:
+            return None if text == NO_EMBEDDER else embedder_from(text, environment)
+        except InvalidArgumentError as error:
+            return Unusable(f"{EMBEDDER_VARIABLE} = {shown(text)}", f"it {error.args[2]}")
+    text = environment.get(SHARED_VARIABLE, "").strip()
+    if ignored := ignored_variable(environment):
+        _log.debug("%s", ignored)
+    return embedder_from(text, environment) if text and not ignored else None
+
+
+def ignored_variable(environment: Mapping[str, str] | None = None) -> str:
+    """Return why LLM_EMBEDDING_MODEL is not used, although it is set; "" if it is used or not set."""
+    environment = os.environ if environment is None else environment
+    text = environment.get(SHARED_VARIABLE, "").strip()
+    if not text or environment.get(EMBEDDER_VARIABLE, "").strip():
+        return ""
+    provider, _, model = text.partition("/")
+    if provider.lower() in (*LOCAL, *SERVERS) and model:
+        return ""
+    return (
+        f"{SHARED_VARIABLE} = {shown(text)} is ignored: it is not PROVIDER/MODEL; {EMBEDDER_VARIABLE} sets an embedder"
+    )
 
 
 def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedder:

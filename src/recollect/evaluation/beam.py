@@ -40,7 +40,6 @@ class Beam:
 
     name = "beam"
     summary = "BEAM: a chat folder, a folder of them, or a chat.json; each chat becomes a namespace beam-FOLDER"
-    exact = False
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         if not os.path.isdir(path):

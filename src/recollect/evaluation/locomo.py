@@ -30,7 +30,6 @@ class LoCoMo:
 
     name = "locomo"
     summary = "LoCoMo: a JSON list of long conversations; each becomes a namespace named by its sample_id"
-    exact = False
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         samples = load_json(path)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from recollect.importers.anthropic import Anthropic
 from recollect.importers.base import Damage, Document, Importer, Item
+from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.jsonl import JsonLines, write_jsonl
 from recollect.importers.markdown import Markdown
+from recollect.importers.mem0 import Mem0
 from recollect.importers.openai import OpenAI
 from recollect.importers.run import ImportReport, import_path
+from recollect.importers.tables import Csv
 from recollect.importers.text import Text
 
 __all__ = ["IMPORTERS", "Damage", "Document", "ImportReport", "Importer", "Item", "import_path", "write_jsonl"]
 
-_ALL: tuple[Importer, ...] = (OpenAI(), Anthropic(), Text(), Markdown(), JsonLines())
+_ALL: tuple[Importer, ...] = (OpenAI(), Anthropic(), ChatGPT(), Mem0(), Text(), Markdown(), Csv(), JsonLines())
 #: Name -> importer.
 IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in _ALL}

@@ -8,6 +8,7 @@ cannot be read is yielded as `Damage` with its location; and that reading any by
 
 from __future__ import annotations
 
+import copy
 import errno
 import hashlib
 import json
@@ -15,9 +16,9 @@ import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import tzinfo
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol, runtime_checkable
+from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
 
 from recollect.errors import ImportFormatError, InvalidArgumentError, printable
 from recollect.messages.values import UnreadableError, kind_of
@@ -44,11 +45,13 @@ class Item:
         namespace: The namespace it belongs to. None: the namespace that the user chose.
         fields: A mapping for `memory.remember_all`: "content", "id" if it has one, and fields of a record.
         place: Its location in the source, for people, counted from 1 ("session_3, turn 7").
+        exact: It is a complete record, to be stored exactly as it is, replacing the record that has its id.
     """
 
     namespace: str | None
     fields: dict[str, Any]
     place: str
+    exact: bool = False
 
 
 class Damage(NamedTuple):
@@ -98,12 +101,10 @@ class Importer(Protocol):
     Attributes:
         name: The name of the format on the command line.
         summary: One line about it.
-        exact: The items are complete records, to be stored exactly as they are, replacing records with their ids.
     """
 
     name: str
     summary: str
-    exact: bool
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Part]:
         """Yield the items of a source, in its order.
@@ -117,6 +118,40 @@ class Importer(Protocol):
             ImportFormatError: The source does not have this format. Raised before anything is yielded.
         """
         ...
+
+
+class TurnImporter:
+    """The part of an importer that names conversations which have no name in the source.
+
+    The ids and positions of turns depend on the name, so the importer must know it before it reads.
+    """
+
+    #: The name; None: the importer derives one from the file's name, or leaves it out.
+    default_conversation: str | None = None
+
+    def called(self, conversation: str) -> Self:
+        """Return a copy of the importer with this name."""
+        named = copy.copy(self)
+        named.default_conversation = conversation
+        return named
+
+
+class NoticedZone(tzinfo):
+    """A time zone that notes whether a time was in it: only times without an offset of their own are."""
+
+    def __init__(self, zone: tzinfo) -> None:
+        self._zone = zone
+        self.used = False
+
+    def utcoffset(self, when: datetime | None) -> timedelta | None:
+        self.used = True
+        return self._zone.utcoffset(when)
+
+    def dst(self, when: datetime | None) -> timedelta | None:
+        return self._zone.dst(when)
+
+    def tzname(self, when: datetime | None) -> str | None:
+        return self._zone.tzname(when)
 
 
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:

@@ -1,18 +1,21 @@
-"""JSON lines: exports of this package, from which the identical records can be imported.
+"""JSON lines: exports of this package, from which the identical records can be imported, and lines without a header.
 
-The first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`. Each line after
-it is a record (`Record.to_json`), optionally with its "hash". Another header can follow, for another namespace. The
-records of a file with one header go to the namespace that the user chose; with several, to those of the headers.
+In an export, the first line is a header, `{"recollect": {"format": 1, "namespace": ..., "root": ..., "records": n}}`.
+Each line after it is a record (`Record.to_json`), optionally with its "hash". Another header can follow, for another
+namespace. The records of a file with one header go to the namespace that the user chose; with several, to those of the
+headers.
 
 One line is in memory at a time. Damaged lines are reported and the others are imported; a file that ends before the
 number of records in its header is reported, too.
+
+A file whose first line is an object with "content" is a list of things to remember (`rows`), not an export.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import tzinfo
 from itertools import chain
 from pathlib import Path
@@ -23,12 +26,14 @@ from recollect.importers.base import (
     Damage,
     Item,
     Promise,
+    TurnImporter,
     check_memory,
     format_error,
     open_file,
     parse_json,
     why_unreadable,
 )
+from recollect.importers.rows import Rows
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
 
@@ -41,12 +46,15 @@ _HEADER = "recollect"
 _LONGEST_LINE = 2**28
 
 
-class JsonLines:
-    """An export of this package."""
+#: Progress is reported after this many records.
+_REPORTED = 1000
+
+
+class JsonLines(TurnImporter):
+    """An export of this package, or an object with "content" in each line."""
 
     name = "jsonl"
-    summary = "Recollect: JSON lines written by `recollect export`; records come back exactly as they were"
-    exact = True
+    summary = 'JSON lines: an export, whose records come back exactly as they were, or {"content": ...} in each line'
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage | Promise]:
         if not os.path.isfile(path):
@@ -54,12 +62,12 @@ class JsonLines:
             raise format_error(path, "", rule)
         try:
             with open_file(path) as file:
-                several = _count_headers(path, file) > 1
+                headers = _count_headers(path, file)
         except OSError as error:
             raise format_error(path, "", why_unreadable(error)) from None
         try:
             with open_file(path) as file:
-                yield from _items(file, several)
+                yield from _items(file, headers > 1) if headers else _rows(file, Rows(self, zone))
         except OSError as error:
             yield Damage("the rest of the file", why_unreadable(error))
 
@@ -121,13 +129,19 @@ def is_export(beginning: bytes) -> bool:
 
 
 def _count_headers(path: Path, file: BinaryIO) -> int:
-    """Count the headers, damaged ones too. Raises ImportFormatError if the first line is not a header."""
+    """Count the headers, damaged ones too; 0 if the file is a list of rows. (A row with a hash has lost its header.)
+
+    Raises:
+        ImportFormatError: The first line is neither a header nor a row.
+    """
     found = 0
     for number, line in _lines(file):
         if found and (line is None or b'"recollect"' not in line):
             continue  # it is parsed later, when it is imported
         try:
             value = _value(line)
+            if not found and "content" in value and not value.keys() & {_HEADER, "hash"}:
+                return 0
             if not found:
                 _header(value, "")
             found += _HEADER in value
@@ -138,6 +152,14 @@ def _count_headers(path: Path, file: BinaryIO) -> int:
     if not found:
         raise format_error(path, "", "is empty")
     return found
+
+
+def _rows(file: BinaryIO, rows: Rows) -> Iterator[Item | Damage]:
+    for number, line in _lines(file):
+        try:
+            yield rows.item(_value(line), f"line {number}")
+        except UnreadableError as error:
+            yield Damage(f"line {number}", str(error))
 
 
 def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
@@ -165,7 +187,8 @@ def _items(file: BinaryIO, several: bool) -> Iterator[Item | Damage | Promise]:
                 raise reason
             if header is None:
                 raise UnreadableError("follows a damaged header, so its namespace is unknown")
-            yield Item(namespace=header.namespace if several else None, fields=_fields(value), place=place)
+            namespace = header.namespace if several else None
+            yield Item(namespace=namespace, fields=_fields(value), place=place, exact=True)
         except UnreadableError as error:
             yield Damage(place, str(error))
     yield from _ended(header, passed, several)
@@ -196,7 +219,7 @@ def _fields(value: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def write_jsonl(memory: Memory, file: TextIO) -> int:
+def write_jsonl(memory: Memory, file: TextIO, *, progress: Callable[[int, int], object] | None = None) -> int:
     """Write a header and every record of a memory, by ascending id, as JSON lines.
 
     Args:
@@ -216,6 +239,8 @@ def write_jsonl(memory: Memory, file: TextIO) -> int:
     with memory.open_export() as export:
         about = {"format": FORMAT, "namespace": memory.name, "root": export.root or None, "records": export.count}
         records = ({**record.to_json(), "hash": record.hash} for record in export.records)
-        for value in chain([{_HEADER: about}], records):
+        for number, value in enumerate(chain([{_HEADER: about}], records)):
             file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
+            if progress is not None and (number % _REPORTED == 0 or number == export.count):
+                progress(number, export.count)
         return export.count

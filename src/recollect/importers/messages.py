@@ -20,6 +20,7 @@ from recollect.importers.base import (
     Damage,
     Item,
     SeenIds,
+    TurnImporter,
     format_error,
     parse_json,
     read_text,
@@ -39,19 +40,18 @@ class _Found(NamedTuple):
     value: Any
 
 
-class Messages:
+class Messages(TurnImporter):
     """An importer of messages. Subclasses define the keys of a format."""
 
     name: str
     summary: str
-    exact = False
     #: The keys of a conversation for its messages, its name (best first), and its system prompt.
     lists: tuple[str, ...] = ("messages",)
     names: tuple[str, ...] = ("id", "conversation_id", "title")
     system: str | None = None
 
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
-        stem, ids = path.stem, SeenIds()
+        stem, ids = self.default_conversation or path.stem, SeenIds()
         text = read_text(path)
         try:
             data = parse_json(text)
@@ -66,7 +66,7 @@ class Messages:
                 return
             values = self._list(path, data)
         taken = {stem: 1}
-        loose: list[_Found] = []  # messages of the conversation that has the name of the file
+        loose: list[_Found] = []  # messages of the conversation without a name of its own
         start = 0
         for number, found in enumerate(values):
             if self._messages(found.value) is None:
@@ -75,7 +75,7 @@ class Messages:
                 continue
             yield from _turns(loose, stem, ids, zone, start)
             loose = []
-            name = _untaken(self._name(found.value)[1] or f"{stem}#{number}", taken)
+            name = untaken(self._name(found.value)[1] or f"{stem}#{number}", taken)
             yield from self._conversation(found.value, name, f"{found.place}, ", ids, zone)
         yield from _turns(loose, stem, ids, zone, start)
 
@@ -99,6 +99,8 @@ class Messages:
             raise format_error(path, "", f"must be a list of messages, or an object with a list of {keys}")
         first = next((value for value in data if self._known(value)), None)
         if data and first is None:
+            if any(isinstance(value, dict) and "mapping" in value for value in data):
+                raise format_error(path, "", "is an export of ChatGPT: import it with the format chatgpt")
             raise format_error(path, "", "is a list, but contains neither messages nor conversations")
         word = "message" if self._messages(first) is None else "conversation"
         return (_Found(f"{word} {number}", value) for number, value in enumerate(data, 1))
@@ -113,7 +115,7 @@ class Messages:
             name = conversation.get(key)
             if isinstance(name, int) and not isinstance(name, bool) and abs(name) < 2**63:
                 name = str(name)
-            if isinstance(name, str) and _can_name(name):
+            if isinstance(name, str) and can_name(name):
                 return key, name
         return "", ""
 
@@ -175,7 +177,8 @@ def _lines(text: str) -> Iterator[_Found]:
                 yield _Found(place, Damage(place, str(error)))
 
 
-def _can_name(name: str) -> bool:
+def can_name(name: str) -> bool:
+    """Return whether a text is valid as the name of a conversation."""
     try:
         Record(id="turn", content="turn", conversation=name)
     except InvalidRecordError:
@@ -183,10 +186,10 @@ def _can_name(name: str) -> bool:
     return bool(name.strip())
 
 
-def _untaken(name: str, taken: dict[str, int]) -> str:
+def untaken(name: str, taken: dict[str, int]) -> str:
     """Return `name`, with a counter if an earlier conversation of the file has it, and mark it as taken.
 
-    >>> taken = {}; [_untaken("New chat", taken) for _ in range(3)]
+    >>> taken = {}; [untaken("New chat", taken) for _ in range(3)]
     ['New chat', 'New chat#2', 'New chat#3']
     """
     free = name

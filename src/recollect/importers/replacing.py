@@ -55,19 +55,24 @@ class Replaced(NamedTuple):
         )
 
 
-def replace(memory: Memory, documents: list[Document]) -> list[Replaced]:
+def replace(memory: Memory, documents: list[Document], owner: Mapping[str, Any]) -> list[Replaced]:
     """Store documents in the place of what they were, in one commit.
+
+    Args:
+        memory: Where to store them.
+        documents: The documents.
+        owner: The fields that all of their items have.
 
     Raises:
         StoreError: The store failed; nothing was changed.
     """
     with memory.batch() as batch:
         former = _pieces(batch, memory, f.source(*(each.source for each in documents)))
-        return [_replace(batch, memory, each.items, former.get(each.source, [])) for each in documents]
+        return [_replace(batch, memory, each.items, former.get(each.source, []), owner) for each in documents]
 
 
-def forget(memory: Memory, sources: Iterable[str]) -> int:
-    """Forget the pieces of some documents, and return how many.
+def forget(memory: Memory, sources: Iterable[str], owner: Mapping[str, Any]) -> int:
+    """Forget the pieces of some documents of an owner, and return how many.
 
     Raises:
         StoreError: The store failed. What was committed stays.
@@ -77,18 +82,18 @@ def forget(memory: Memory, sources: Iterable[str]) -> int:
         some, left = left[:MOST_DOCUMENTS], left[MOST_DOCUMENTS:]
         with memory.batch() as batch:
             for records in _pieces(batch, memory, f.source(*some)).values():
-                forgotten += sum(batch.forget(record.id) for record in records if _owned(record, memory, {}))
+                forgotten += sum(batch.forget(record.id) for record in records if _owned(record, memory, owner))
     return forgotten
 
 
-def sources(memory: Memory) -> set[str]:
-    """Return the sources of the documents that were imported.
+def sources(memory: Memory, owner: Mapping[str, Any]) -> set[str]:
+    """Return the sources of the documents of an owner that were imported.
 
     Cost:
         Reads every record of kind "knowledge".
     """
     found = _pieces(memory, memory, f.everything())
-    return {source for source, records in found.items() if any(_owned(record, memory, {}) for record in records)}
+    return {source for source, records in found.items() if any(_owned(record, memory, owner) for record in records)}
 
 
 def _pieces(reader: Batch | Memory, memory: Memory, where: f.Filter) -> dict[str, list[Record]]:
@@ -106,9 +111,10 @@ def _owned(record: Record, memory: Memory, fields: Mapping[str, Any]) -> bool:
     return all(getattr(record, name) == owners.get(name) for name in SCOPED)
 
 
-def _replace(batch: Batch, memory: Memory, items: tuple[Item, ...], former: list[Record]) -> Replaced:
-    fields: Mapping[str, Any] = items[0].fields if items else {}
-    left = {record.id: record for record in former if _owned(record, memory, fields)}
+def _replace(
+    batch: Batch, memory: Memory, items: tuple[Item, ...], former: list[Record], owner: Mapping[str, Any]
+) -> Replaced:
+    left = {record.id: record for record in former if _owned(record, memory, owner)}
     count = len(left)
     kept = _kept(items, left)
     forgotten = sum(batch.forget(record_id) for record_id in left)

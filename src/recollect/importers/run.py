@@ -8,7 +8,7 @@ a whole, and replaces what an earlier import of it stored.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, tzinfo
@@ -16,11 +16,22 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from recollect.arguments import check_known
 from recollect.errors import InvalidArgumentError, InvalidRecordError, RecollectError, ScopeError, StoreError
 from recollect.importers import replacing
-from recollect.importers.base import Damage, Document, Importer, Item, Part, Promise, check_memory
+from recollect.importers.base import (
+    Damage,
+    Document,
+    Importer,
+    Item,
+    NoticedZone,
+    Part,
+    Promise,
+    TurnImporter,
+    check_memory,
+)
 from recollect.importers.chunks import Documents
-from recollect.records.record import Record
+from recollect.records.record import Fields, Record
 
 if TYPE_CHECKING:
     from recollect.engine.results import Outcome
@@ -47,6 +58,7 @@ class ImportReport:
         namespaces: How many items of the source each namespace contains.
         roots: By namespace, whether its root is now the one that the source promises. It is not if the namespace has
             other records too, or if the store has another key.
+        zone_assumed: Whether the source has a time without an offset, which was read in the `zone` of the import.
     """
 
     created: int = 0
@@ -60,6 +72,7 @@ class ImportReport:
     damaged: tuple[Damage, ...] = ()
     namespaces: dict[str, int] = field(default_factory=dict)
     roots: dict[str, bool] = field(default_factory=dict)
+    zone_assumed: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Return the report as a JSON object."""
@@ -75,6 +88,7 @@ class ImportReport:
             "damaged": [damage._asdict() for damage in self.damaged],
             "namespaces": dict(self.namespaces),
             "roots": dict(self.roots),
+            "zone_assumed": self.zone_assumed,
         }
 
 
@@ -90,10 +104,14 @@ class Source:
             folder: "docs" for "docs/a.md". Files with the same source are the same document.
         forget_deleted: Forget the documents under this name whose files the folder no longer has.
         wanted: Of a folder of text or Markdown, read only the files for whose path in it this returns true.
+        defaults: Fields for items that lack them; tags are added to those of an item. Records of an export are stored
+            as they are, so it takes none.
 
     Raises:
         ImportFormatError: The source does not have the format.
-        InvalidArgumentError: `name` or `forget_deleted` does not fit the importer or the path.
+        InvalidRecordError: A default is invalid.
+        InvalidArgumentError: `name` or `forget_deleted` does not fit the importer or the path, or there are defaults
+            and the source is an export.
     """
 
     def __init__(
@@ -106,20 +124,50 @@ class Source:
         name: str | None = None,
         forget_deleted: bool = False,
         wanted: Callable[[str], bool] | None = None,
+        defaults: Mapping[str, Any] | None = None,
     ) -> None:
-        self.exact = importer.exact
         name = name if name is None else name.rstrip("/")
         self._path, self._name, self._forget_deleted = path, name, forget_deleted
         self._suffixes = importer.suffixes if isinstance(importer, Documents) else ()
+        self._defaults = _checked(defaults or {})
+        if isinstance(importer, TurnImporter) and "conversation" in self._defaults:
+            importer = importer.called(self._defaults["conversation"])
+        self.zone = NoticedZone(zone)
         items: Iterator[Part]
         if isinstance(importer, Documents):
             self._check(path)
-            items = importer.read(path, zone, follow_links=follow_links, prefix=name or "", wanted=wanted)
+            items = importer.read(path, self.zone, follow_links=follow_links, prefix=name or "", wanted=wanted)
         elif name is not None or forget_deleted:
             raise InvalidArgumentError("name", name, f"is for documents (text, markdown), not for {importer.name}")
         else:
-            items = importer.read(path, zone, follow_links=follow_links)
-        self.items = chain([each for each in (next(items, None),) if each is not None], items)
+            items = importer.read(path, self.zone, follow_links=follow_links)
+        first = next(items, None)
+        if isinstance(first, Item) and first.exact and self._defaults:
+            rule = "cannot be added to an export, whose records are stored exactly as they are"
+            raise InvalidArgumentError("defaults", ", ".join(self._defaults), rule)
+        self._items = chain([] if first is None else [first], items)
+
+    @property
+    def owner(self) -> dict[str, Any]:
+        """The fields that every item has."""
+        return self._defaults
+
+    def items(self) -> Iterator[Part]:
+        """Yield the items, with the defaults, and what else the importer yields."""
+        for each in self._items:
+            if self._defaults and isinstance(each, Item):
+                yield self._filled(each)
+            elif self._defaults and isinstance(each, Document):
+                yield each._replace(items=tuple(map(self._filled, each.items)))
+            else:
+                yield each
+
+    def _filled(self, item: Item) -> Item:
+        own = {name: value for name, value in item.fields.items() if value is not None}
+        fields = {**self._defaults, **own}
+        if "tags" in self._defaults:
+            fields["tags"] = [*self._defaults["tags"], *own.get("tags", ())]
+        return replace(item, fields=fields)
 
     def _check(self, path: Path) -> None:
         if self._name is not None:
@@ -139,11 +187,20 @@ class Source:
         prefix = f"{self._name}/"
         return [
             source
-            for source in (replacing.sources(memory) if self._forget_deleted else ())
+            for source in (replacing.sources(memory, self._defaults) if self._forget_deleted else ())
             if source.startswith(prefix)
             and source.lower().endswith(self._suffixes)
             and _is_missing(self._path / source.removeprefix(prefix))
         ]
+
+
+def _checked(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the defaults, validated once, so that an invalid one is not the damage of every item."""
+    fields = {name: value for name, value in defaults.items() if value is not None}
+    for name in fields:
+        check_known("defaults", name, tuple(Fields.__annotations__))
+    record = Record(id="item", content="item", **fields)
+    return {name: getattr(record, name) for name in fields}
 
 
 def _is_missing(path: Path) -> bool:
@@ -167,12 +224,12 @@ def import_source(memory: Memory, source: Source, *, progress: Callable[[int], o
     Raises:
         StoreError: The store failed. What was committed stays; run the import again to continue.
     """
-    run = _Run(memory, source.exact, progress)
-    for each in source.items:
+    run = _Run(memory, progress, source.owner)
+    for each in source.items():
         run.take(each)
     run.flush()
     run.forget(source)
-    return run.report()
+    return replace(run.report(), zone_assumed=source.zone.used)
 
 
 def import_path(
@@ -184,6 +241,7 @@ def import_path(
     follow_links: bool = False,
     name: str | None = None,
     forget_deleted: bool = False,
+    defaults: Mapping[str, Any] | None = None,
     progress: Callable[[int], object] | None = None,
 ) -> ImportReport:
     """Store the items of a file or folder: `import_source` of a `Source`, with the arguments and errors of both.
@@ -196,6 +254,7 @@ def import_path(
         follow_links: Whether links within a folder to files outside of it are followed.
         name: The name of the documents, which begins their sources (`Source`).
         forget_deleted: Whether documents that are no longer in the folder are forgotten (`Source`).
+        defaults: Fields for items that lack them, such as `{"user": "ana", "tags": ["chat"]}`; see `Source`.
         progress: Called after each commit with the number of items processed.
 
     Raises:
@@ -209,7 +268,13 @@ def import_path(
     except TypeError:
         raise InvalidArgumentError("path", path, "must be the path of a file or folder") from None
     source = Source(
-        _importer(importer), chosen, zone, follow_links=follow_links, name=name, forget_deleted=forget_deleted
+        _importer(importer),
+        chosen,
+        zone,
+        follow_links=follow_links,
+        name=name,
+        forget_deleted=forget_deleted,
+        defaults=defaults,
     )
     return import_source(memory, source, progress=progress)
 
@@ -227,16 +292,16 @@ def _importer(importer: Importer | str) -> Importer:
 class _Run:
     """An import in progress: the current batch, and the outcomes of those before."""
 
-    def __init__(self, memory: Memory, exact: bool, progress: Callable[[int], object] | None) -> None:
+    def __init__(self, memory: Memory, progress: Callable[[int], object] | None, owner: Mapping[str, Any]) -> None:
         self._memory = memory
-        self._store = _store_exactly if exact else _store
+        self._owner = owner
         self._progress = progress
         self._batch: list[tuple[int, Item]] = []
         self._documents: list[tuple[int, Document]] = []  # each with the number of the items before it
         self._taken = 0
         self._done = 0
         self._damaged: list[tuple[int, Damage]] = []
-        self._outcomes: dict[str, int] = dict.fromkeys(
+        self._outcomes: dict[str, Any] = dict.fromkeys(
             ("created", "unchanged", "updated", "replaced", "forgotten", "differing", "renumbered", "expired"), 0
         )
         self._namespaces: dict[str, int] = {}
@@ -257,7 +322,8 @@ class _Run:
         if isinstance(each, Damage):
             self._damaged.append((self._taken, each))
             return
-        if self._batch and (self._batch[0][1].namespace != each.namespace or len(self._batch) == BATCH):
+        first = self._batch[0][1] if self._batch else each
+        if len(self._batch) == BATCH or (first.namespace, first.exact) != (each.namespace, each.exact):
             self.flush()
         self._batch.append((self._taken, each))
 
@@ -274,13 +340,14 @@ class _Run:
         except InvalidArgumentError as error:
             results: list[Outcome | RecollectError | None] = [error] * len(batch)
         else:
-            results = self._store(memory, [item for _, item in batch])
+            store = _store_exactly if batch[0][1].exact else _store
+            results = store(memory, [item for _, item in batch])
             self._count(memory, results)
         self._note(batch, results)
 
     def _flush_documents(self) -> None:
         documents, self._documents = self._documents, []
-        found = replacing.replace(self._memory, [document for _, document in documents])
+        found = replacing.replace(self._memory, [document for _, document in documents], self._owner)
         for (before, document), replaced in zip(documents, found, strict=True):
             self._outcomes["forgotten"] += replaced.forgotten
             self._outcomes["replaced"] += replaced.changed
@@ -289,7 +356,7 @@ class _Run:
 
     def forget(self, source: Source) -> None:
         """Forget the documents whose files were deleted, if the source asks for it."""
-        self._outcomes["forgotten"] += replacing.forget(self._memory, source.deleted(self._memory))
+        self._outcomes["forgotten"] += replacing.forget(self._memory, source.deleted(self._memory), self._owner)
 
     def _count(self, memory: Memory, results: Sequence[Outcome | RecollectError | None]) -> None:
         stored = sum(result is not None and not isinstance(result, RecollectError) for result in results)

@@ -6,11 +6,11 @@ The library watchfiles reports the changes (extra `watch`); only this module imp
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, tzinfo
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect.errors import InvalidArgumentError, MissingExtraError, printable
 from recollect.importers.base import Importer
@@ -33,6 +33,7 @@ def watch(
     follow_links: bool = False,
     name: str | None = None,
     forget_deleted: bool = False,
+    defaults: Mapping[str, Any] | None = None,
     changes: Iterable[set[str]] | None = None,
 ) -> Iterator[ImportReport]:
     """Import a folder of documents, then the files in it that change; yield a report of each import.
@@ -48,6 +49,7 @@ def watch(
         follow_links: See `import_path`.
         name: See `import_path`.
         forget_deleted: Forget documents whose files are deleted. See `import_path`.
+        defaults: See `import_path`.
         changes: The paths that changed, set by set, instead of those that the file system reports. The first set says
             that changes are recorded from now on.
 
@@ -64,7 +66,8 @@ def watch(
     root = os.path.realpath(folder)
     changed = iter(_changes(root) if changes is None else changes)
     first = next(changed, set())  # from now on changes are recorded, so those during the first import are not missed
-    source = Source(importer, folder, zone, follow_links=follow_links, name=name, forget_deleted=forget_deleted)
+    options: dict[str, Any] = {"follow_links": follow_links, "name": name, "defaults": defaults}
+    source = Source(importer, folder, zone, forget_deleted=forget_deleted, **options)
     yield import_source(memory, source)
     for paths in _all(first, changed):
         inside = {os.path.relpath(path, root).replace(os.sep, "/") for path in paths}
@@ -74,9 +77,7 @@ def watch(
             return any(source == each or source.startswith(f"{each}/") for each in inside)
 
         forget = forget_deleted and not all(os.path.lexists(os.path.join(root, each)) for each in inside)
-        source = Source(
-            importer, folder, zone, follow_links=follow_links, name=name, forget_deleted=forget, wanted=wanted
-        )
+        source = Source(importer, folder, zone, forget_deleted=forget, wanted=wanted, **options)
         report = import_source(memory, source)
         if report != ImportReport():
             yield report

@@ -82,7 +82,7 @@ def open(  # noqa: A001 - recollect.open is the name
         language: The language of records and questions that do not state one, as a BCP 47 tag such as "de". It is
             stored with each new record. Default: the language is detected, or else English.
         embedder: The embedding model: an `Embedder`, or "provider/model" (see `recollect.embedding.environment`).
-            Default: the model that LLM_EMBEDDING_MODEL names, or else none. "none" disables embedding.
+            Default: the model that RECOLLECT_EMBEDDER names, or else none. "none" disables embedding.
         index_bytes: Memory limit of the word indexes of the store's namespaces together, in bytes. Beyond it, the least
             recently used index is evicted, and loaded again when it is needed; one index always stays. Default: the
             number in RECOLLECT_INDEX_BYTES, or else 2 GiB.

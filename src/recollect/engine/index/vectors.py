@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from recollect.embedding.base import Embedder, Floats, Supplied, embedded, floors_of
+from recollect.embedding.base import Embedder, Floats, Supplied, Unusable, embedded, floors_of
 from recollect.engine.budget import Budget
 from recollect.engine.follower import changed_since, in_history
 from recollect.engine.index.document_of import digest_of, text_of
@@ -138,6 +138,8 @@ class VectorKeeper:
 
         The model is not called if the namespace has no vector of it, since there is nothing to compare.
         """
+        if isinstance(self.embedder, Unusable):
+            return QuestionVector(None, note=f"the dense signal is not used: {self.embedder.error}")
         try:
             known = any(model.name == self.embedder.name for model, _ in self.store.models(branch.namespace))
         except StoreError as error:
@@ -318,7 +320,7 @@ def no_embedder(view: View, branch: Branch, scope: Scope, now: int) -> dict[str,
 def needs_embedder() -> UnsupportedError:
     """Return the error of calls that need an embedder if there is none."""
     return UnsupportedError(
-        "embedding", "no embedder is set up: pass embedder= to recollect.open, or set LLM_EMBEDDING_MODEL"
+        "embedding", "no embedder is set up: pass embedder= to recollect.open, or set RECOLLECT_EMBEDDER"
     )
 
 

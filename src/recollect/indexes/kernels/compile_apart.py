@@ -12,10 +12,7 @@ import subprocess
 import sys
 from importlib import import_module
 
-try:
-    import fcntl
-except ImportError:  # not on this system: two processes may compile the same, which is only slower
-    fcntl = None  # type: ignore[assignment]
+from recollect.locks import lock_now
 
 #: The exit status if another process is compiling.
 BUSY = 75
@@ -61,10 +58,7 @@ def compile_all(module: str) -> int:
     kernels = import_module(module)
     folder = import_module("recollect.indexes.kernels.numba.compiling").cache_folder
     with open(os.path.join(folder, "recollect.lock"), "wb") as lock:  # released when this process ends
-        if fcntl is not None:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return BUSY
+        if not lock_now(lock.fileno()):
+            return BUSY
         kernels.loaded()
     return 0

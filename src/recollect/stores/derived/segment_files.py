@@ -22,13 +22,9 @@ from numpy.typing import NDArray
 
 from recollect.indexes.words.segment import Segment, check_arrays
 from recollect.ledger.commits import Branch
+from recollect.locks import lock_now
 from recollect.stores import files
 from recollect.stores.derived_protocols import Made
-
-try:
-    import fcntl
-except ImportError:  # not on this system: the last process to write wins, and its file is complete
-    fcntl = None  # type: ignore[assignment]
 
 _log = logging.getLogger("recollect")
 _MAGIC = b"RclSeg1\n"
@@ -143,13 +139,7 @@ class SegmentFiles:
         """Yield whether this process has the exclusive right to write here, and keep it while the block runs."""
         lock = files.open_regular(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR)
         try:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    yield False
-                    return
-            yield True
+            yield lock_now(lock)
         finally:
             os.close(lock)
 

@@ -68,7 +68,7 @@ def restore(
     """
     origin, target, secret = file_path("source", source), file_path("path", path), key or PUBLIC_KEY
     if not os.path.exists(origin):
-        raise StoreMissingError(origin)
+        raise StoreMissingError(origin, "the file does not exist")
     if target == origin or same_file(target, origin):
         raise InvalidArgumentError("path", target, "is the backup itself: give another path")
     check_wal_names(target, origin, "is the backup itself")

@@ -109,7 +109,7 @@ def rescue(old: str | os.PathLike[str], new: str | os.PathLike[str], *, key: byt
     if os.path.lexists(target):
         raise InvalidArgumentError("new", target, "already exists: give another path")
     if not os.path.exists(source) and not has_wal(source):
-        raise StoreMissingError(source)
+        raise StoreMissingError(source, "the file does not exist")
     if os.path.exists(source) and not os.path.isfile(source):
         raise NotAStoreError(source, "it is not a regular file")
     secret = key or PUBLIC_KEY

@@ -16,6 +16,8 @@ from recollect.stores.sqlite.schema import APPLICATION_ID
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
+#: The byte at offset 18 of a file in WAL mode.
+_WAL_MODE = 2
 #: The byte that SQLite uses for file locks. The page that contains it is never written.
 _LOCK_BYTE = 2**30
 
@@ -40,16 +42,31 @@ def must_not_write(path: str, read_only: bool) -> str:
     # Root may write to any file, but a file without any write permission was protected on purpose.
     if stat.S_ISREG(mode) and (not mode & 0o222 or not os.access(path, os.W_OK)):
         return "the file is marked read-only"
+    if not os.access(os.path.dirname(os.path.realpath(path)), os.W_OK) and not os.path.exists(wal_path(path)):
+        return "its folder cannot be written to"
     return ""
 
 
 def is_immutable(path: str) -> bool:
-    """Return whether no process can write to the file: its file system is read-only, and it has no WAL."""
-    try:
-        read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
-    except OSError:
+    """Return whether a file that this process only reads must be opened as immutable.
+
+    To share a file in WAL mode with writers, SQLite needs the WAL and its index (`-shm`) next to it. In a folder that
+    this process cannot write to, they are there only while the file's owner has it open.
+
+    Raises:
+        StoreIOError: The WAL has commits that this process cannot read.
+    """
+    if os.access(os.path.dirname(os.path.realpath(path)), os.W_OK) or header_of(path)[18] != _WAL_MODE:
         return False
-    return read_only and not os.path.exists(wal_path(path))
+    if os.path.exists(wal_path(path)) and os.access(os.path.realpath(path) + "-shm", os.R_OK):
+        return False
+    if has_wal(path):
+        detail = (
+            "its WAL has commits, and reading them needs a file that cannot be created in this folder: let its owner "
+            "open and close it (recollect stats), or copy it with its WAL to a folder of your own"
+        )
+        raise StoreIOError(path, detail)
+    return True
 
 
 def wal_path(path: str) -> str:

@@ -9,14 +9,57 @@ comparison costs 2 us.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
 import apsw
 
-from recollect.errors import DamagedStoreError, StoreReplacedError
+from recollect.errors import DamagedStoreError, StoreChangedError, StoreReplacedError
 
 _Identity = tuple[int, int]
+#: File systems store the time of a change in steps of up to two seconds.
+_STEP_S = 2.0
+
+
+class FrozenFile:
+    """The state of a file that SQLite reads as immutable: without locks, without its WAL, and with a cache.
+
+    That is correct only while no process writes to it. A writer first creates a WAL, and changes the file only when it
+    checkpoints. So an answer is valid if there was no WAL and the file was the same before it was opened and after the
+    answer was read. After a change, pages in caches and indexes may be of several states, so the error is permanent.
+
+    Args:
+        path: The file. If it was changed within the last two seconds, this waits until they are over, because another
+            change within the same step of the clock could not be detected.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._wal_path = os.path.realpath(path) + "-wal"
+        while 0.0 <= (age := time.time() - os.stat(path).st_mtime) < _STEP_S:
+            time.sleep(_STEP_S - age)
+        self._facts = self._read()
+        self._changed = False
+
+    def _read(self) -> tuple[int, int, int, int]:
+        facts = os.stat(self._path)
+        return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns
+
+    def check(self) -> None:
+        """Check that nothing was written since the file was opened.
+
+        Raises:
+            StoreChangedError: Something was, now or before an earlier check.
+        """
+        with suppress(FileNotFoundError):
+            self._changed = self._changed or os.stat(self._wal_path).st_size > 0
+        try:
+            self._changed = self._changed or self._read() != self._facts
+        except OSError:
+            self._changed = True
+        if self._changed:
+            raise StoreChangedError(self._path, "")
 
 
 class FileIdentity:

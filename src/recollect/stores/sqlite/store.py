@@ -46,7 +46,7 @@ from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
-from recollect.stores.sqlite.identity import FileIdentity
+from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import problems_in
 from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
@@ -121,10 +121,13 @@ class SqliteStore:
         self._readers_done = threading.Condition()
         self._write_refused = must_not_write(self.path, read_only)
         new = admit(self.path, create and not self._write_refused)
+        immutable = bool(self._write_refused) and not new and is_immutable(self.path)
+        self._frozen = FrozenFile(self.path) if immutable else None
         self._writer = self._connect(writing=not self._write_refused)
         try:
             self._set_up(new)
             self._identity = FileIdentity(self.path, self._writer)
+            self._check_frozen()
         except BaseException:
             with suppress(apsw.Error):
                 if not new and has_wal(self.path):
@@ -138,7 +141,7 @@ class SqliteStore:
     def _connect(self, *, writing: bool) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
         name = self.path
-        if self._write_refused and is_immutable(self.path):
+        if self._frozen is not None:
             # SQLite would create files next to it, which is impossible here and not needed.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
@@ -247,6 +250,10 @@ class SqliteStore:
 
     # Reading and writing
 
+    def _check_frozen(self) -> None:
+        if self._frozen is not None:
+            self._frozen.check()
+
     def _check_usable(self) -> None:
         if os.getpid() != self._pid:
             raise ForkedError(self.path, self._pid)
@@ -256,6 +263,7 @@ class SqliteStore:
     def _reader(self) -> AbstractContextManager[apsw.Connection]:
         self._check_usable()  # before any lock: in a fork, the thread that holds it does not exist
         self._identity.check_file()
+        self._check_frozen()
         reader = object()
         block, steps = watched(self._borrow(reader))
         with self._readers_done:
@@ -272,6 +280,10 @@ class SqliteStore:
             except IndexError:
                 connection = self._connect(writing=False)
             yield connection
+            self._check_frozen()
+        except StoreError:
+            self._check_frozen()  # pages of two states may have looked corrupt
+            raise
         finally:
             with self._readers_done:
                 self._readers.pop(reader, None)
@@ -313,6 +325,7 @@ class SqliteStore:
         with self._polling:
             self._check_usable()
             self._identity.check_file()
+            self._check_frozen()
             if self._poller is None:
                 self._poller = self._connect(writing=False)
             with translated(self.path):
