@@ -216,7 +216,7 @@ class TestWrongCalls:
         assert import_path(memory, "openai", str(path)).created == 1
         assert import_path(memory, IMPORTERS["openai"], path).unchanged == 1
         wrong: list[tuple[Any, ...]] = [
-            (memory, "opanai", path, "importer must be an Importer, or one of openai, anthropic, text"),
+            (memory, "opanai", path, "importer must be an Importer, or one of openai, anthropic, chatgpt"),
             (memory, type(IMPORTERS["openai"]), path, "importer must be an Importer"),
             (memory, "openai", 5, "path must be the path of a file or folder"),
             (recollect.AsyncMemory(memory), "openai", path, "memory must be a Memory"),

@@ -697,11 +697,12 @@ def test_progress_is_shown_in_a_terminal_only_and_not_with_json(monkeypatch: pyt
         with monkeypatch.context() as patch:
             patch.setattr(sys, "stderr", stream)
             with render.progress("exporting", quiet=quiet) as show:
-                show(1, 2)
+                assert show is None
         assert stream.getvalue() == ""
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", terminal := Terminal())
         with render.progress("exporting", quiet=False) as show:
+            assert show is not None
             show(1, 2)
     assert "exporting" in terminal.getvalue()
     assert "1 of 2" in terminal.getvalue()

@@ -646,7 +646,7 @@ class TestModels:
             memory.remember("a kitten")
             hits = memory.recall("kitten")
             assert len(hits) == len(memory.find()) == 1
-            assert "RECOLLECT_EMBEDDER = 'nope/m'" in hits.plan.notes[0]
+            assert "RECOLLECT_EMBEDDER = 'nope/m' failed: it must be 'hashed', or PROVIDER/MODEL" in hits.plan.notes[0]
             for call in (memory.embed_all, lambda: memory.recall("kitten", wait_for_vectors=True)):
                 with pytest.raises(EmbedderUnavailableError, match="RECOLLECT_EMBEDDER = 'nope/m'"):
                     call()

@@ -126,6 +126,8 @@ def test_a_reader_of_an_immutable_file_refuses_all_answers_once_another_process_
         os.utime(closed_folder, (0, 0))
         with pytest.raises(StoreChangedError):  # although it looks like the old file
             memory.recall("one")
+        with pytest.raises(StoreChangedError), memory.open_export():
+            raise AssertionError("records would be read one by one from a file that has changed")
     with recollect.open(closed_folder, read_only=True) as memory:
         assert memory.count() == 2
 

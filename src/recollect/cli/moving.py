@@ -151,7 +151,7 @@ def import_(
                 refused.append((path, error))
                 continue
             with render.progress("remembering", quiet=settings.as_json) as show:
-                report = import_source(memory, source, progress=lambda done: show(done, None))
+                report = import_source(memory, source, progress=show)
             reports.append((path, report))
             source = None
     if settings.as_json:

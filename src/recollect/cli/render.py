@@ -40,7 +40,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @contextmanager
-def progress(doing: str, *, quiet: bool) -> Iterator[Callable[[int, int | None], object]]:
+def progress(doing: str, *, quiet: bool) -> Iterator[Callable[..., object] | None]:
     """Show what is being done, for how long, and how much is done, if stderr is a terminal.
 
     Args:
@@ -48,10 +48,11 @@ def progress(doing: str, *, quiet: bool) -> Iterator[Callable[[int, int | None],
         quiet: Whether to show nothing, because the result is printed as JSON.
 
     Yields:
-        A function of the number done and the total, or None if it is unknown. It need not be called.
+        A function of the number done and of the total, if that is known; it need not be called. None if nothing is
+        shown. (An operation with a function cannot be sent to another process.)
     """
     if quiet or not sys.stderr.isatty():
-        yield lambda done, total: None
+        yield None
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -60,7 +61,7 @@ def progress(doing: str, *, quiet: bool) -> Iterator[Callable[[int, int | None],
     with Progress(*columns, *times, console=console(stderr=True), transient=True) as bar:
         task = bar.add_task(doing, total=None, count="")
 
-        def update(done: int, total: int | None) -> None:
+        def update(done: int, total: int | None = None) -> None:
             bar.update(task, completed=done, total=total, count=f"{done}" if total is None else f"{done} of {total}")
 
         yield update
