@@ -569,7 +569,7 @@ def test_variables_name_the_namespace_and_the_user(run: Run, monkeypatch: pytest
     note = tmp_path / "note.txt"
     note.write_text("a note")
     run("import", "text", str(note))
-    assert told(run("show", "note.txt#0", "--json"))["user"] == "ana"
+    assert told(run("show", "note.txt#a-note", "--json"))["user"] == "ana"
 
 
 def test_options_of_fields_filter_like_where(run: Run) -> None:

@@ -161,7 +161,7 @@ def test_without_numba_numpy_serves_and_a_warning_and_the_doctor_name_the_extra(
     assert printed.pop(0) == printed[1]  # the warning of the log
     assert printed[0] == "numpy"
     assert "cannot be loaded (numba is not installed: pip install 'recollect[fast]')" in printed[1]
-    assert printed[2].startswith("NumPy only")
+    assert printed[2].startswith("numpy; ")
     assert "recollect[fast]" in printed[2]
 
 

@@ -9,7 +9,7 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import suppress
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import NamedTuple
 from zoneinfo import available_timezones
 
@@ -161,13 +161,14 @@ def _full_text(scratch: Memory) -> Finding:
 
 
 def _kernels(active: str) -> Finding:
-    try:
-        compiled = f"numba {version('numba')} takes over once that saves time"
-    except PackageNotFoundError:
-        compiled = choose.WITHOUT_NUMBA
+    """Name the kernels that act. Being without the compiled ones is no fault: the results are the same, slower."""
     wanted = os.environ.get("RECOLLECT_KERNELS", "auto")
-    if wanted in ("numpy", "numba"):
-        compiled = f"RECOLLECT_KERNELS = {wanted!r}"
+    if not choose.has_numba():
+        compiled = choose.WITHOUT_NUMBA
+    elif wanted in ("numpy", "numba"):
+        compiled = f"numba {version('numba')} is installed, and RECOLLECT_KERNELS = {wanted!r}"
+    else:
+        compiled = f"numba {version('numba')} takes over once that saves time"
     return Finding("kernels", f"{active}; {compiled}", wanted != "numba" or active == "numba")
 
 

@@ -134,11 +134,11 @@ def import_(
         first = next((path for path in paths if path == _INPUT or os.path.exists(path)), paths[0])
         # The first source is opened before the store, so that an invalid path creates no store.
         source: Source | None = opened(first)
-        paths = (first, *(path for path in dict.fromkeys(paths) if path != first))
         if watch:
             if len(paths) > 1 or copied is not None:
                 raise InvalidArgumentError("paths", len(paths), "were passed, and --watch takes one folder")
             watching.library()
+        paths = (first, *(path for path in dict.fromkeys(paths) if path != first))
         memory = stack.enter_context(settings.open(create=True))
         if watch:
             changes = watching.watch(memory, importer, first, zone=zone, defaults=given, **options)

@@ -62,7 +62,6 @@ class Documents:
 
     name: str
     summary: str
-    exact = False
     suffixes: tuple[str, ...]
 
     def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece | Damage]:
