@@ -163,6 +163,13 @@ class TestIds:
         assert memory.remember_all([*told, turn("the end")]).count("created") == 1
         assert memory.count() == 2101
 
+    def test_an_id_that_another_user_has_gets_a_counter_even_for_the_same_text(self, memory: recollect.Memory) -> None:
+        first = memory.remember("tea", id="fav", user="ana")
+        second = memory.remember("tea", id="fav", user="bob")
+        assert (first.id, second.id, second.user) == ("fav", "fav-2", "bob")
+        assert memory.remember("tea", id="fav", user="bob") == second
+        assert memory.remember("tea", id="fav") == first  # a field that is not passed is not compared
+
     def test_the_next_turns_of_a_conversation_are_added_though_they_repeat_words(
         self, memory: recollect.Memory
     ) -> None:

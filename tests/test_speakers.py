@@ -159,6 +159,31 @@ def test_what_i_said_are_the_turns_of_the_user(assisted: Memory) -> None:
     assert {hit.record.role for hit in assisted.recall("What did I say?", k=3)} == {"user"}
 
 
+def test_what_the_assistant_recommended_is_not_just_its_newest_turn() -> None:
+    with recollect.open(":memory:") as memory:
+        messages = [
+            {"role": "user", "content": "Which running shoes do you recommend?"},
+            {"role": "assistant", "content": "The Brooks Ghost, size 44."},
+        ]
+        for number in range(10):
+            messages += [
+                {"role": "user", "content": f"Play song {number}"},
+                {"role": "assistant", "content": "Playing."},
+            ]
+        memory.add_messages(messages)
+        first, second = memory.recall("What did you recommend?", k=2)
+        assert first.record.content == "The Brooks Ghost, size 44."
+        assert second.confidence < 0.9
+
+
+def test_what_i_said_about_somebody_is_not_what_they_said() -> None:
+    with recollect.open(":memory:") as memory:
+        for speaker, text in (("Henrik", "Lunch at noon?"), ("Petra", "Henrik owes me twenty euros.")):
+            memory.remember(text, speaker=speaker, kind="conversation", conversation="c")
+        assert texts(memory, "What did I say about Henrik?", 1) == ["Henrik owes me twenty euros."]
+        assert texts(memory, "What did Henrik say?", 1) == ["Lunch at noon?"]
+
+
 def test_a_new_request_is_no_question_about_the_assistant(assisted: Memory) -> None:
     assert not frame_of("can you recommend a bakery".split(), "", set(), ["en"]).assistant
     assert not frame_of("could you tell me about my trip".split(), "", set(), ["en"]).assistant

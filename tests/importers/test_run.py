@@ -189,3 +189,20 @@ def test_the_zone_counts_as_assumed_only_if_a_time_has_no_offset(run: Run, write
     assert run("openai", write("c.json", [message | {"timestamp": "2026-03-01T09:30:00"}]), zone=zone).zone_assumed
     (record,) = memory.find("conversation=c")
     assert record.time == datetime(2026, 3, 1, 9, 30, tzinfo=zone)
+
+
+def test_the_same_files_are_imported_for_each_user(memory: Memory, tmp_path: Path) -> None:
+    chat = tmp_path / "c.json"
+    chat.write_text('[{"id": "m1", "role": "user", "content": "hi"}]')
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "a.md").write_text("# A\n\none\n\n# B\n\ntwo\n")
+    for user in ("ana", "bob"):
+        for name, path, count in (("openai", chat, 1), ("markdown", notes, 2)):
+            assert import_path(memory, name, path, defaults={"user": user}).created == count
+            assert import_path(memory, name, path, defaults={"user": user}).unchanged == count
+        assert memory.scoped(user=user).count() == 3
+    (notes / "a.md").write_text("# A\n\nother\n\n# B\n\ntwo\n")
+    report = import_path(memory, "markdown", notes, defaults={"user": "bob"})
+    assert (report.updated, report.unchanged, report.forgotten) == (1, 1, 0)
+    assert sorted(each.text.split()[-1] for each in memory.find("user=ana and kind=knowledge")) == ["one", "two"]

@@ -99,6 +99,22 @@ _TO_ASSISTANT_UNSPACED = re.compile(r"[你您](?:[^我]{0,4})(?:推荐|推薦|�
 _SAYS_UNSPACED = re.compile(r"说|說|讲|講|告诉|告訴|提到|提过|提過|谈|談|聊|知道|消息|言|話|伝|知っ|教え|メッセージ")
 
 
+#: An English question about what its author said: a name in it is no speaker.
+_DID_I = re.compile(
+    r"\b(?:did|have|had) (?:i|we) (?:\w+ )?(?:say|said|tell|told|mention|mentioned|write|wrote|written)\b"
+    r"|\b(?:i|we) (?:\w+ )?(?:said|told|mentioned|wrote)\b"
+)
+
+
+def asks_what_i_said(words: Sequence[str]) -> bool:
+    """Return whether an English question, in folded words, asks what its author said.
+
+    >>> asks_what_i_said("what did i say about ana".split()), asks_what_i_said("what did ana say".split())
+    (True, False)
+    """
+    return _DID_I.search(" ".join(words)) is not None
+
+
 class Frame(NamedTuple):
     """What a question asks besides its subject.
 

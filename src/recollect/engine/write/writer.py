@@ -48,6 +48,8 @@ _MAX_RESOLVED = 2000
 _RESOLVED_BYTES, _RESOLVED_AT_ONCE = 2**22, 50
 #: Number of ordinals that are tried one by one before the first free one is searched by doubling.
 _TRIED_FIRST = 3
+#: The fields that say whose record it is.
+_OWNERS = ("user", "agent")
 #: The greatest position that a record can have.
 LAST_POSITION = 2**63 - 1
 
@@ -199,8 +201,15 @@ class Writer:
 
     def _is_same_fact(self, existing: Record, draft: Draft) -> bool:
         if draft.own_id:
-            # The caller's id identifies the fact; the text decides whether it is still the same.
-            return same_text(existing, draft.record) and existing.kind == draft.record.kind
+            # The caller's id identifies the fact; the text decides whether it is still the same. What is stored for
+            # another user or agent is another fact.
+            return (
+                same_text(existing, draft.record)
+                and existing.kind == draft.record.kind
+                and all(
+                    getattr(existing, name) == getattr(draft.record, name) for name in _OWNERS if name in draft.explicit
+                )
+            )
         return same_fact(existing, draft.record)
 
     def _remember_turn(self, draft: Draft) -> Outcome:

@@ -28,7 +28,7 @@ from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
 from recollect.text.folding import folded
-from recollect.text.frames import Frame, frame_of
+from recollect.text.frames import Frame, asks_what_i_said, frame_of
 from recollect.text.languages import CODES, known
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
@@ -99,7 +99,9 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
     sequence = tuple(term for term, _ in pairs if term in kept)
     share = 0
     if speaker != NONE and frame.only and (frame.says or by_name):
-        share = SAID_SHARE if frame.says else NAMED_SHARE
+        # "What did you recommend?" has a word to search for: it decides among the assistant's turns.
+        topic = favour == SPEAKING_ASSISTANT and any(word not in frame.words for _, word in pairs)
+        share = SAID_SHARE if frame.says and not topic else NAMED_SHARE
     return Question(asked, sequence, dates, speaker, asks_for(text), share, favour)
 
 
@@ -164,11 +166,11 @@ def _speaker(text: str, view: WordView) -> tuple[int, set[str]]:
     """Return the speaker that a question names first, and the misspelt names in the question.
 
     A speaker is named by a name, by its first three letters, by an unknown word that is almost a name, or by "I" if
-    there are documents with the role "user".
+    there are documents with the role "user". What "I said about Ana" is not what Ana said.
     """
     table = view.table
     misspelt: set[str] = set()
-    if table.has_speakers:
+    if table.has_speakers and not asks_what_i_said([run.partition("'")[0] for run, _ in runs(text)]):
         for raw in _WORD.findall(text):
             plain = raw.partition("'")[0][:MAX_WORD]  # names are cut to this length, too
             word = folded(plain)
