@@ -19,7 +19,13 @@ from recollect import filters as f
 from recollect import operations
 from recollect.arguments import FILTERED
 from recollect.engine.results import MemoryStats, QuotaUse, VectorCounts
-from recollect.errors import ClosedError, ConflictError, InvalidArgumentError, InvalidFilterError
+from recollect.errors import (
+    ClosedError,
+    ConflictError,
+    InvalidArgumentError,
+    InvalidFilterError,
+    UnknownArgumentError,
+)
 from recollect.filters.tree import TEXT_FIELDS
 from recollect.importers import IMPORTERS, import_path, write_jsonl
 from recollect.records.record import FIELD_NAMES, FieldChanges, Fields
@@ -197,6 +203,23 @@ class TestWrongCalls:
             ),
         ],
     )
+    @pytest.mark.parametrize(
+        ("call", "argument", "meant"),
+        [
+            ("find", "k", "limit"),
+            ("find", "cursor", "after"),
+            ("recall", "limit", "k"),
+            ("recall", "top_k", "k"),
+            ("recall", "filters", "where"),
+            ("recent", "limit", "n"),
+        ],
+    )
+    def test_a_name_of_another_call_is_told_its_name_here(
+        self, memory: recollect.Memory, call: str, argument: str, meant: str
+    ) -> None:
+        with pytest.raises(UnknownArgumentError, match=f"did you mean '{meant}'"):
+            getattr(memory, call)(**{argument: 3})
+
     def test_a_wrong_call_is_told_what_to_write(
         self, memory: recollect.Memory, call: Callable[[Any], object], kind: type[Exception], told: str
     ) -> None:

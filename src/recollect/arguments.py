@@ -34,10 +34,26 @@ FILTERED = (
 )
 
 
+#: The names that other calls and other libraries have for an argument -> its names here.
+_OTHER_NAMES = {
+    "k": ("limit", "n"),
+    "limit": ("k", "n"),
+    "top_k": ("k", "limit", "n"),
+    "n": ("k", "limit"),
+    "cursor": ("after",),
+    "offset": ("after",),
+    "text": ("content",),
+    "query": ("question",),
+    "filter": ("where",),
+    "filters": ("where",),
+}
+
+
 def check_known(call: str, name: object, known: tuple[str, ...]) -> None:
-    """Raise UnknownArgumentError, with the most similar known name, if `name` is not in `known`."""
+    """Raise UnknownArgumentError, with the known name that was probably meant, if `name` is not in `known`."""
     if name not in known:
-        similar = difflib.get_close_matches(str(name), known, 1)
+        similar = [each for each in _OTHER_NAMES.get(str(name), ()) if each in known]
+        similar = similar or difflib.get_close_matches(str(name), known, 1)
         raise UnknownArgumentError(call, str(name), similar[0] if similar else "")
 
 
