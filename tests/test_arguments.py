@@ -170,6 +170,23 @@ class TestChoices:
 
 class TestWrongCalls:
     @pytest.mark.parametrize(
+        ("call", "argument", "meant"),
+        [
+            ("find", "k", "limit"),
+            ("find", "cursor", "after"),
+            ("recall", "limit", "k"),
+            ("recall", "top_k", "k"),
+            ("recall", "filters", "where"),
+            ("recent", "limit", "n"),
+        ],
+    )
+    def test_a_name_of_another_call_is_told_its_name_here(
+        self, memory: recollect.Memory, call: str, argument: str, meant: str
+    ) -> None:
+        with pytest.raises(UnknownArgumentError, match=f"did you mean '{meant}'"):
+            getattr(memory, call)(**{argument: 3})
+
+    @pytest.mark.parametrize(
         ("call", "kind", "told"),
         [
             (
@@ -203,23 +220,6 @@ class TestWrongCalls:
             ),
         ],
     )
-    @pytest.mark.parametrize(
-        ("call", "argument", "meant"),
-        [
-            ("find", "k", "limit"),
-            ("find", "cursor", "after"),
-            ("recall", "limit", "k"),
-            ("recall", "top_k", "k"),
-            ("recall", "filters", "where"),
-            ("recent", "limit", "n"),
-        ],
-    )
-    def test_a_name_of_another_call_is_told_its_name_here(
-        self, memory: recollect.Memory, call: str, argument: str, meant: str
-    ) -> None:
-        with pytest.raises(UnknownArgumentError, match=f"did you mean '{meant}'"):
-            getattr(memory, call)(**{argument: 3})
-
     def test_a_wrong_call_is_told_what_to_write(
         self, memory: recollect.Memory, call: Callable[[Any], object], kind: type[Exception], told: str
     ) -> None:

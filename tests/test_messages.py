@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import enum
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -557,3 +558,91 @@ def test_items_that_failed_are_warned_of_and_no_warning_is_given_for_others(memo
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         memory.remember_all(["fine", "too"])
+
+
+# What a review found
+
+
+def test_a_list_longer_than_a_commit_is_not_compared_with_its_own_first_part() -> None:
+    with recollect.open(":memory:") as memory:
+        memory.add_messages(chat(2, "earlier "), conversation="c")
+        messages = chat(1500)
+        for at in (998, 1300):
+            messages[at : at + 2] = [user("thanks"), assistant("you are welcome")]
+        assert memory.add_messages(messages, conversation="c").count("created") == 1500
+        assert contents(memory)[2:] == [each["content"] for each in messages]
+
+
+def test_lists_of_equal_turns_are_aligned_in_proportion_to_their_length() -> None:
+    compared = 0
+
+    class Key(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal compared
+            compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    for size in (500, 2000):
+        compared = 0
+        stored, passed = ([Key(first), *(Key("a") for _ in range(size))] for first in "xy")
+        align(stored, passed, lambda index, near: False)
+        assert compared < 200_000 + 300 * size
+
+
+def test_an_answer_with_results_of_tools_keeps_all_of_its_turns(memory: Memory) -> None:
+    content = [
+        {"type": "text", "text": "Let me look."},
+        {"type": "mcp_tool_use", "id": "t", "name": "find", "input": {}},
+        {"type": "mcp_tool_result", "tool_use_id": "t", "content": "42"},
+        {"type": "text", "text": "It is 42."},
+    ]
+    memory.add_messages([{"type": "message", "role": "assistant", "content": content}], conversation="c")
+    assert contents(memory) == ["42", "Let me look.\nIt is 42.\n[calls find]"]
+
+
+class Odd:
+    def model_dump(self) -> None:
+        raise RuntimeError
+
+
+class Role(str, enum.Enum):  # noqa: UP042 - the older form, whose `str` is its name
+    USER = "user"
+
+
+class Moment(datetime):
+    pass
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": "x", "odd": Odd()},
+        {"role": "user", "content": "x", "seed": 10**5000},
+        {"role": "user", "content": "x", "score": float("nan")},
+        Odd(),
+    ],
+)
+def test_odd_values_fail_their_own_message_only(message: Any, memory: Memory) -> None:
+    with pytest.warns(RecollectWarning):
+        report = memory.add_messages([user("one"), message, user("two")], conversation="c")
+    assert [each.place for each in report.failed] == [1]
+    assert contents(memory) == ["one", "two"]
+
+
+def test_times_and_enumerations_of_other_types_are_read(memory: Memory) -> None:
+    message = {"role": Role.USER, "content": "hi", "created_at": Moment(2026, 1, 1, tzinfo=UTC)}
+    call = {"type": "tool_use", "id": "t", "name": "at", "input": {"day": datetime(2026, 1, 2, tzinfo=UTC)}}
+    memory.add_messages([message, {"role": "assistant", "content": [call]}], conversation="c")
+    first, second = memory.find(order="position")
+    assert (first.role, first.time) == ("user", datetime(2026, 1, 1, tzinfo=UTC))
+    assert second.content == '[calls at {"day": "2026-01-02T00:00:00+00:00"}]'
+
+
+def test_an_id_is_that_of_the_first_turn_of_a_message(memory: Memory) -> None:
+    results = [{"type": "tool_result", "tool_use_id": str(n), "content": f"result {n}"} for n in range(2)]
+    memory.remember_all([{"role": "user", "id": "m1", "if_exists": "update", "conversation": "c", "content": results}])
+    assert contents(memory) == ["result 0", "result 1"]
+    memory.remember_all([{**user("x"), "conversation": "c", "metadata": {"a": 1}}])
+    assert memory.find("content~x")[0].metadata == {"a": 1}

@@ -193,3 +193,8 @@ def test_a_new_request_is_no_question_about_the_assistant(assisted: Memory) -> N
 def test_every_language_that_is_detected_has_frames() -> None:
     for listed in (_FRAMES, _DID, _YOU):
         assert _by_language(listed).keys() == set(CODES)
+
+
+def test_a_long_question_without_spaces_is_read_in_linear_time(memory: Memory) -> None:
+    """It has a word that is no part of a frame, and many ways to divide the rest would be tried."""
+    assert memory.recall("話し" * 2000 + "山").hits == ()

@@ -214,18 +214,23 @@ def _add_messages(core: Core, request: Request) -> Report:
     addition = Addition(request.operation, request.scope, core.now(), core.intake)
     results: list[Outcome] = []
     failed: list[Failed] = []
-    at = 0
+    known: dict[int, Outcome] | None = None
+    at = seq = 0
     while at < len(addition.turns):
         try:
             with core.writing(*request[1:]) as writing:
-                after, report = writing.add(addition, BULK, at)
+                # Compare the list once: its own first part must not be taken for what was stored before. If others have
+                # written meanwhile, they may have stored the rest of it.
+                if known is None or writing.writer.seq != seq:
+                    known = writing.writer.known_turns(addition, at)
+                after, report = writing.add(addition, known, BULK, at)
         except (StoreError, ClosedError) as error:
             # Earlier parts are committed; neither this part nor the following ones are stored.
             failed.extend(Failed(addition.turns[index], index, error) for index in range(at, len(addition.turns)))
             break
         results.extend(report.results)
         failed.extend(report.failed)
-        at = after
+        at, seq = after, writing.seq
     return Report(tuple(results), tuple(failed))
 
 

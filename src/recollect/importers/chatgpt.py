@@ -117,9 +117,12 @@ class _Tree:
 
     def _fields(self, message: dict[str, Any]) -> dict[str, Any]:
         own = self._ids.own(message.pop("id", None))
-        ((_, turn),) = read_turns([message], self._zone)
-        if not isinstance(turn, Turn):
-            raise turn
+        turn: Turn | None = None
+        for _, each in read_turns([message], self._zone):  # several if its parts are results of tools
+            if not isinstance(each, Turn):
+                raise each
+            turn = each if turn is None else turn._replace(content=f"{turn.content}\n{each.content}")
+        assert turn is not None
         fields = {key: value for key, value in turn._asdict().items() if value is not None}
         metadata = dict(turn.metadata)
         if self._about:  # facts about the conversation are stored with its first turn

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Callable, Iterator
 from datetime import tzinfo
 from pathlib import Path
@@ -97,7 +96,7 @@ def _time(cell: str) -> str | float:
 
 
 def _flag(cell: str) -> bool:
-    value = json.loads(cell.lower())
+    value = parse_json(cell.lower())
     if not isinstance(value, bool):
         raise UnreadableError("is neither true nor false")
     return value

@@ -72,11 +72,15 @@ def turn_operations(item: Mapping[str, Any]) -> list[Remember]:
     """
     own = {key: value for key, value in item.items() if key in Fields.__annotations__ and key not in _SHARED}
     arguments = {key: item[key] for key in ARGUMENTS if key in item and key != "content"}
-    message = {key: value for key, value in item.items() if key not in own and key not in arguments}
-    out = []
+    message = {key: value for key, value in item.items() if key not in own and key not in (*arguments, "metadata")}
+    out: list[Remember] = []
     for _, turn in read_turns([message]):
         if isinstance(turn, UnreadableError):
             raise InvalidArgumentError("item", item, str(turn))
         fields = {"kind": "conversation", **{key: value for key, value in turn._asdict().items() if value}, **own}
-        out.append(Remember(content=fields.pop("content"), fields=fields, **arguments))
+        if "metadata" in item:
+            stated = item["metadata"]
+            fields["metadata"] = {**turn.metadata, **stated} if isinstance(stated, Mapping) else stated
+        # An id and what applies to it are those of the first turn.
+        out.append(Remember(content=fields.pop("content"), fields=fields, **({} if out else arguments)))
     return out

@@ -163,7 +163,7 @@ def _media_type(part: dict[str, Any]) -> str | None:
 def _compact(value: Any) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
+    except (RecursionError, TypeError, ValueError):
         return "..."
 
 

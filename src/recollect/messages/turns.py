@@ -77,7 +77,7 @@ def read_turns(messages: Iterable[Any], zone: tzinfo = UTC) -> Iterator[tuple[in
             role, content = message.get("role"), message.get("content")
             if type(role) is str and type(content) is str and role != "tool" and content and not content.isspace():
                 if answer is not None:
-                    yield answer.turn(zone)
+                    yield from answer.turns(zone)
                     answer = None
                 yield index, Turn(_ROLES.get(role, role), None, content)
                 continue
@@ -94,7 +94,7 @@ def read_turns(messages: Iterable[Any], zone: tzinfo = UTC) -> Iterator[tuple[in
         except UnreadableError as error:
             value = error
         if answer is not None:
-            yield answer.turn(zone)
+            yield from answer.turns(zone)
             answer = None
         if isinstance(value, UnreadableError):
             yield index, value
@@ -103,7 +103,7 @@ def read_turns(messages: Iterable[Any], zone: tzinfo = UTC) -> Iterator[tuple[in
         else:
             yield from ((index, turn) for turn in _turns(value, zone))
     if answer is not None:
-        yield answer.turn(zone)
+        yield from answer.turns(zone)
 
 
 @dataclass
@@ -124,11 +124,11 @@ class _Answer:
     def takes_text(self) -> bool:
         return self.message is None and all(item.get("type") in THOUGHTS for item in self.items)
 
-    def turn(self, zone: tzinfo) -> tuple[int, Turn | UnreadableError]:
+    def turns(self, zone: tzinfo) -> Iterator[tuple[int, Turn | UnreadableError]]:
         message = self.message or {"role": "assistant"}
         if self.items:
             message = {**message, "content": [*_parts(message.get("content")), *self.items]}
-        return self.index, next(_turns(message, zone))
+        return ((self.index, turn) for turn in _turns(message, zone))
 
 
 def _parts(content: Any) -> list[Any]:

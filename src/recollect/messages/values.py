@@ -34,20 +34,32 @@ def plain(value: Any, depth: int = 0) -> Any:
         UnreadableError: It contains a value that has no JSON form.
     """
     kind = type(value)
-    if kind in _SCALARS or kind is datetime:
+    if kind is int and value.bit_length() > 63:
+        raise UnreadableError("contains a number with more than 64 bits")
+    if kind is float and not math.isfinite(value):
+        raise UnreadableError("contains a number that is not finite")
+    if kind in _SCALARS:
         return value
+    if isinstance(value, datetime):
+        return value.isoformat()
     if depth > MAX_DEPTH:
         raise UnreadableError("is nested too deeply")
     if isinstance(value, Mapping):
         return {str(key): plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item, depth + 1) for item in value]
-    if isinstance(value, (*_SCALARS, datetime)):  # a subclass, such as an enumeration of texts
-        return next(base(value) for base in (str, int, float) if isinstance(value, base))
+    if isinstance(value, str):  # a subclass, such as an enumeration of texts, whose `str` would be its name
+        return str.__str__(value)
+    if isinstance(value, (int, float)):
+        return plain(int.__int__(value) if isinstance(value, int) else float.__float__(value))
     if isinstance(value, (bytes, bytearray)):
         return f"omitted: {len(value)} bytes"
     if callable(dump := getattr(value, "model_dump", None)):  # pydantic: the SDKs of OpenAI and Anthropic
-        return plain(dump(mode="json", exclude_none=True), depth + 1)
+        try:
+            dumped = dump(mode="json", exclude_none=True)
+        except Exception as error:  # noqa: BLE001 - the code of another library
+            raise UnreadableError(f"contains a {type(value).__name__} that cannot be converted ({error!r})") from None
+        return plain(dumped, depth + 1)
     if is_dataclass(value) and not isinstance(value, type):
         return {item.name: plain(getattr(value, item.name), depth + 1) for item in fields(value)}
     raise UnreadableError(f"contains a {type(value).__name__}, which is neither JSON nor a message of an SDK")

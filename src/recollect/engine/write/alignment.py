@@ -20,6 +20,9 @@ from typing import NamedTuple
 _MOST_REPLACED = 50
 #: How many turns a conversation may have for its first turn alone to be an overlap: a question, and its answer.
 _FIRST_EXCHANGE = 4
+#: How many places of a key in the list are tried, how many turns of each are compared at first, and how many overlaps
+#: are then compared as a whole.
+_MOST_PLACES, _COMPARED_FIRST, _MOST_BLOCKS = 32, 32, 32
 
 
 class _Block(NamedTuple):
@@ -88,47 +91,77 @@ def _around_overlap(
         places.setdefault(passed[index], []).append(index)
     where: dict[Hashable, list[int]] | None = None  # the places of the passed turns in `stored`, when they are needed
     best: dict[int, int | None] | None = None
-    for end in range(len(stored) - 1, max(first, len(stored) - 1 - _MOST_REPLACED) - 1, -1):
-        for place in reversed(places.get(stored[end], ())):
-            length = 1
-            while length <= min(end - first, place - at) and stored[end - length] == passed[place - length]:
-                length += 1
-            block = _Block(end + 1 - length, place + 1 - length, length)
-            found: dict[int, int | None] = {}
-            newest = max(end + 1, len(stored) - (len(passed) - at - length))
-            used: Counter[Hashable] = Counter()
-            if where is None and block.start > at:
-                where = {}
-                for index, key in enumerate(stored):
-                    if key in places:
-                        where.setdefault(key, []).append(index)
-            for index in range(at, block.start):
-                assert where is not None
-                # What precedes the overlap was stored before it, or was new when the list was passed last time: then it
-                # is at the end.
-                equal = where.get(passed[index], [])
-                before, after = bisect_left(equal, block.first), bisect_left(equal, newest)
-                if after < len(equal):
-                    found[index] = equal[min(after + used[passed[index]], len(equal) - 1)]
-                    used[passed[index]] += 1
-                elif before:
-                    found[index] = equal[before - 1]
-                elif forgotten(index, block.first):
-                    found[index] = None
-            before_known = len(found) == block.start - at
-            found |= {block.start + each: block.first + each for each in range(length)}
-            found |= _following(stored, passed, end + 1, place + 1, forgotten)
-            if first and len(set(found.values()) - {None}) == len(stored) - first:
-                enough = True  # the list has all stored turns; one that could not be stored may be among them
-            elif end < len(stored) - 1:
-                enough = length > 2 or (length == 2 and len(passed) > 2)
-            else:  # one turn is enough if the list has others, and nothing before it is new
-                enough = length > 1 or (len(passed) > 1 and before_known)
-            if not enough:
-                continue
-            if best is None or len(found) > len(best):
-                best = found
+    for block in _blocks(stored, passed, first, at, places):
+        end, length = block.first + block.length - 1, block.length
+        newest = max(end + 1, len(stored) - (len(passed) - at - length))
+        used: Counter[Hashable] = Counter()
+        found: dict[int, int | None] = {}
+        if where is None and block.start > at:
+            where = {}
+            for index, key in enumerate(stored):
+                if key in places:
+                    where.setdefault(key, []).append(index)
+        for index in range(at, block.start):
+            assert where is not None
+            # What precedes the overlap was stored before it, or was new when the list was passed last time: then it
+            # is at the end.
+            equal = where.get(passed[index], [])
+            before, after = bisect_left(equal, block.first), bisect_left(equal, newest)
+            if after < len(equal):
+                found[index] = equal[min(after + used[passed[index]], len(equal) - 1)]
+                used[passed[index]] += 1
+            elif before:
+                found[index] = equal[before - 1]
+            elif forgotten(index, block.first):
+                found[index] = None
+        before_known = len(found) == block.start - at
+        found |= {block.start + each: block.first + each for each in range(length)}
+        found |= _following(stored, passed, end + 1, block.start + length, forgotten)
+        if first and len(set(found.values()) - {None}) == len(stored) - first:
+            enough = True  # the list has all stored turns; one that could not be stored may be among them
+        elif end < len(stored) - 1:
+            enough = length > 2 or (length == 2 and len(passed) > 2)
+        else:  # one turn is enough if the list has others, and nothing before it is new
+            enough = length > 1 or (len(passed) > 1 and before_known)
+        if not enough:
+            continue
+        if best is None or len(found) > len(best):
+            best = found
     return best
+
+
+def _blocks(
+    stored: Sequence[Hashable],
+    passed: Sequence[Hashable],
+    first: int,
+    at: int,
+    places: dict[Hashable, list[int]],
+) -> list[_Block]:
+    """Return the longest runs that end at or shortly before the end of `stored`, at most `_MOST_BLOCKS` of them.
+
+    Of a key that occurs often, only the last places are tried, and lengths are compared up to a limit first, so that
+    lists of equal turns take no longer than others.
+    """
+    tried: list[tuple[int, int, int]] = []
+    for end in range(len(stored) - 1, max(first, len(stored) - 1 - _MOST_REPLACED) - 1, -1):
+        for place in places.get(stored[end], ())[-_MOST_PLACES:][::-1]:
+            tried.append((_run(stored, passed, first, at, end, place, _COMPARED_FIRST), end, place))
+    tried.sort(key=lambda each: (-each[0], -each[1], -each[2]))
+    out = []
+    for _, end, place in tried[:_MOST_BLOCKS]:
+        length = _run(stored, passed, first, at, end, place, len(passed))
+        out.append(_Block(end + 1 - length, place + 1 - length, length))
+    return sorted(out, key=lambda block: (-block.first - block.length, -block.start - block.length))
+
+
+def _run(
+    stored: Sequence[Hashable], passed: Sequence[Hashable], first: int, at: int, end: int, place: int, limit: int
+) -> int:
+    """Return how many turns before and at two places are equal, at most `limit`."""
+    length, most = 1, min(end - first + 1, place - at + 1, limit)
+    while length < most and stored[end - length] == passed[place - length]:
+        length += 1
+    return length
 
 
 def _following(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -163,15 +163,20 @@ class Writing:
     def add_messages(self, operation: AddMessages) -> Report:
         """Store the turns that are not stored yet."""
         addition = Addition(operation, self._scope, self._now, self._services.intake)
-        return self.add(addition, len(operation.turns))[1]
+        return self.add(addition, self.writer.known_turns(addition), len(operation.turns))[1]
 
-    def add(self, addition: Addition, limit: int, start: int = 0) -> tuple[int, Report]:
+    def add(self, addition: Addition, known: Mapping[int, Outcome], limit: int, start: int = 0) -> tuple[int, Report]:
         """Store turns of a list that are not stored yet, from index `start` on and at most `limit` of them.
+
+        Args:
+            addition: The turns.
+            known: The outcomes of those that are stored.
+            limit: Maximum number of new turns.
+            start: The index of the first turn.
 
         Returns:
             The index of the first turn that was not reached, and the outcomes of those before it.
         """
-        known = self.writer.known_turns(addition)
         results: list[Outcome] = []
         failed: list[Failed] = []
         added = 0

@@ -71,8 +71,8 @@ class Addition:
             fields["metadata"] = turn.metadata
         return draft(Remember(content=turn.content, fields=fields), self._scope, self._time, self._intake)
 
-    def known(self, search: Search) -> dict[int, Outcome]:
-        """Return the outcomes of the turns that are stored or were forgotten, by their index."""
+    def known(self, search: Search, start: int = 0) -> dict[int, Outcome]:
+        """Return the outcomes of the turns from index `start` on that are stored or were forgotten, by their index."""
         stored = search.turns(self.conversation).said(self._user, self._agent)
         if not stored.turns and not stored.prompts:
             return {}
@@ -84,12 +84,12 @@ class Addition:
 
         # A system prompt may change from call to call and stays first in a list that is trimmed, so it is known
         # wherever it was stored, and says nothing about the other turns.
-        prompts = [index for index, turn in enumerate(self.turns) if turn.role == SYSTEM]
-        indexes: Sequence[int] = range(len(self.turns))
-        keys = self._said
+        indexes: Sequence[int] = range(start, len(self.turns))
+        prompts = [index for index in indexes if self.turns[index].role == SYSTEM]
+        keys = self._said[start:]
         if prompts:
-            indexes = [index for index, turn in enumerate(self.turns) if turn.role != SYSTEM]
-            keys = [keys[index] for index in indexes]
+            indexes = [index for index in indexes if self.turns[index].role != SYSTEM]
+            keys = [self._said[index] for index in indexes]
         places = align(stored.keys, keys, lambda at, near: was_forgotten(indexes[at], near))
         known = {
             indexes[at]: _FORGOTTEN if place is None else stored.turns[place].unchanged for at, place in places.items()

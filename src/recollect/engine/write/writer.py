@@ -579,9 +579,14 @@ class Writer:
         """Find the drafts that repeat stored turns, because a conversation is passed again."""
         return find_replay(drafts, self._search())
 
-    def known_turns(self, addition: Addition) -> dict[int, Outcome]:
-        """Return the outcomes of the turns of a list that are stored or were forgotten, by their index."""
-        return addition.known(self._search())
+    @property
+    def seq(self) -> int:
+        """The seq of the commit that this one follows."""
+        return self._tx.head(self._branch).seq
+
+    def known_turns(self, addition: Addition, start: int = 0) -> dict[int, Outcome]:
+        """Return the outcomes of the turns from `start` on that are stored or were forgotten, by their index."""
+        return addition.known(self._search(), start)
 
     def remember_replayed(self, draft: Draft, repeated: Repeated) -> Outcome:
         """Handle a draft that repeats a stored turn, as found by `find_replay`."""
