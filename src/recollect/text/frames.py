@@ -115,6 +115,11 @@ def asks_what_i_said(words: Sequence[str]) -> bool:
     return _DID_I.search(" ".join(words)) is not None
 
 
+def frame_words(language: str) -> frozenset[str]:
+    """Return the words of the frames of a language."""
+    return _words_of(language)[0]
+
+
 class Frame(NamedTuple):
     """What a question asks besides its subject.
 

@@ -28,7 +28,7 @@ from recollect.text.answers import Kind, subject_of
 from recollect.text.answers import wanted as asks_for
 from recollect.text.dates import Named, named
 from recollect.text.folding import folded
-from recollect.text.frames import Frame, asks_what_i_said, frame_of
+from recollect.text.frames import Frame, asks_what_i_said, frame_of, frame_words
 from recollect.text.languages import CODES, known
 from recollect.text.words import MAX_WORD, is_unspaced, language_of, runs, stem, terms
 
@@ -81,7 +81,7 @@ def read(text: str, view: WordView, today: date, tag: str | None = None) -> Ques
             subject = subject.replace(phrase, " ")
     speaker, misspelt = _speaker(text, view)
     language = _language(text, view, tag)
-    frame = _frame(subject, view, misspelt, language)
+    frame = _frame(subject, view, misspelt, language) if table.has_speakers else Frame(frame_words(language))
     by_name = speaker != NONE and table.speaker_names.get(speaker) is not None
     favour = SPEAKER
     if frame.assistant and not by_name and (assistant := table.speakers.number.get(ASSISTANT)) is not None:
