@@ -275,7 +275,7 @@ def test_a_trimmed_list_is_aligned_on_its_overlap(window: int, system: bool, mem
         report = memory.add_messages(head + said[max(0, count - window) : count], conversation="c")
         assert statuses(report)[-1] == "created"
     assert [each for each in contents(memory) if "day" not in each] == [each["content"] for each in said]
-    assert memory.count() == 60 if system else 30
+    assert memory.count() == (60 if system else 30)
 
 
 def test_a_summary_in_place_of_the_beginning_is_one_new_turn(memory: Memory) -> None:
@@ -535,6 +535,17 @@ def test_message_dictionaries_are_turns_in_remember_all(memory: Memory) -> None:
     assert first.conversation == second.conversation
     assert memory.remember_all([*messages, assistant("hello")]).count("created") == 1
     assert statuses(memory.add_messages([*messages, assistant("hello")])) == ["unchanged"] * 3
+
+
+def test_remember_all_and_add_messages_name_a_conversation_alike(memory: Memory) -> None:
+    messages = [{"role": "system", "content": "Be brief."}, *chat(2)]
+    memory.remember_all(messages)
+    assert statuses(memory.add_messages([{"role": "system", "content": "Be kind."}, *chat(2)])) == [
+        "created",
+        "unchanged",
+        "unchanged",
+    ]
+    assert len({each.conversation for each in memory.find()}) == 1
 
 
 def test_message_dictionaries_may_have_fields_of_a_record(memory: Memory) -> None:

@@ -12,7 +12,7 @@ from recollect.engine.results import Failed, Hits, MemoryStats, Outcome, RecordL
 from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
-from recollect.memory.messages import ARGUMENTS, MessageList, is_message, turn_operations
+from recollect.memory.messages import ARGUMENTS, MessageList, is_message_item, turn_operations
 from recollect.operations import (
     Clear,
     Count,
@@ -133,7 +133,7 @@ class Calls:
         new turns are added.
 
         A mapping with a "role" and no "kind" is a message of a chat API and becomes a turn, as by `add_messages`; it
-        may also have fields of a record. Messages without a conversation share one, derived from the first of them.
+        may also have fields of a record. Messages without a conversation share one, derived as by `add_messages`.
 
         If items fail, a RecollectWarning is issued. If the store fails, earlier commits remain and all later items are
         listed as failed. (A batch raises the StoreError instead.)
@@ -473,7 +473,7 @@ def operations_of(item: object) -> list[Remember]:
     Raises:
         RecollectError: The item is invalid, such as InvalidArgumentError or InvalidRecordError.
     """
-    if isinstance(item, Mapping) and is_message(item):
+    if isinstance(item, Mapping) and is_message_item(item):
         return turn_operations(item)
     return [remember_operation(item)]
 

@@ -59,7 +59,7 @@ class MessageList:
         return replace(stored, failed=tuple(sorted([*self.failed, *failed], key=lambda each: each.place)))
 
 
-def is_message(item: Mapping[str, Any]) -> bool:
+def is_message_item(item: Mapping[str, Any]) -> bool:
     """Return whether a mapping is a message of a chat API, and not the fields of a record with a kind."""
     return "role" in item and "kind" not in item and not isinstance(item.get("content"), (bytes, bytearray))
 

@@ -48,8 +48,8 @@ class Addition:
         owner = scope.fill({name: value for name, value in fields.items() if name not in ("time", "tags")})
         self._user, self._agent = owner.get("user"), owner.get("agent")
         if "conversation" not in owner and self.turns:
-            first = next((turn for turn in self.turns if turn.role != SYSTEM), self.turns[0])
-            fields["conversation"] = derived_conversation(self._user, self._agent, first.role, first.content)
+            said = [(turn.role, turn.content) for turn in self.turns]
+            fields["conversation"] = _conversation(self._user, self._agent, said)
         identified(content="any", kind=CONVERSATION, **scope.fill(fields))  # raises for a field of all turns
         self.conversation: str = fields.get("conversation") or owner.get("conversation", "")
         self._session = owner.get("session")
@@ -126,18 +126,32 @@ def with_conversations(items: Sequence[Remember], scope: Scope) -> Sequence[Reme
     """Return items, in which messages without a conversation share one, derived from the first of the same owners."""
     if not any(map(_lacks_conversation, items)) or any(name == "conversation" for name, _ in scope.fixed):
         return items
-    names: dict[tuple[Any, Any], str] = {}
-    out = []
-    for item in items:
+    owners: dict[int, tuple[Any, Any]] = {}
+    said: dict[tuple[Any, Any], list[tuple[str, str]]] = {}
+    for index, item in enumerate(items):
         if _lacks_conversation(item) and isinstance(item.content, str):
             with suppress(RecollectError):  # an invalid item is reported when it is drafted
                 owner = scope.fill(item.fields)
-                key = owner.get("user"), owner.get("agent")
-                if key not in names:
-                    names[key] = derived_conversation(*key, item.fields["role"], item.content)
-                item = replace(item, fields={**item.fields, "conversation": names[key]})
-        out.append(item)
+                key = owners[index] = owner.get("user"), owner.get("agent")
+                said.setdefault(key, []).append((item.fields["role"], item.content))
+    out = list(items)
+    names: dict[tuple[Any, Any], str] = {}
+    for key, messages in said.items():
+        with suppress(RecollectError):
+            names[key] = _conversation(*key, messages)
+    for index, key in owners.items():
+        if key in names:
+            out[index] = replace(items[index], fields={**items[index].fields, "conversation": names[key]})
     return out
+
+
+def _conversation(user: str | None, agent: str | None, said: Sequence[tuple[str, str]]) -> str:
+    """Return the name of a conversation without one, derived from its owners and its first role and text.
+
+    System prompts come first in many conversations, so they do not name one if it has other messages.
+    """
+    role, content = next((each for each in said if each[0] != SYSTEM), said[0])
+    return derived_conversation(user, agent, role, content)
 
 
 def _lacks_conversation(item: Remember) -> bool:
