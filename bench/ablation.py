@@ -46,6 +46,7 @@ PARTS: dict[str, list[Change]] = {
     "date": [(signals, "DATE_SHARE", 0)],
     "speaker": [(signals, "SPEAKER", ONE), (signals, "SPEAKING_ASSISTANT", ONE)],
     "the assistant that a question asks": [(signals, "ASSISTANT", "")],
+    "what I said about somebody": [(signals, "asks_what_i_said", lambda words: False)],
     "the admitted speaker": [(signals, "SAID_SHARE", 0), (signals, "NAMED_SHARE", 0)],
     "the kind of answer": [(factors, "ANSWER", (1, 1))],
     "'kind of' in questions": [(signals, "subject_of", lambda text: text)],

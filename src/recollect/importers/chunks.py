@@ -32,7 +32,7 @@ from recollect.text.unicode import nfc
 LONGEST = 2000
 #: Maximum number of characters of a piece's name.
 _LONGEST_NAME = 60
-#: So many bytes of a source are at the beginning of its pieces' ids, even if those are shortened (`bounded_id`).
+#: Bytes of a source that the ids of its pieces begin with, even if the ids are shortened (`bounded_id`).
 _PREFIX_BYTES = 200
 # After the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
