@@ -206,8 +206,8 @@ class Calls:
         A RecollectWarning is issued if messages failed. The others are stored.
 
         Cost:
-            A durable commit for the new turns, and about two microseconds for each message that is passed again. The
-            first call in a process reads the conversation.
+            A durable commit for the new turns, and two to three microseconds for each message that is passed again
+            (docs/benchmarks.md). The first call in a process reads the conversation.
         """
         read = MessageList(messages)
         fields = {"user": user, "agent": agent, "conversation": conversation, "session": session, "time": time}
