@@ -29,7 +29,7 @@ from recollect.filters.tree import (
     Tag,
     Time,
 )
-from recollect.indexes.documents.columns import FIELDS, NO_TIME, NONE, Flags
+from recollect.indexes.documents.columns import FIELDS, NO_TIME, NONE, Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.records.codec import microseconds
@@ -234,7 +234,8 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Has("time"):
             return table.micros[: table.count] != NO_TIME
         case Has() if where.name in FIELDS:
-            return getattr(table, where.name)[: table.count] != NONE
+            numbers: Ints = getattr(table, where.name)
+            return numbers[: table.count] != NONE
         case Tag():
             return view.having([tag_term(where.tag)])
         case Meta():
