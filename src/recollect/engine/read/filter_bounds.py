@@ -29,7 +29,7 @@ from recollect.filters.tree import (
     Tag,
     Time,
 )
-from recollect.indexes.documents.columns import FIELDS, NO_TIME, NONE, Flags, Ints
+from recollect.indexes.documents.columns import FIELDS, NO_TIME, NONE, Flags
 from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.records.codec import microseconds
@@ -230,12 +230,11 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
         case Has("pinned"):
             return view.having([PINNED_TERM])
         case Has("importance"):
-            return table.importance[: table.count] >= 0.0  # records without one have -1
+            return np.greater_equal(table.importance[: table.count], 0.0)  # records without one have -1
         case Has("time"):
-            return table.micros[: table.count] != NO_TIME
+            return np.not_equal(table.micros[: table.count], NO_TIME)
         case Has() if where.name in FIELDS:
-            numbers: Ints = getattr(table, where.name)
-            return numbers[: table.count] != NONE
+            return table.present(where.name)
         case Tag():
             return view.having([tag_term(where.tag)])
         case Meta():
