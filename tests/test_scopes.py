@@ -164,6 +164,10 @@ def _batch(m: Memory, text: str, id: str, fails: bool) -> Any:  # noqa: A002
     return out
 
 
+def _result(text: str) -> dict[str, Any]:
+    return {"type": "tool_result", "tool_use_id": "t", "content": text}
+
+
 def _heard(m: Memory, cursor: Any) -> Any:
     heard: list[Any] = []
     with m.listen(heard.append, since=cursor) as listening:
@@ -220,6 +224,25 @@ does(
     said=st.lists(st.tuples(st.sampled_from(["user", "system"]), st.sampled_from(TEXTS[:3])), max_size=5),
     chat=st.none() | st.just("c"),
 )
+entities, successes = st.sampled_from(("e", "f")), st.booleans()
+whom = st.none() | st.sampled_from(("ana", "bob"))
+does("record_message", lambda m, text, user: m.record_message(text, "c", role="user", user=user), text=texts, user=whom)
+does(
+    "record_message of tools",
+    lambda m, said: m.record_message({"role": "user", "content": [_result(text) for text in said]}, "c"),
+    said=st.lists(texts, min_size=1, max_size=2),
+)
+does(
+    "record_conversation",
+    lambda m, said: m.record_conversation([{"role": "user", "content": text} for text in said], "c"),
+    said=st.lists(st.sampled_from(TEXTS[:3]), max_size=5),
+)
+does("record_entity_fact", lambda m, entity, text: m.record_entity_fact(entity, "E", text), entity=entities, text=texts)
+does("record_user_fact", lambda m, text, user: m.record_user_fact(text, user=user), text=texts, user=whom)
+does("record_task", lambda m, text, success: m.record_task(text, "done", success), text=texts, success=successes)
+does("entity_context", lambda m, entity: m.entity_context(entity), entity=entities)
+does("user_context", lambda m, user: m.user_context(user), user=whom)
+does("conversation_context", lambda m, limit: m.conversation_context("c", limit), limit=st.integers(1, 3))
 does("copy", lambda m: m.remember_all(m.find()))
 does("update", lambda m, id, text: m.update(id, content=text), id=names, text=texts)  # noqa: A006
 does("update to another", lambda m, id: m.update(id, user="bob"), id=names)  # noqa: A006

@@ -75,6 +75,22 @@ class AsyncBatch:
     """Store many records."""
     add_messages = _awaited(Batch.add_messages)
     """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
+    record_message = _awaited(Batch.record_message)
+    """Append one message to a conversation and return its record, even if it repeats an earlier one."""
+    record_conversation = _awaited(Batch.record_conversation)
+    """Store the messages of a conversation that are not stored yet: pass the same growing list each time."""
+    record_entity_fact = _awaited(Batch.record_entity_fact)
+    """Store a fact about an entity, such as a person, a product or a place, and return its record."""
+    record_user_fact = _awaited(Batch.record_user_fact)
+    """Store a fact about a user and return its record."""
+    record_task = _awaited(Batch.record_task)
+    """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines."""
+    entity_context = _awaited(Batch.entity_context)
+    """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
+    user_context = _awaited(Batch.user_context)
+    """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
+    conversation_context = _awaited(Batch.conversation_context)
+    """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none."""
     recall = _awaited(Batch.recall)
     """Return the records that best answer a question, best first, each with its score and an explanation."""
     grep = _awaited(Batch.grep)
@@ -131,6 +147,22 @@ class AsyncMemory:
     """Store many records."""
     add_messages = _awaited(Memory.add_messages)
     """Store the messages of a chat that are not stored yet: pass the list that you send to the model, each time."""
+    record_message = _awaited(Memory.record_message)
+    """Append one message to a conversation and return its record, even if it repeats an earlier one."""
+    record_conversation = _awaited(Memory.record_conversation)
+    """Store the messages of a conversation that are not stored yet: pass the same growing list each time."""
+    record_entity_fact = _awaited(Memory.record_entity_fact)
+    """Store a fact about an entity, such as a person, a product or a place, and return its record."""
+    record_user_fact = _awaited(Memory.record_user_fact)
+    """Store a fact about a user and return its record."""
+    record_task = _awaited(Memory.record_task)
+    """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines."""
+    entity_context = _awaited(Memory.entity_context)
+    """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
+    user_context = _awaited(Memory.user_context)
+    """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none."""
+    conversation_context = _awaited(Memory.conversation_context)
+    """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none."""
     recall = _awaited(Memory.recall)
     """Return the records that best answer a question, best first, each with its score and an explanation."""
     grep = _awaited(Memory.grep)

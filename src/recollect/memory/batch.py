@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from recollect.arguments import all_named
 from recollect.engine.executor import BatchExecutor
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls
+from recollect.memory.facets import Facets
 from recollect.operations import Operation
 
 
 @all_named
-class Batch(Calls):
+class Batch(Facets):
     """The calls of a memory, combined into one commit. Created by `Memory.batch`.
 
     Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue
@@ -43,3 +45,6 @@ class Batch(Calls):
         if not operation.in_batch:
             raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch: call it on the memory")
         return self._executor.execute(operation)
+
+    def _one_commit(self) -> AbstractContextManager[Calls]:
+        return nullcontext(self)

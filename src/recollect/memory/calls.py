@@ -113,15 +113,7 @@ class Calls:
         outcome: Outcome = self.execute(
             Remember(content=content, id=id, fields=fields, expect=expect, if_exists=if_exists, ttl=ttl)  # type: ignore[arg-type]
         )
-        assert outcome.record is not None
-        if outcome.differing:
-            warnings.warn(
-                f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
-                "use if_exists='update' to change them",
-                RecollectWarning,
-                stacklevel=3,  # the caller of the checked call (`arguments.named`)
-            )
-        return outcome.record
+        return kept_or_stored(outcome)
 
     def remember_all(self, items: Iterable[Item], *, on_error: OnError = "report") -> Report:
         """Store many records.
@@ -154,7 +146,7 @@ class Calls:
             About a tenth of `remember` per item. A conversation that is passed again is read at the first call in a
             process, and later compared in memory.
         """
-        return _warned(store_all(self, items, on_error))
+        return warned(store_all(self, items, on_error))
 
     def add_messages(
         self,
@@ -213,7 +205,7 @@ class Calls:
         fields = {"user": user, "agent": agent, "conversation": conversation, "session": session, "time": time}
         operation = read.operation({**fields, "tags": tags or None})
         report: Report = self.execute(operation)
-        return _warned(read.report(report))
+        return warned(read.report(report))
 
     def recall(
         self,
@@ -429,7 +421,24 @@ class Calls:
         return stats
 
 
-def _warned(report: Report) -> Report:
+#: The frames between a warning and the caller of a call: the function that warns, the call, and its check (`named`).
+_DEPTH = 4
+
+
+def kept_or_stored(outcome: Outcome) -> Record:
+    """Return the record of an outcome; issue a RecollectWarning if the fact was stored with other values."""
+    assert outcome.record is not None
+    if outcome.differing:
+        warnings.warn(
+            f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
+            "use if_exists='update' to change them",
+            RecollectWarning,
+            stacklevel=_DEPTH,
+        )
+    return outcome.record
+
+
+def warned(report: Report) -> Report:
     """Return a report; issue a RecollectWarning if items failed."""
     if report.failed:
         place, reason = report.failed[0].place, report.failed[0].reason
@@ -437,7 +446,7 @@ def _warned(report: Report) -> Report:
         warnings.warn(
             f"item {place}{more} could not be stored: {reason} (all are in report.failed)",
             RecollectWarning,
-            stacklevel=4,
+            stacklevel=_DEPTH,
         )
     return report
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from types import TracebackType
 from typing import Any
@@ -25,6 +25,7 @@ from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls, RecollectWarning
+from recollect.memory.facets import Facets
 from recollect.operations import (
     BackUp,
     Changes,
@@ -50,7 +51,7 @@ from recollect.stores.base import Backup
 
 
 @all_named
-class Memory(Calls):
+class Memory(Facets):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
@@ -141,6 +142,9 @@ class Memory(Calls):
         checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
         with self._executor.batch(self._branch, self._scope, actor, reason, checked.expect_head) as opened:
             yield Batch(opened)
+
+    def _one_commit(self) -> AbstractContextManager[Calls]:
+        return self.batch()
 
     def changes(
         self,

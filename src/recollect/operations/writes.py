@@ -24,7 +24,7 @@ IF_EXISTS: tuple[IfExists, ...] = get_args(IfExists)
 OnError: TypeAlias = Literal["report", "raise"]
 ON_ERROR: tuple[OnError, ...] = get_args(OnError)
 #: The fields that `AddMessages` gives to new turns.
-MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags")
+MESSAGE_FIELDS = ("user", "agent", "conversation", "session", "time", "tags", "importance")
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 

@@ -39,7 +39,7 @@ def entity(
     **fields: Any,
 ) -> dict[str, Any]:
     """Build a fact about an entity. Metadata: entity_id (by default from the name), entity_name, entity_type."""
-    entity_id = EntityId(entity) if entity else EntityId.from_name(name)
+    entity_id = EntityId(entity) if entity is not None else EntityId.from_name(name)
     names = {"entity_id": str(entity_id), "entity_name": name, "entity_type": entity_type}
     return _fields("entity", content, importance, names, fields, entity=str(entity_id))
 
@@ -84,15 +84,19 @@ def _fields(
     **own: Any,
 ) -> dict[str, Any]:
     metadata = {name: value for name, value in names.items() if value is not None}
-    metadata.update(extra.pop("metadata", None) or {})
+    passed = extra.pop("metadata", None)
+    if passed is not None and not isinstance(passed, Mapping):
+        raise InvalidRecordError("metadata", passed, "must be an object (a dict)")
+    metadata.update(passed or {})
     out: dict[str, Any] = {"kind": kind, "content": content, **own, **extra, "metadata": metadata}
-    out["importance"] = _clamped(importance)
+    out["importance"] = clamped(importance)
     return {name: value for name, value in out.items() if value is not None}
 
 
-def _clamped(importance: float | None) -> float | None:
-    """
-    >>> _clamped(-0.5), _clamped(1.5), _clamped(None)
+def clamped(importance: float | None) -> float | None:
+    """Return an importance as a number in [0, 1].
+
+    >>> clamped(-0.5), clamped(1.5), clamped(None)
     (0.0, 1.0, None)
     """
     if importance is None:

@@ -1,0 +1,9 @@
+"""`Facets`: all calls that a memory and a batch share, from the modules that define them."""
+
+from __future__ import annotations
+
+from recollect.memory.recording import Recording
+
+
+class Facets(Recording):
+    """All calls that a memory and a batch share. Each module of calls is a base class."""

@@ -1,0 +1,401 @@
+"""`Recording`: typed recording, and the text that a prompt gets about a person, a thing or a conversation.
+
+Each call stores records of one kind with the fields, metadata and importance of `records.factories`, and is written
+against the other public calls, so that it works alike in a memory, a batch and a scope. Recording the same fact again
+changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any, TypedDict, Unpack
+
+from recollect import filters as f
+from recollect.arguments import all_named, check_known
+from recollect.engine.results import Report
+from recollect.errors import InvalidArgumentError
+from recollect.memory.calls import Calls, kept_or_stored, warned
+from recollect.memory.messages import MessageList
+from recollect.messages import Turn
+from recollect.operations import Remember, check_count
+from recollect.records import factories
+from recollect.records.factories import DEFAULT_IMPORTANCE
+from recollect.records.record import Instant, Record
+
+
+class RecordingFields(TypedDict, total=False):
+    """The fields of a record that a caller of `Recording` can pass in addition to the arguments of a call."""
+
+    user: str | None
+    agent: str | None
+    conversation: str | None
+    session: str | None
+    source: str | None
+    tags: Iterable[str]
+    metadata: Mapping[str, Any]
+    time: Instant | None
+    valid_from: Instant | None
+    valid_to: Instant | None
+    expires: Instant | None
+    language: str | None
+    pinned: bool
+    trust: float | None
+
+
+@all_named
+class Recording(Calls):
+    """Typed recording, and the text that a prompt gets about a person, a thing or a conversation."""
+
+    def _one_commit(self) -> AbstractContextManager[Calls]:
+        """Return a context with calls that become one commit: a batch, or this one."""
+        raise NotImplementedError
+
+    def record_message(
+        self,
+        message: Any,
+        conversation: str,
+        *,
+        role: str | None = None,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        time: Instant | None = None,
+        tags: Iterable[str] = (),
+        importance: float | None = DEFAULT_IMPORTANCE,
+    ) -> Record:
+        """Append one message to a conversation and return its record, even if it repeats an earlier one.
+
+            memory.record_message("I moved to Oslo.", "chat-1", role="user", user="ana")
+            memory.record_message(response.choices[0].message, "chat-1", user="ana")
+
+        `record_conversation` instead takes the list of all messages and stores the new ones.
+
+        Args:
+            message: A message in a form that `add_messages` reads, or a text with a `role`.
+            conversation: The name of the conversation.
+            role: The role of the author of a text: "user", "assistant", "system", "tool".
+            user: The user to whom the message belongs.
+            agent: The agent that stores it.
+            session: The session within the conversation.
+            time: When it was said, if the message does not state it; default: now.
+            tags: Tags of the record.
+            importance: Clamped to [0, 1]; None: none.
+
+        Returns:
+            The stored record. The results of several tools in one message of Anthropic's API are a turn each, stored
+            in one commit; the record is that of the last turn.
+
+        Raises:
+            InvalidArgumentError: The message cannot be read, a text has no role, or a message has one already.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The message does not fit in the quota.
+
+        Cost:
+            As `remember`.
+        """
+        _check_text("conversation", conversation)
+        if isinstance(message, str):
+            if role is None:
+                raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
+            message = {"role": role, "content": message}
+        elif role is not None:
+            raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
+        read = MessageList([message])
+        if read.failed:
+            raise read.failed[0].reason
+        owner = {"user": user, "agent": agent, "session": session, "tags": tags or None}
+        turns = [
+            _remember(
+                factories.conversation(
+                    turn.content,
+                    role=turn.role,
+                    conversation=conversation,
+                    importance=importance,
+                    speaker=turn.speaker,
+                    metadata=turn.metadata,
+                    time=time if turn.time is None else turn.time,
+                    **owner,
+                )
+            )
+            for turn in read.turns
+        ]
+        if len(turns) == 1:
+            return kept_or_stored(self.execute(turns[0]))
+        with self._one_commit() as calls:
+            return [kept_or_stored(calls.execute(turn)) for turn in turns][-1]
+
+    def record_conversation(
+        self,
+        messages: Iterable[Any],
+        conversation: str,
+        *,
+        user: str | None = None,
+        agent: str | None = None,
+        session: str | None = None,
+        time: Instant | None = None,
+        tags: Iterable[str] = (),
+        importance: float | None = DEFAULT_IMPORTANCE,
+    ) -> Report:
+        """Store the messages of a conversation that are not stored yet: pass the same growing list each time.
+
+        It recognises stored turns as `add_messages` does, including those of `record_message`. New turns also have an
+        importance and the metadata "role" and "conversation_id".
+
+        Args:
+            messages: The messages, in order, in the forms that `add_messages` reads.
+            conversation: The name of the conversation.
+            user: The user to whom the turns belong.
+            agent: The agent that stores them.
+            session: The session of the new turns.
+            time: The time of new messages that do not state one; default: now.
+            tags: Tags of the new turns.
+            importance: The importance of the new turns, clamped to [0, 1]; None: none.
+
+        Returns:
+            One outcome per turn, and the messages that failed, each with its index and the reason.
+
+        Raises:
+            InvalidArgumentError: `messages` is not a list of messages.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+
+        A RecollectWarning is issued if messages failed. The others are stored.
+
+        Cost:
+            As `add_messages`, and about a microsecond more for each message that is passed again.
+        """
+        _check_text("conversation", conversation)
+        read = MessageList(messages)
+        read.turns = [_described(turn, conversation) for turn in read.turns]
+        fields = {
+            "user": user,
+            "agent": agent,
+            "conversation": conversation,
+            "session": session,
+            "time": time,
+            "tags": tags or None,
+            "importance": factories.clamped(importance),
+        }
+        report: Report = self.execute(read.operation(fields))
+        return warned(read.report(report))
+
+    def record_entity_fact(
+        self,
+        entity: str,
+        name: str,
+        fact: str,
+        entity_type: str = "unknown",
+        *,
+        importance: float | None = DEFAULT_IMPORTANCE,
+        **fields: Unpack[RecordingFields],
+    ) -> Record:
+        """Store a fact about an entity, such as a person, a product or a place, and return its record.
+
+            memory.record_entity_fact("ada", "Ada Lovelace", "wrote the first program", "person")
+
+        Args:
+            entity: The id of the entity. `EntityId.from_name(name)` makes one of a name.
+            name: The name of the entity.
+            fact: What is known of it. The same text again changes nothing.
+            entity_type: The type of the entity, such as "person".
+            importance: Clamped to [0, 1]; None: none.
+            **fields: Other fields of the record: user, agent, conversation, session, source, tags, metadata, time,
+                valid_from, valid_to, expires, language, pinned and trust.
+
+        Raises:
+            InvalidArgumentError: An argument is not text, or is empty.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The record does not fit in the quota.
+        """
+        _check_fields("record_entity_fact()", fields)
+        for argument, value in (("entity", entity), ("name", name), ("entity_type", entity_type)):
+            _check_text(argument, value)
+        built = factories.entity(
+            fact, name=name, entity=entity, entity_type=entity_type, importance=importance, **fields
+        )
+        return kept_or_stored(self.execute(_remember(built)))
+
+    def record_user_fact(
+        self, fact: str, *, importance: float | None = DEFAULT_IMPORTANCE, **fields: Unpack[RecordingFields]
+    ) -> Record:
+        """Store a fact about a user and return its record.
+
+            memory.record_user_fact("prefers window seats", user="ana")
+
+        Args:
+            fact: What is known of the user. The same text again changes nothing.
+            importance: Clamped to [0, 1]; None: none.
+            **fields: The user, and other fields of the record: agent, conversation, session, source, tags, metadata,
+                time, valid_from, valid_to, expires, language, pinned and trust. Without a user (and outside the scope
+                of one), the fact is in no user's context.
+
+        Raises:
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The record does not fit in the quota.
+        """
+        _check_fields("record_user_fact()", fields)
+        return kept_or_stored(self.execute(_remember(factories.user_fact(fact, importance=importance, **fields))))
+
+    def record_task(
+        self,
+        description: str,
+        outcome: str,
+        success: bool,
+        *,
+        importance: float | None = DEFAULT_IMPORTANCE,
+        **fields: Unpack[RecordingFields],
+    ) -> Record:
+        """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines.
+
+            memory.record_task("book a seat", "12A, window", True, user="ana")
+
+        Args:
+            description: What was to be done.
+            outcome: What came of it.
+            success: Whether it succeeded; in the metadata.
+            importance: Clamped to [0, 1]; None: none.
+            **fields: Other fields of the record: user, agent, conversation, session, source, tags, metadata, time,
+                valid_from, valid_to, expires, language, pinned and trust.
+
+        Raises:
+            InvalidArgumentError: `description` or `outcome` is not text or is empty, or `success` is not a bool.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The record does not fit in the quota.
+        """
+        _check_fields("record_task()", fields)
+        _check_text("description", description)
+        _check_text("outcome", outcome)
+        if not isinstance(success, bool):
+            raise InvalidArgumentError("success", success, "must be True or False")
+        built = factories.task(description, outcome, success=success, importance=importance, **fields)
+        return kept_or_stored(self.execute(_remember(built)))
+
+    def entity_context(self, entity: str) -> str:
+        """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.
+
+            Known facts about Ada:
+            - wrote the first program
+
+        The name is that of the newest fact that states one, otherwise the id. All records of the entity are facts,
+        whatever their kind, except turns. Further lines of a fact are indented by two spaces, so that they cannot pose
+        as another fact.
+
+        Args:
+            entity: The id of the entity.
+
+        Raises:
+            InvalidArgumentError: It is None, not text, or empty.
+
+        Cost:
+            In proportion to the number of records of the entity.
+        """
+        _check_text("entity", entity)
+        facts = self.find(f.entity(entity) & ~f.kind("conversation"))
+        names = (record.metadata.get("entity_name") for record in facts)
+        name = next((name for name in names if isinstance(name, str) and name), entity)
+        return _listed(f"Known facts about {' '.join(name.split())}:", facts)
+
+    def user_context(self, user: str) -> str:
+        """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none.
+
+            Known facts about the user:
+            - prefers window seats
+
+        Further lines of a fact are indented by two spaces, so that they cannot pose as another fact.
+
+        Args:
+            user: The user. There is no default, so that it never returns the facts of all users.
+
+        Raises:
+            InvalidArgumentError: It is None, not text, or empty.
+
+        Cost:
+            In proportion to the number of records of the user.
+        """
+        _check_text("user", user)
+        return _listed("Known facts about the user:", self.find(f.user(user) & f.kind("user_fact")))
+
+    def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
+        """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none.
+
+            Previous conversation:
+            [user]: I moved to Oslo.
+            [assistant]: Congratulations!
+
+        Further lines of a message are indented by two spaces, so that they cannot pose as another message.
+
+        Args:
+            conversation: The name of the conversation.
+            max_messages: Maximum number of messages, 1 or more: the newest by their time, shown by their position.
+
+        Raises:
+            InvalidArgumentError: `conversation` is None, not text, or empty, or `max_messages` is below 1.
+
+        Cost:
+            In proportion to the number of messages of the conversation.
+        """
+        _check_text("conversation", conversation)
+        check_count("max_messages", max_messages)
+        where = f.conversation(conversation) & f.kind("conversation")
+        turns: list[Record] = list(self.find(where, limit=max_messages + 1))
+        if len(turns) > max_messages:
+            first = turns[max_messages - 1].time
+            if first == turns.pop().time and first is not None:  # the position decides between turns of equal time
+                turns = [turn for turn in turns if turn.time != first]
+                tied = self.find(where & f.between(first, first), order="position")
+                turns += tied[len(turns) - max_messages :]
+        turns.sort(key=_position)
+        return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
+
+
+def _position(turn: Record) -> tuple[bool, int]:
+    return turn.position is None, turn.position or 0
+
+
+def _remember(fields: dict[str, Any]) -> Remember:
+    """Return the operation that stores the fields of a factory."""
+    return Remember(content=fields.pop("content"), fields=fields)
+
+
+def _described(turn: Turn, conversation: str) -> Turn:
+    """Return a turn with the metadata that `factories.conversation` gives to a message."""
+    role, speaker, content, time, metadata = turn
+    return Turn(role, speaker, content, time, {"role": role, "conversation_id": conversation, **metadata})
+
+
+def _check_text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidArgumentError(name, value, "must be text that is not empty")
+
+
+def _check_fields(call: str, fields: RecordingFields) -> None:
+    for name in fields:
+        check_known(call, name, tuple(RecordingFields.__annotations__))
+
+
+def _listed(header: str, facts: Iterable[Record]) -> str:
+    lines = [f"- {indented(record)}" for record in facts]
+    return "\n".join([header, *lines]) if lines else ""
+
+
+def _said(turn: Record) -> str:
+    return f"[{turn.role or turn.speaker or 'unknown'}]: {indented(turn)}"
+
+
+def indented(record: Record) -> str:
+    r"""Return the text of a record as an item of a list, with each further line indented by two spaces.
+
+    Bytes are shown by their media type, in brackets.
+
+    >>> indented(Record(id="a", content="one\n- two\n\nthree"))
+    'one\n  - two\n\n  three'
+    """
+    if isinstance(record.content, bytes):
+        return f"[{record.media_type}]"
+    first, *others = record.content.splitlines() or [""]
+    return "\n".join([first, *(f"  {line}" if line else "" for line in others)])
