@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from recollect.arguments import all_named
-from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
 from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import Candidate, Owners, gathered
 from recollect.memory.context.values import STYLES, Context, Style, Tokenizer, counter
+from recollect.operations.checks import check_choice, check_count, check_instant
 from recollect.records.record import Instant
 
 #: Share of the budget that standing instructions and preferences may take, and share of pinned records.
@@ -70,15 +70,18 @@ class Contexts(Calls):
         Cost:
             A recall of 200 hits, a search for pinned records, and some milliseconds for a large budget.
         """
-        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-            raise InvalidArgumentError("max_tokens", max_tokens, "must be an integer of at least 1")
-        if style not in STYLES:
-            raise InvalidArgumentError("style", style, f"must be one of {', '.join(STYLES)}")
+        check_count("max_tokens", max_tokens)
+        check_choice("style", style, STYLES)
+        reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
-        scope = self.scope
-        owners = Owners(user or scope.get("user"), agent or scope.get("agent"), conversation)
+        scoped = self.scope
+        owners = Owners(
+            scoped.get("user") if user is None else user,
+            scoped.get("agent") if agent is None else agent,
+            scoped.get("conversation") if conversation is None else conversation,
+        )
         condition = as_filter(where)
-        standing, pinned, hits = gathered(self, question, owners, condition, time)
+        standing, pinned, hits = gathered(self, question, owners, condition, reference)
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)
