@@ -103,8 +103,9 @@ class TestMessages:
         [
             ("text", None, "role must be passed with a text"),
             (TURN, "user", "can only be passed with a text"),
-            ({"role": "user", "content": ""}, None, r"messages\[0\]"),
-            (5, None, r"messages\[0\]"),
+            ({"role": "user", "content": ""}, None, "message .* has no content"),
+            (5, None, "message 5 is a number, not an object"),
+            ([TURN], None, "message .* is a list, not an object"),
         ],
     )
     def test_a_message_that_cannot_be_read_stores_nothing(
@@ -323,7 +324,7 @@ class TestKnowledge:
             ({"text": b"x"}, InvalidArgumentError),
             ({"text": "x", "format": "html"}, InvalidArgumentError),
             ({"text": "x", "source": ""}, RecollectError),
-            ({"text": "x", "metadata": 5}, InvalidRecordError),
+            ({"text": "x", "metadata": 0}, InvalidRecordError),
             ({"text": "x\n\n\ud800", "source": "a"}, InvalidRecordError),
             ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
         ],

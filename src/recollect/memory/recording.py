@@ -18,7 +18,7 @@ from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.memory.messages import MessageList
-from recollect.messages import Turn
+from recollect.messages import Turn, UnreadableError, read_turns
 from recollect.operations import SCOPED, Remember, check_choice, check_count
 from recollect.records import factories
 from recollect.records.documents import PieceNames, is_piece, piece_id, take_former, with_added
@@ -111,29 +111,28 @@ class Recording(Calls):
             message = {"role": role, "content": message}
         elif role is not None:
             raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
-        read = MessageList([message])
-        if read.failed:
-            raise read.failed[0].reason
-        owner = {"user": user, "agent": agent, "session": session, "tags": tags or None}
-        turns = [
-            _remember(
-                factories.conversation(
-                    turn.content,
-                    role=turn.role,
-                    conversation=conversation,
-                    importance=importance,
-                    speaker=turn.speaker,
-                    metadata=turn.metadata,
-                    time=time if turn.time is None else turn.time,
-                    **owner,
-                )
+        turns = []
+        for _, turn in read_turns([message]):
+            if isinstance(turn, UnreadableError):
+                raise InvalidArgumentError("message", message, str(turn))
+            fields = factories.conversation(
+                turn.content,
+                role=turn.role,
+                conversation=conversation,
+                importance=importance,
+                speaker=turn.speaker,
+                metadata=turn.metadata,
+                time=time if turn.time is None else turn.time,
+                user=user,
+                agent=agent,
+                session=session,
+                tags=tags or None,
             )
-            for turn in read.turns
-        ]
+            turns.append(_remember(fields))
         if len(turns) == 1:
             return kept_or_stored(self.execute(turns[0]))
         with self._one_commit() as calls:
-            return [kept_or_stored(calls.execute(turn)) for turn in turns][-1]
+            return [kept_or_stored(calls.execute(each)) for each in turns][-1]
 
     def record_conversation(
         self,
