@@ -327,12 +327,22 @@ class TestKnowledge:
             ({"text": "x", "metadata": 0}, InvalidRecordError),
             ({"text": "x\n\n\ud800", "source": "a"}, InvalidRecordError),
             ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
+            ({"text": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
+            ({"text": "x", "importance": "high", "source": "a"}, InvalidRecordError),
         ],
     )
-    def test_a_wrong_call_stores_nothing(self, memory: Memory, arguments: Any, error: Any) -> None:
-        with pytest.raises(error):
-            memory.record_knowledge(**arguments)
-        assert memory.count() == 0
+    def test_a_wrong_call_changes_nothing(self, memory: Memory, arguments: Any, error: Any) -> None:
+        for text in ("", "x"):
+            if text:
+                memory.record_knowledge(text, source="a")
+            before = memory.find()
+            with pytest.raises(error):
+                memory.record_knowledge(**arguments)
+            assert memory.find() == before
+
+    def test_every_piece_has_the_tags_that_an_iterator_gives(self, memory: Memory) -> None:
+        memory.record_knowledge("One.\n\nTwo.", source="a", tags=iter(["x", "y"]))
+        assert [record.tags for record in memory.find()] == [("x", "y")] * 2
 
     def test_a_text_that_does_not_fit_changes_nothing(self, memory: Memory) -> None:
         memory.record_knowledge("One.\n\nTwo.", source="a.txt")

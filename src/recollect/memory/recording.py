@@ -295,16 +295,20 @@ class Recording(Calls):
         _check_fields("record_knowledge()", fields)
         _check_text("text", text)
         check_choice("format", format, FORMATS)
+        given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        common = Record(id="any", content="any", **given)  # raises for a field that all pieces share
+        if "tags" in given:
+            given["tags"] = common.tags
         spans = _spans(text, format)
-        pieces = [_piece(text, span, at, importance, fields) for at, span in enumerate(spans)]
-        source = fields.get("source")
+        pieces = [_piece(text, span, at, importance, given) for at, span in enumerate(spans)]
+        source = given.get("source")
         if source is None:
             return self.remember_all([_remember(piece) for piece in pieces], on_error="raise")
         names = PieceNames()
         for piece, span in zip(pieces, spans, strict=True):
             piece["id"] = piece_id(source, names.of(span.name, span.part))
         with self._one_commit() as calls:
-            owner = {name: fields.get(name) for name in SCOPED} | dict(self._scope.fixed)
+            owner = {name: given.get(name) for name in SCOPED} | dict(self._scope.fixed)
             former = {
                 record.id: record
                 for record in calls.find(f.kind("knowledge") & f.source(source), order="id")
@@ -443,7 +447,7 @@ def _spans(text: str, format: Format) -> list[Span]:  # noqa: A002 - the word fo
     return found or list(paragraphs(text))  # Markdown of headings alone
 
 
-def _piece(text: str, span: Span, at: int, importance: float | None, fields: RecordingFields) -> dict[str, Any]:
+def _piece(text: str, span: Span, at: int, importance: float | None, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a piece of a document."""
     piece = factories.knowledge(text[span.start : span.end], chunk_index=at, importance=importance, **fields)
     piece["metadata"] |= {"start": span.start, "end": span.end}
