@@ -287,7 +287,7 @@ class Recording(Calls):
             ScopeError: A field lies outside the scope.
             QuotaError: The pieces do not fit in the quota.
 
-        Nothing is changed if this raises. In a batch, the batch cannot be committed then.
+        Nothing is changed if this raises. A batch in which the pieces could not be stored cannot be committed.
 
         Cost:
             One durable commit, and with a source, reading what is stored under it.
