@@ -330,7 +330,7 @@ class TestKnowledge:
             ({"text": "x", "format": "html"}, InvalidArgumentError),
             ({"text": "x", "source": ""}, RecollectError),
             ({"text": "x", "metadata": 0}, InvalidRecordError),
-            ({"text": "x\n\n\ud800", "source": "a"}, InvalidRecordError),
+            ({"text": "x\n\n\ud800", "source": "a"}, InvalidArgumentError),
             ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
             ({"text": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
             ({"text": "x", "importance": "high", "source": "a"}, InvalidRecordError),
