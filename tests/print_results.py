@@ -1,4 +1,4 @@
-"""Print everything that must be the same on every machine: roots, ids, hits, scores and explanations, to the bit.
+"""Print everything that must be the same on every machine: roots, ids, hits, scores, explanations and contexts, to the bit.
 
 python tests/print_results.py > tests/golden/results.txt        after a change that is meant to change scores
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import recollect
 from recollect.demo import Demo
+from recollect.memory.context.values import STYLES
 from recollect.testing import TickingClock
 
 
@@ -16,6 +17,8 @@ def main() -> None:
         for answer in demo.answers():
             for hit in answer.hits:
                 print(hit.record.id, hit.score.hex(), hit.confidence.hex(), hit.why)
+            for style in STYLES:
+                print(repr(str(demo._memory.context(answer.hits.plan.question, 150, style=style))))
     memory = recollect.open(":memory:", clock=TickingClock())
     texts = ["Straße und Größe", "我喜欢喝茶", "naïve café", "ไทยแลนด์", "résumé \U0001f6dc new"]
     memory.remember_all(texts)

@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 import recollect
-from recollect import Context, Memory
+from recollect import Context, ContextItem, Memory
 from recollect import filters as f
 from recollect.errors import InvalidArgumentError, InvalidFilterError, RecollectError
 from recollect.memory.context.duplicates import Chosen
@@ -419,6 +420,20 @@ class TestNeighbours:
             "When shall the telescope be delivered to the observatory?",
             "Yes, on Tuesday.",
         }
+
+
+class TestDeterminism:
+    def test_every_store_gives_the_same_context(self, tmp_path: Path) -> None:
+        def told(memory: Memory) -> list[tuple[str, tuple[ContextItem, ...]]]:
+            with memory:
+                for number in range(60):
+                    chat = f"c{number % 3}" if number % 2 else None
+                    pinned, time = number % 13 == 0, START + timedelta(hours=number % 7)
+                    memory.remember(f"tea {number} and milk", conversation=chat, pinned=pinned, time=time)
+                found = [memory.context("tea and milk 3", 200, style=style) for style in STYLES]
+                return [(str(context), context.items) for context in found]
+
+        assert told(recollect.open(":memory:")) == told(recollect.open(tmp_path / "a.db"))
 
 
 class TestValues:
