@@ -1,4 +1,4 @@
-"""Print everything that must be the same on every machine: roots, ids, hits, scores, explanations and contexts, to the bit.
+"""Print what must be the same on every machine: roots, ids, hits, scores, explanations and contexts, to the bit.
 
 python tests/print_results.py > tests/golden/results.txt        after a change that is meant to change scores
 """
