@@ -19,11 +19,14 @@ from recollect.cli.app import app
 from recollect.errors import ImportFormatError, InvalidArgumentError
 from recollect.evaluation import datasets
 from recollect.evaluation.answerability import answerability, reliability, renamed
+from recollect.evaluation.contexts import content_words, coverage, covered
 from recollect.evaluation.datasets import Question
 from recollect.evaluation.difference import differing
 from recollect.evaluation.metrics import auroc, means, measured, paired_difference
 from recollect.evaluation.run import evaluate
 from recollect.evaluation.typos import mistyped
+from recollect.memory.context.filling import Filling
+from recollect.records.record import Record
 
 Write = Callable[[str, Any], Path]
 
@@ -119,6 +122,47 @@ class TestMetrics:
     def test_reliability_weighs_both_kinds_alike(self) -> None:
         bins = reliability([0.95] * 10, [0.95] * 1 + [0.05] * 9)
         assert [(each["low"], round(each["answerable"], 3)) for each in bins] == [(0.0, 0.0), (0.9, round(1 / 1.1, 3))]
+
+
+class TestCoverage:
+    """The rule of the specification: a whole turn counts, a part if it has every content word of the answer."""
+
+    TURN = Record(id="D1:1", content="I planted 12 tomatoes behind the barn. The cat is called Miso.")
+
+    @pytest.mark.parametrize(
+        ("answer", "part", "expected"),
+        [
+            ("12 tomatoes", TURN.text, (1.0, 1.0)),
+            ("Tomatoes, twelve or 12", "I planted 12 tomatoes", (1.0, 0.0)),
+            ("12 tomatoes", "I planted tomatoes", (0.0, 0.0)),
+            ("nothing of it", "Miso planted", (0.0, 0.0)),  # no word of the answer: those of the question count
+            ("nothing of it", "planted behind the barn", (1.0, 0.0)),
+        ],
+    )
+    def test_has_the_values_of_the_rule(self, answer: str, part: str, expected: tuple[float, float]) -> None:
+        question = Question("one", "What was planted by the barn?", "4", ("D1:1",), answer=answer)
+        assert covered(question, {"D1:1": self.TURN}, {"D1:1": part}) == expected
+        assert covered(question, {"D1:1": self.TURN}, {}) == (0.0, 0.0)
+
+    def test_content_words_are_those_of_the_rule(self) -> None:
+        assert content_words("She's at the Tomatoes, 7 of us; an ox") == {"tomat", "7"}
+
+    def test_a_budget_that_has_no_room_covers_nothing_and_a_large_one_everything(self, talks: Path) -> None:
+        data = datasets.locomo(talks)
+        with recollect.open(":memory:") as memory:
+            data.fill(memory)
+            found = coverage(data, memory, (1, 60, 1000), peers=["fts5"]).to_json()
+        assert found["methods"]["context"]["covered"][0] == 0.0
+        assert found["methods"]["context"]["covered"][-1] == 100.0
+        assert found["methods"]["fts5, plain top k"]["covered"] == [0.0, 100.0, 100.0]
+        assert {name: row["n"] for name, row in found["by_namespace"].items()} == {"one": 2, "two": 1}
+
+    def test_a_context_that_gives_nothing_covers_nothing(self, talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(Filling, "fill", lambda *_: None)
+        data = datasets.locomo(talks)
+        with recollect.open(":memory:") as memory:
+            data.fill(memory)
+            assert coverage(data, memory, (1000,)).to_json()["methods"]["context"]["covered"] == [0.0]
 
 
 class TestTypos:
@@ -242,10 +286,22 @@ class TestCommand:
 
     def test_json_has_the_keys_and_metrics_that_are_promised(self, talks: Path, tmp_path: Path) -> None:
         lines, plot = tmp_path / "lines.jsonl", tmp_path / "plot.svg"
-        arguments = ["eval", "locomo", str(talks), "--json", "--answerability", "--compare", "fts5"]
+        arguments = [
+            "eval",
+            "locomo",
+            str(talks),
+            "--json",
+            "--answerability",
+            "--compare",
+            "fts5",
+            "--context",
+            "9,500",
+        ]
         found = json.loads(self.run(*arguments, "--per-question", str(lines), "--plot", str(plot)))
         assert {"overall", "by_category", "config", "versions", "compared", "answerability"} <= found.keys()
         assert {"recall@5", "recall@10", "hit@10", "mrr", "ndcg@10", "n"} <= found["overall"].keys()
+        assert found["context"]["budgets"] == [9, 500]
+        assert set(found["context"]["methods"]) == {"context", "recall, plain top k", "fts5, plain top k"}
         assert found["overall"]["n"] == 3
         assert set(found["by_category"]) == {"1", "4", "1-4"}
         assert found["by_category"]["1-4"]["n"] == 3
@@ -257,6 +313,10 @@ class TestCommand:
         self.run("eval", "locomo", str(write("silent.json", [silent])), code=1)
         for option in ("--per-question", "--plot"):
             self.run("eval", "locomo", str(talks), option, str(talks.parent / "missing" / "x.svg"), code=1)
+
+    def test_budgets_are_numbers(self, talks: Path) -> None:
+        self.run("eval", "locomo", str(talks), "--context", "500,many", code=2)
+        self.run("eval", "locomo", str(talks), "--context", "0", code=1)
 
     def test_typing_errors_can_be_held_against_a_clean_run(self, talks: Path, tmp_path: Path) -> None:
         clean, typed = tmp_path / "clean.jsonl", tmp_path / "typed.jsonl"
@@ -270,8 +330,15 @@ class TestCommand:
 
     def test_the_table_names_what_was_measured(self, talks: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "140")
-        shown = self.run("eval", "locomo", str(talks), "--typos", "0.3")
-        for part in ("recall@10", "1 multi-hop", "4 single-hop", "sessions: any@1", "ms per query"):
+        shown = self.run("eval", "locomo", str(talks), "--typos", "0.3", "--context", "500")
+        for part in (
+            "recall@10",
+            "1 multi-hop",
+            "4 single-hop",
+            "sessions: any@1",
+            "ms per query",
+            "evidence in a context",
+        ):
             assert part in shown
 
     def test_the_difference_of_two_runs_names_the_questions(self, talks: Path, tmp_path: Path) -> None:
