@@ -584,7 +584,7 @@ def test_the_layout_names_what_is_made_of_records() -> None:
 
     said: list[tuple[str, dict[str, Any]]] = [
         ("Ana's cats don't like the ferries; we met on 3 May 2021, didn't we?", {"speaker": "Ana Smith"}),
-        ("Wo ist der Schlüssel und wer hat ihn?", {"role": "assistant"}),
+        ("Wo ist der Schlüssel und wer hat ihn?", {"role": "assistant", "pinned": True}),
         ("我喜欢猫 and the two lighthouses", {"tags": ("standing:instruction",)}),
         ("I always went running yesterday with Tobias", {"metadata": {"caption": "a red boat", "n": 1, "x": [0.5]}}),
         ("# Tea", {"conversation": None, "metadata": {"title": "Our boats", "headings": ["Red boats", "Tea"]}}),
@@ -597,4 +597,4 @@ def test_the_layout_names_what_is_made_of_records() -> None:
     digest = hashlib.sha256()
     for name, array in sorted(builder.segment().arrays.items()):
         digest.update(f"{name} {array.dtype.str} {array.shape} ".encode() + array.tobytes())
-    assert (_LAYOUT, digest.hexdigest()[:16]) == (7, "07c9cf8deae08940")
+    assert (_LAYOUT, digest.hexdigest()[:16]) == (8, "1bb876ddd70ccf6d")

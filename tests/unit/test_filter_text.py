@@ -21,6 +21,7 @@ from recollect.filters.tree import (
     AnyOf,
     Contains,
     Everything,
+    Has,
     ImportanceAtLeast,
     Is,
     Matches,
@@ -195,7 +196,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("text", "place", "rule"),
         [
-            ("user", 5, "expected an operator after 'user'"),
+            ("usr", 4, "expected an operator after 'usr'"),
             ("user=", 6, "expected a value"),
             ("user=ana and", 13, "expected a condition"),
             ("user=ana user=bob", 10, "expected and, or, or the end"),
@@ -300,6 +301,8 @@ def printed(tree: Filter, bare: bool) -> str:
             return "nothing"
         case Is(name, (value,)):
             return f"{name}={quoted(value)}"
+        case Has(name):
+            return str(name)
         case Tag(tag):
             return f"tag = {quoted(tag)}"
         case Meta(key, "has"):

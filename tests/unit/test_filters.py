@@ -178,6 +178,13 @@ class TestMeaning:
             (f.meta("a", contains=None), meta(a=None), False),
             (f.meta("a", contains="x"), BARE, False),
             (~f.meta("a", contains="x"), BARE, True),
+            # has
+            (f.has("user"), make(user="ana"), True),
+            (f.has("user"), BARE, False),
+            (~f.has("user"), BARE, True),
+            (f.has("importance"), make(importance=0.0), True),
+            (f.has("pinned"), make(pinned=True), True),
+            (f.has("pinned"), BARE, False),
             # custom
             (f.custom(lambda record: record.kind == "note"), BARE, True),
             (f.custom(lambda record: record.tags), BARE, False),
@@ -339,6 +346,10 @@ class TestRefusals:
             lambda: f.meta("a", "\ud800"),
             lambda: f.meta("a", 2**63),
             lambda: f.meta("a", contains={1: 2}),
+            lambda: f.has("content"),
+            lambda: f.has("id"),
+            lambda: f.has(None),  # type: ignore[arg-type]
+            lambda: f.has(["user"]),  # type: ignore[arg-type]
             lambda: f.importance_at_least("0.5"),  # type: ignore[arg-type]
             lambda: f.importance_at_least(True),
             lambda: f.importance_at_least(None),  # type: ignore[arg-type]
@@ -396,6 +407,7 @@ class TestJson:
             (f.meta("a.b"), {"meta": {"key": "a.b"}}),
             (f.meta("a", None), {"meta": {"key": "a", "equals": None}}),
             (f.meta("a", contains=[1]), {"meta": {"key": "a", "contains": [1]}}),
+            (f.has("user"), {"has": "user"}),
             (f.importance_at_least(0.5), {"importance_at_least": 0.5}),
             (f.after(NOON), {"after": "2026-03-01T12:00:00+00:00"}),
             (f.before(NOON), {"before": "2026-03-01T12:00:00+00:00"}),

@@ -23,6 +23,7 @@ from recollect.filters.tree import (
     Custom,
     Everything,
     Filter,
+    Has,
     ImportanceAtLeast,
     Is,
     Matches,
@@ -50,6 +51,7 @@ __all__ = [
     "entity",
     "everything",
     "from_json",
+    "has",
     "id",
     "importance_at_least",
     "kind",
@@ -129,6 +131,16 @@ def entity(*entities: str) -> Filter:
 def source(*sources: str) -> Filter:
     """Match records from one of these sources."""
     return Is("source", sources)
+
+
+def has(field: str) -> Filter:
+    """Match records that have a field, whatever its value: `~has("user")` selects those that belong to no user.
+
+    Args:
+        field: role, speaker, user, agent, conversation, session, entity, source, time, importance, expires or pinned.
+            A record has `pinned` if it is pinned.
+    """
+    return Has(field)
 
 
 def tag(name: str) -> Filter:

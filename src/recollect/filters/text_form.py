@@ -4,10 +4,11 @@
 
 A condition is `key operator value`. Keys: the text fields of a record, `tag`, `importance`, `time`, `content`, `words`
 and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content and meta; `>=` for importance; `<`, `<=`, `>`, `>=`
-for time. `meta.KEY` alone tests whether the key exists. Values with spaces, parentheses or quotes are written in double
-or single quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A
-single quote inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than
-`or`. Times are ISO 8601; times without an offset are in the zone that the caller passes.
+for time. `meta.KEY` alone tests whether the key exists; a field alone, whether the record has it (`not user`). Values
+with spaces, parentheses or quotes are written in double or single quotes, with a backslash before a quote or a
+backslash inside; so are keys of metadata: `meta."a.b c"=1`. A single quote inside a bare word is part of it:
+`user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than `or`. Times are ISO 8601; times without an offset
+are in the zone that the caller passes.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ from typing import Any, NamedTuple
 from recollect.errors import InvalidFilterError, shown
 from recollect.filters.tree import (
     MAX_DEPTH,
+    OPTIONAL_FIELDS,
     TEXT_FIELDS,
     AllOf,
     AnyOf,
     Contains,
     Everything,
     Filter,
+    Has,
     ImportanceAtLeast,
     Is,
     Matches,
@@ -173,6 +176,8 @@ class _Reader:
                 return Meta(_unquoted(key.text[5:]), "has")
             if key.text in ("everything", "nothing"):
                 return Everything() if key.text == "everything" else Nothing()
+            if key.text in OPTIONAL_FIELDS:
+                return Has(key.text)
             raise self.wrong(f"expected an operator after {key.text!r}")
         operator = self.take().text
         if self.token.kind != "word":

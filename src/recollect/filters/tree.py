@@ -24,6 +24,8 @@ _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels: use fewer nested all_of,
 _MANY = 8
 #: Fields that a filter can compare with a text for equality.
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
+#: Fields that a record may lack, or, as `pinned`, have as false.
+OPTIONAL_FIELDS = (*TEXT_FIELDS[2:], "time", "importance", "expires", "pinned")
 
 
 class Filter:
@@ -115,6 +117,24 @@ class Is(Filter):
 
     def to_json(self) -> dict[str, Any]:
         return {self.name: self.values[0] if len(self.values) == 1 else list(self.values)}
+
+
+@dataclass(frozen=True)
+class Has(Filter):
+    """The record has a field, whatever its value; `pinned` must be true."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in OPTIONAL_FIELDS:
+            raise InvalidFilterError(self.name, f"has takes one of {', '.join(OPTIONAL_FIELDS)}")
+
+    def matches(self, record: Record) -> bool:
+        value = getattr(record, self.name)
+        return value is not None and value is not False
+
+    def to_json(self) -> dict[str, Any]:
+        return {"has": self.name}
 
 
 @dataclass(frozen=True)
@@ -464,6 +484,8 @@ def from_json(data: object, depth: int = 0) -> Filter:
         return Everything() if name == "everything" else Nothing()
     if name in TEXT_FIELDS:
         return Is(name, tuple(value) if isinstance(value, list) else (value,))
+    if name == "has":
+        return Has(value)
     if name == "tag":
         return Tag(value)
     if name == "meta":

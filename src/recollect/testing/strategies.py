@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from recollect import filters as f
-from recollect.filters.tree import Filter
+from recollect.filters.tree import OPTIONAL_FIELDS, Filter
 from recollect.records.record import Record
 
 NAMES = ("ana", "Ana", "bob", "a%", "a_", "o'neil", 'q"uote', "dots.and:colons", "ünï", "nul\u2400", "木村")
@@ -59,6 +59,7 @@ def records(ids: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Reco
         time=_maybe(times),
         importance=_maybe(importances),
         expires=_maybe(times),
+        pinned=st.booleans(),
     )
 
 
@@ -81,6 +82,7 @@ def filters(*, custom: bool = True) -> st.SearchStrategy[Filter]:
         st.sampled_from(("r0", "r1", "r%", "R1")).map(f.id),
         st.sampled_from(("user", "assistant", "us%")).map(f.role),
         names.map(f.tag),
+        st.sampled_from(OPTIONAL_FIELDS).map(f.has),
         st.builds(f.meta, st.sampled_from(KEYS)),
         st.builds(f.meta, st.sampled_from(KEYS), values),
         st.builds(lambda key, value: f.meta(key, contains=value), st.sampled_from(KEYS), values),

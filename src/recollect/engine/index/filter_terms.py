@@ -1,4 +1,4 @@
-"""Filter terms: index terms for the tags, session and metadata of a record, which have no column in the index.
+"""Filter terms: index terms for the tags, session, metadata and pin of a record, which have no column in the index.
 
 Each is found like a word, so a filter on it costs as much as looking up a word. Filter terms begin with a character
 that no word contains, so no question matches one.
@@ -17,6 +17,10 @@ from recollect.records.record import Record
 _VALUE_BUCKETS = 4093
 #: A longer text, in characters, is replaced by its digest.
 _MAX_TEXT = 64
+
+
+#: The term of pinned records.
+PINNED_TERM = "\0p"
 
 
 def tag_term(tag: str) -> str:
@@ -65,6 +69,8 @@ def _term(kind: str, text: str) -> str:
 def filter_terms_of(record: Record) -> tuple[str, ...]:
     """Return the filter terms of a record, unique and sorted, since a record does not preserve the order of keys."""
     terms = [tag_term(tag) for tag in record.tags]
+    if record.pinned:
+        terms.append(PINNED_TERM)
     if record.session is not None:
         terms.append(session_term(record.session))
     for key, value in record.metadata.items():

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.engine.index.filter_terms import key_term, session_term, tag_term, value_term
+from recollect.engine.index.filter_terms import PINNED_TERM, key_term, session_term, tag_term, value_term
 from recollect.engine.scope import Scope
 from recollect.filters.tree import (
     AllOf,
@@ -20,6 +20,7 @@ from recollect.filters.tree import (
     Custom,
     Everything,
     Filter,
+    Has,
     ImportanceAtLeast,
     Is,
     Meta,
@@ -96,7 +97,7 @@ def uses_filter_terms(where: Filter) -> bool:
             return any(map(uses_filter_terms, where.parts))
         case Not():
             return uses_filter_terms(where.part)
-    return isinstance(where, (Tag, Meta))
+    return isinstance(where, (Tag, Meta)) or where == Has("pinned")
 
 
 def selective(where: Filter) -> bool:
@@ -226,6 +227,14 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
             return np.isin(table.speaker[: table.count], [number for number in numbers if number != NONE])
         case Is() if where.name in FIELDS:
             return table.having(where.name, where.values)
+        case Has("pinned"):
+            return view.having([PINNED_TERM])
+        case Has("importance"):
+            return np.greater_equal(table.importance[: table.count], 0.0)  # records without one have -1
+        case Has("time"):
+            return np.not_equal(table.micros[: table.count], NO_TIME)
+        case Has() if where.name in FIELDS:
+            return table.present(where.name)
         case Tag():
             return view.having([tag_term(where.tag)])
         case Meta():

@@ -133,6 +133,12 @@ class Table:
         out: Flags = column == numbers[0] if len(numbers) == 1 else np.isin(column, numbers)
         return out
 
+    def present(self, field: str) -> Flags:
+        """Return which documents have a field of `columns.FIELDS`, whatever its value."""
+        numbers: Ints = getattr(self, field)[: self.count]
+        out: Flags = numbers != NONE
+        return out
+
     @cached_property
     def pivots(self) -> Ints:
         """K of each document (`scores`), or 0 if not yet computed. Kernels fill it in, always with the same values."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, ImportanceAtLeast, Is, Not, Nothing, Time
+from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, Has, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
 
 #: Maximum number of values in one statement. A conjunction of n conditions has depth n, and each of the at most
@@ -107,6 +107,8 @@ def _exact(where: Filter) -> Sql | None:
         placeholders = ",".join("?" * len(where.values))
         test = "= ?" if len(where.values) == 1 else f"IN ({placeholders})"
         return Sql(f'h."{where.name}" {test}', where.values)
+    if isinstance(where, Has) and where.name != "pinned":  # which has no column
+        return Sql(f'h."{where.name}" IS NOT NULL')
     if isinstance(where, ImportanceAtLeast):
         return Sql("h.importance >= ?", (where.least,))
     if isinstance(where, Time):
