@@ -36,13 +36,13 @@ def as_vector(value: object) -> Vector:
         InvalidRecordError: They are not a list of numbers with at least one component.
     """
     try:
-        with np.errstate(over="ignore"):  # too great a number becomes infinite
-            array = np.asarray(value, dtype="<f4")
-    except (TypeError, ValueError, OverflowError):
-        raise InvalidRecordError("embedding", value, "must be a list of numbers") from None
-    if array.ndim != 1 or not len(array):
+        numbers = np.asarray(value)
+    except ValueError:  # lists of different lengths
+        numbers = np.zeros((0, 0))
+    if numbers.ndim != 1 or not len(numbers) or numbers.dtype.kind not in "fiu":
         raise InvalidRecordError("embedding", value, "must be a list of at least one number")
-    return tuple(array.tolist())
+    with np.errstate(over="ignore"):  # too great a number becomes infinite
+        return tuple(numbers.astype("<f4").tolist())
 
 
 def encoded(vector: VectorLike) -> str:
