@@ -66,11 +66,16 @@ def fields_of(memory: Memory) -> dict[str, Any]:
 
 
 def changed(record: Record, before: Memory, after: Memory) -> Record:
-    """Return a record with the changes from one memory to another. What a memory does not show stays as it is."""
+    """Return a record with the changes from one memory to another. What a memory does not show stays as it is.
+
+    Raises:
+        InvalidRecordError: A value is invalid. (An `update` of a memory refuses another id.)
+    """
     old, new = fields_of(before), fields_of(after)
     changes = {name: value for name, value in new.items() if value != old[name]}
-    if after.content != before.content:
-        changes["content"] = after.content
+    changes |= {
+        name: getattr(after, name) for name in ("id", "content") if getattr(after, name) != getattr(before, name)
+    }
     if "metadata" in changes:
         stays = {
             name: value
