@@ -1,7 +1,8 @@
 """`python -m bench.messages`: what it costs to pass a growing list of messages again, beside one durable write.
 
 For lists of several lengths: two new messages at the end of the whole list, and at the end of its last twenty. Each in
-milliseconds, the median of 40 calls, with `remember` of one record measured in the same loop.
+milliseconds, the median of 40 calls, with `remember` of one record measured in the same loop. Then `record_message` as
+a multiple of `remember`, in alternation: of a plain record with the same text, and of the same turn.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import recollect
 LENGTHS = (10, 100, 1000, 10_000)
 _CALLS = 40
 _WINDOW = 20
+#: Calls of `record_message`.
+_RECORDED = 600
 
 
 def timed(call: Callable[[], object]) -> float:
@@ -46,11 +49,32 @@ def measured(memory: recollect.Memory, length: int) -> tuple[float, float, float
     return first, whole, end
 
 
+def recording(memory: recollect.Memory) -> tuple[float, float, float]:
+    """Return the median of `record_message`, and what it is as a multiple of `remember` of a record and of a turn."""
+    times: tuple[list[float], list[float], list[float]] = [], [], []
+    for number in range(_RECORDED):
+        text = f"message {number} about the house by the harbour"
+        calls: tuple[Callable[[], object], ...] = (
+            lambda text=text: memory.record_message({"role": "user", "content": text}, "recorded", user="ana"),  # type: ignore[misc]
+            lambda text=text: memory.remember(text, user="ana"),  # type: ignore[misc]
+            lambda text=text: memory.remember(  # type: ignore[misc]
+                text, kind="conversation", role="user", user="ana", conversation="remembered"
+            ),
+        )
+        for turn in range(len(calls)):  # each is first as often as the others
+            at = (number + turn) % len(calls)
+            times[at].append(timed(calls[at]))
+    recorded, record, turn_of = map(median, times)
+    return recorded, recorded / record, recorded / turn_of
+
+
 def main() -> None:
     print("messages  remember  whole list  last 20   (ms)")
     with TemporaryDirectory() as folder, recollect.open(Path(folder) / "bench.db") as memory:
         for length in LENGTHS:
             print("{:8}  {:8.2f}  {:10.2f}  {:7.2f}".format(length, *measured(memory, length)))
+    with TemporaryDirectory() as folder, recollect.open(Path(folder) / "bench.db") as memory:
+        print("record_message {:.2f} ms: {:.2f} x remember, {:.2f} x remember of a turn".format(*recording(memory)))
 
 
 if __name__ == "__main__":

@@ -180,6 +180,7 @@ class TestEveryCallIsAnOperation:
             "record_conversation": ([{"role": "user", "content": "tea"}], "c"),
             "record_entity_fact": ("ana", "Ana", "tea"),
             "record_user_fact": ("tea",),
+            "record_knowledge": ("tea",),
             "record_task": ("tea", "done", True),
             "entity_context": ("ana",),
             "user_context": ("ana",),

@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 import recollect
 from recollect import Memory, RecollectWarning
@@ -16,9 +21,11 @@ from recollect.errors import (
     InvalidArgumentError,
     InvalidRecordError,
     QuotaError,
+    RecollectError,
     ScopeError,
     UnknownArgumentError,
 )
+from recollect.importers import IMPORTERS, import_path
 from recollect.records import factories
 from recollect.records.record import EntityId
 
@@ -206,6 +213,147 @@ class TestFacts:
     def test_an_unknown_field_is_an_error_of_the_call_with_the_name_that_was_meant(self, memory: Memory) -> None:
         with pytest.raises(UnknownArgumentError, match=r"record_user_fact\(\) .*'usr'.*did you mean 'user'"):
             memory.record_user_fact("likes tea", usr="ana")  # type: ignore[call-arg]
+
+
+GUIDE = "# Guide\n\nHello 🙂.\n\n## Install\n\nRun it.\n\n## Use\n\nCall it.\n"
+LINES = st.sampled_from(
+    ["", " ", "One. Two!", "# A", "## 🙂 B", "===", "---", "- x", "```", "word " * 300, "🙂" * 2100, "標題。" * 800]
+)
+documents = st.lists(
+    st.tuples(LINES | st.text(max_size=20), st.sampled_from(["\n", "\r\n", "\r"])), min_size=1, max_size=15
+).map(lambda lines: "".join(line + end for line, end in lines))
+
+
+class TestKnowledge:
+    def test_paragraphs_are_pieces_with_their_source_and_offsets(self, memory: Memory) -> None:
+        report = memory.record_knowledge("Tea 🙂.\r\n\r\n Two\nlines. \n", source="a.txt", user="ana")
+        assert [fields(each.record) for each in report.results if each.record] == [
+            {
+                "content": content,
+                "kind": "knowledge",
+                "user": "ana",
+                "source": "a.txt",
+                "metadata": {"source": "a.txt", "chunk_index": at, "start": start, "end": end},
+            }
+            for at, (content, start, end) in enumerate([("Tea 🙂.", 0, 6), (" Two\nlines.", 10, 21)])
+        ]
+        assert memory.seq == 1
+
+    def test_sections_have_their_headings_and_are_found_by_those_above(self, memory: Memory) -> None:
+        text = f"# Redis\n\n## Backups\n\n{'Copy the file. ' * 200}\n\n# Empty\n"
+        memory.record_knowledge(text, format="markdown")
+        pieces = sorted(memory.find(), key=lambda record: record.metadata["start"])
+        assert [piece.metadata["headings"] for piece in pieces] == [["Redis", "Backups"], ["Redis", "Backups", ""]]
+        assert pieces[0].text.startswith("## Backups\n\nCopy")
+        assert pieces[1].text.startswith("Copy")
+        assert memory.recall("redis backups")[0].record in pieces
+        assert {hit.record.id for hit in memory.recall("backups")} == {piece.id for piece in pieces}
+
+    @given(documents, st.sampled_from(["text", "markdown"]), st.sampled_from([None, "a"]))
+    def test_every_piece_is_the_text_between_its_offsets_and_they_do_not_overlap(
+        self,
+        text: str,
+        format: Any,  # noqa: A002 - the name of the argument
+        source: str | None,
+    ) -> None:
+        assume(text.strip())
+        with recollect.open(":memory:") as memory:
+            report = memory.record_knowledge(text, format=format, source=source)
+            records = [each.record for each in report.results if each.record]
+            assert records
+            for record in records:
+                assert text[record.metadata["start"] : record.metadata["end"]] == record.content
+            if source:
+                spans = [(record.metadata["start"], record.metadata["end"]) for record in records]
+                assert all(end <= start for (_, end), (start, _) in pairwise(spans))
+                left = "".join(text[end:start] for (_, end), (start, _) in pairwise([(0, 0), *spans, (len(text), 0)]))
+                assert format == "markdown" or not left.strip()
+                assert [record.metadata["chunk_index"] for record in records] == list(range(len(records)))
+            seq = memory.seq
+            again = memory.record_knowledge(text, format=format, source=source)
+            assert {each.status for each in again.results} == {"unchanged"}
+            assert memory.seq == seq
+
+    def test_an_edited_text_updates_what_changed_in_one_commit(self, memory: Memory) -> None:
+        first = memory.record_knowledge(GUIDE, source="guide.md", format="markdown")
+        use = first.results[2].record
+        assert use
+        memory.update(use.id, tags=["mine"], metadata={**use.metadata, "mine": 1})
+        seq, text = memory.seq, GUIDE.replace("Run it.", "Run it twice.").replace("# Guide\n\nHello 🙂.\n\n", "")
+        second = memory.record_knowledge(text, source="guide.md", format="markdown")
+        assert [each.status for each in second.results] == ["updated", "updated"]
+        assert (memory.seq, memory.count()) == (seq + 1, 2)
+        assert second.results[1].record == memory.get(use.id)
+        after = second.results[1].record
+        assert after
+        assert (after.tags, after.metadata["mine"], after.content) == (("mine",), 1, "## Use\n\nCall it.")
+        assert text[after.metadata["start"] : after.metadata["end"]] == after.content
+
+    def test_the_same_source_of_another_user_stays(self, memory: Memory) -> None:
+        for user in ("ana", "bob", None):
+            memory.record_knowledge(f"Tea of {user}.", source="a.txt", user=user)
+        memory.record_knowledge("Coffee.", source="a.txt", user="ana")
+        assert sorted(record.text for record in memory.find()) == ["Coffee.", "Tea of None.", "Tea of bob."]
+        memory.scoped(user="bob").record_knowledge("Cocoa.", source="a.txt")
+        assert sorted(record.text for record in memory.find()) == ["Cocoa.", "Coffee.", "Tea of None."]
+
+    def test_a_note_on_a_source_and_an_import_of_it_are_told_apart(self, memory: Memory, tmp_path: Path) -> None:
+        memory.remember("A note.", source="guide.md")
+        (tmp_path / "guide.md").write_text(GUIDE, encoding="utf-8")
+        import_path(memory, IMPORTERS["markdown"], tmp_path / "guide.md")
+        memory.record_knowledge(GUIDE, source="guide.md", format="markdown")
+        assert memory.count() == 4
+        import_path(memory, IMPORTERS["markdown"], tmp_path / "guide.md")
+        assert memory.count() == 4
+        assert not any("start" in record.metadata for record in memory.find())
+
+    def test_markdown_of_headings_alone_is_not_lost(self, memory: Memory) -> None:
+        assert [
+            each.record.text for each in memory.record_knowledge("# A\n\n# B", format="markdown").results if each.record
+        ] == ["# A", "# B"]
+
+    def test_front_matter_is_a_piece(self, memory: Memory) -> None:
+        report = memory.record_knowledge("---\ntitle: A\n---\n# B\ntext", format="markdown")
+        assert [each.record.text for each in report.results if each.record] == ["---\ntitle: A\n---", "# B\ntext"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "error"),
+        [
+            ({"text": " \n"}, InvalidArgumentError),
+            ({"text": b"x"}, InvalidArgumentError),
+            ({"text": "x", "format": "html"}, InvalidArgumentError),
+            ({"text": "x", "source": ""}, RecollectError),
+            ({"text": "x", "metadata": 5}, InvalidRecordError),
+            ({"text": "x\n\n\ud800", "source": "a"}, InvalidRecordError),
+            ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
+        ],
+    )
+    def test_a_wrong_call_stores_nothing(self, memory: Memory, arguments: Any, error: Any) -> None:
+        with pytest.raises(error):
+            memory.record_knowledge(**arguments)
+        assert memory.count() == 0
+
+    def test_a_text_that_does_not_fit_changes_nothing(self, memory: Memory) -> None:
+        memory.record_knowledge("One.\n\nTwo.", source="a.txt")
+        memory.set_quota(records=2)
+        before = memory.find()
+        for calls in (memory.record_knowledge, lambda *a, **k: _in_batch(memory, *a, **k)):
+            with pytest.raises(QuotaError):
+                calls("Three.\n\nFour.\n\nFive.", source="a.txt")
+            assert memory.find() == before
+
+    def test_an_error_in_a_batch_that_is_caught_ends_the_batch_without_a_commit(self, memory: Memory) -> None:
+        memory.record_knowledge("One.\n\nTwo.", source="a.txt")
+        memory.set_quota(records=2)
+        before = memory.find()
+        with pytest.raises(QuotaError), memory.batch() as batch, suppress(QuotaError):
+            batch.record_knowledge("Three.\n\nFour.\n\nFive.", source="a.txt")
+        assert memory.find() == before
+
+
+def _in_batch(memory: Memory, *args: Any, **kwargs: Any) -> None:
+    with memory.batch() as batch:
+        batch.record_knowledge(*args, **kwargs)
 
 
 class TestContexts:

@@ -239,6 +239,13 @@ does(
 )
 does("record_entity_fact", lambda m, entity, text: m.record_entity_fact(entity, "E", text), entity=entities, text=texts)
 does("record_user_fact", lambda m, text, user: m.record_user_fact(text, user=user), text=texts, user=whom)
+does(
+    "record_knowledge",
+    lambda m, said, source, user: m.record_knowledge("\n\n".join(said), source=source, user=user),
+    said=st.lists(texts, min_size=1, max_size=3),
+    source=st.none() | st.just("a.txt"),
+    user=whom,
+)
 does("record_task", lambda m, text, success: m.record_task(text, "done", success), text=texts, success=successes)
 does("entity_context", lambda m, entity: m.entity_context(entity), entity=entities)
 does("user_context", lambda m, user: m.user_context(user), user=whom)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import errno
-import hashlib
 import json
 import os
 import stat
@@ -22,9 +21,8 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, Self, runtime_checkable
 
 from recollect.errors import ImportFormatError, InvalidArgumentError, printable
 from recollect.messages.values import UnreadableError, kind_of
-from recollect.records.record import MAX_ID_BYTES
+from recollect.records.documents import bounded_id
 from recollect.stores.files import open_regular
-from recollect.text.unicode import nfc
 
 LEADS_OUT = "is a link to a file outside the folder (--follow-links or follow_links=True reads it)"
 
@@ -157,19 +155,6 @@ class NoticedZone(tzinfo):
 def format_error(path: Path, place: str, rule: str) -> ImportFormatError:
     """Return the error for a source that does not have the format."""
     return ImportFormatError(printable(path), place, rule)
-
-
-def bounded_id(text: str) -> str:
-    """Return `text` as the id of a record: unchanged if it is short enough, otherwise its beginning and a digest.
-
-    >>> bounded_id("notes.txt#3"), len(bounded_id("long" * 100))
-    ('notes.txt#3', 255)
-    """
-    raw = nfc(text).encode("utf-8", "surrogatepass")  # `Record` rejects a lone surrogate
-    if len(raw) <= MAX_ID_BYTES:
-        return nfc(text)
-    digest = hashlib.sha256(raw).hexdigest()[:32]
-    return raw[: MAX_ID_BYTES - len(digest) - 1].decode("utf-8", "ignore") + "~" + digest
 
 
 class SeenIds:

@@ -8,7 +8,6 @@ metadata, importance and other fields that the document does not state.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,9 +16,9 @@ from recollect import filters as f
 from recollect.errors import RecollectError, StoreError
 from recollect.importers import front_matter
 from recollect.importers.base import Document, Item
-from recollect.importers.chunks import is_piece
 from recollect.messages.values import UnreadableError
 from recollect.operations import SCOPED
+from recollect.records.documents import is_piece, take_former, with_added
 from recollect.records.record import Record
 
 if TYPE_CHECKING:
@@ -28,10 +27,6 @@ if TYPE_CHECKING:
 
 #: Maximum number of documents in one commit: their sources are looked up together.
 MOST_DOCUMENTS = 400
-#: The metadata that an import writes.
-_METADATA = ("source", "chunk_index", "headings", "title", "front_matter")
-#: The counters at the end of an id.
-_COUNTERS = re.compile(r"(?:-\d+)+$")
 
 
 class Replaced(NamedTuple):
@@ -116,7 +111,7 @@ def _replace(
 ) -> Replaced:
     left = {record.id: record for record in former if _owned(record, memory, owner)}
     count = len(left)
-    kept = _kept(items, left)
+    kept = take_former([item.fields for item in items], left)
     forgotten = sum(batch.forget(record_id) for record_id in left)
     results: list[Outcome | RecollectError] = []
     for item, record in zip(items, kept, strict=True):
@@ -129,33 +124,6 @@ def _replace(
     return Replaced(results, forgotten, count)
 
 
-def _kept(items: tuple[Item, ...], left: dict[str, Record]) -> list[Record | None]:
-    """Return the former record of each item, taken out of `left`; None for an item that is new.
-
-    It is the one with its id and text; otherwise one with its text, so that a piece that moved stays what it is;
-    otherwise the one with its id; otherwise one whose id differs in the counter alone, as those of equal headings do.
-    """
-    out: list[Record | None] = []
-    for item in items:
-        record = left.get(item.fields["id"])
-        same = record is not None and record.content == item.fields["content"]
-        out.append(left.pop(item.fields["id"]) if same else None)
-    by_text: dict[Any, list[str]] = {}
-    for record_id, record in left.items():
-        by_text.setdefault(record.content, []).append(record_id)
-    for at, item in enumerate(items):
-        if out[at] is None and (ids := by_text.get(item.fields["content"])):
-            out[at] = left.pop(ids.pop(0))
-    out = [left.pop(item.fields["id"], None) if each is None else each for item, each in zip(items, out, strict=True)]
-    by_name: dict[str, list[str]] = {}
-    for record_id in left:
-        by_name.setdefault(_COUNTERS.sub("", record_id), []).append(record_id)
-    for at, item in enumerate(items):
-        if out[at] is None and (ids := by_name.get(_COUNTERS.sub("", item.fields["id"]))):
-            out[at] = left.pop(ids.pop(0))
-    return out
-
-
 def _stored(batch: Batch, fields: Mapping[str, Any], record: Record | None) -> Outcome:
     from recollect.engine.results import Outcome
     from recollect.memory.calls import remember_operation
@@ -164,10 +132,7 @@ def _stored(batch: Batch, fields: Mapping[str, Any], record: Record | None) -> O
     if record is None:
         outcome: Outcome = batch.execute(remember_operation(fields))
         return outcome
-    added = {name: value for name, value in record.metadata.items() if name not in _METADATA}
-    former = record.metadata.get("front_matter")
-    tags = set(record.tags) - set(_tags_of(former)) | set(fields.get("tags", ()))
-    wanted = {**fields, "metadata": {**added, **fields["metadata"]}, "tags": tuple(tags)}
+    wanted = with_added(fields, record, _tags_of(record.metadata.get("front_matter")))
     changes: dict[str, Any] = {name: wanted[name] for name in ("content", "metadata", "tags", "time") if name in wanted}
     if record.changed(**changes) == record:
         return Outcome(record, "unchanged")

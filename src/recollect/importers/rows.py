@@ -10,8 +10,9 @@ from __future__ import annotations
 from datetime import tzinfo
 from typing import Any
 
-from recollect.importers.base import Damage, Item, TurnImporter, bounded_id
+from recollect.importers.base import Damage, Item, TurnImporter
 from recollect.messages.values import UnreadableError, instant
+from recollect.records.documents import bounded_id
 from recollect.records.record import Fields
 
 TIMES = ("time", "valid_from", "valid_to", "expires")

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import tzinfo
 
-from recollect.importers.chunks import LONGEST, Documents, Piece, divided, slug
-
-#: Number of words of a paragraph that name it, so that a change further down leaves the name.
-_NAMING = 4
+from recollect.importers.chunks import Documents, Piece
+from recollect.text.pieces import paragraphs
 
 
 class Text(Documents):
@@ -19,13 +17,5 @@ class Text(Documents):
     suffixes = (".txt",)
 
     def pieces(self, text: str, zone: tzinfo) -> Iterator[Piece]:
-        first, paragraph = 1, list[str]()
-        for number, line in enumerate([*text.split("\n"), ""], 1):
-            if line.strip():
-                first = first if paragraph else number
-                paragraph.append(line)
-            elif paragraph:
-                parts = divided("\n".join(paragraph).rstrip(), LONGEST)
-                named = slug(paragraph[0], _NAMING)
-                yield from (Piece(part, first, named, at) for at, part in enumerate(parts))
-                paragraph = []
+        for each in paragraphs(text):
+            yield Piece(text[each.start : each.end], each.line + 1, each.name, each.part)

@@ -83,6 +83,8 @@ class AsyncBatch:
     """Store a fact about an entity, such as a person, a product or a place, and return its record."""
     record_user_fact = _awaited(Batch.record_user_fact)
     """Store a fact about a user and return its record."""
+    record_knowledge = _awaited(Batch.record_knowledge)
+    """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
     record_task = _awaited(Batch.record_task)
     """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines."""
     entity_context = _awaited(Batch.entity_context)
@@ -155,6 +157,8 @@ class AsyncMemory:
     """Store a fact about an entity, such as a person, a product or a place, and return its record."""
     record_user_fact = _awaited(Memory.record_user_fact)
     """Store a fact about a user and return its record."""
+    record_knowledge = _awaited(Memory.record_knowledge)
+    """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
     record_task = _awaited(Memory.record_task)
     """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines."""
     entity_context = _awaited(Memory.entity_context)

@@ -7,6 +7,7 @@ from typing import Any
 
 from recollect.arguments import all_named
 from recollect.engine.executor import BatchExecutor
+from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
@@ -23,8 +24,9 @@ class Batch(Facets):
     the block, every call raises ClosedError.
     """
 
-    def __init__(self, executor: BatchExecutor) -> None:
+    def __init__(self, executor: BatchExecutor, scope: Scope) -> None:
         self._executor = executor
+        self._scope = scope
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         """Execute an operation (`recollect.operations`) as part of the batch and return its result.

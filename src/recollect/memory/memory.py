@@ -141,7 +141,7 @@ class Memory(Facets):
         # Creating the operation checks the arguments.
         checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
         with self._executor.batch(self._branch, self._scope, actor, reason, checked.expect_head) as opened:
-            yield Batch(opened)
+            yield Batch(opened, self._scope)
 
     def _one_commit(self) -> AbstractContextManager[Calls]:
         return self.batch()

@@ -9,19 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from recollect import filters as f
 from recollect.arguments import all_named, check_known
 from recollect.engine.results import Report
+from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.memory.messages import MessageList
 from recollect.messages import Turn
-from recollect.operations import Remember, check_count
+from recollect.operations import SCOPED, Remember, check_choice, check_count
 from recollect.records import factories
+from recollect.records.documents import PieceNames, is_piece, piece_id, take_former, with_added
 from recollect.records.factories import DEFAULT_IMPORTANCE
 from recollect.records.record import Instant, Record
+from recollect.text.pieces import Span, markdown_pieces, paragraphs
+
+#: The structure by which `record_knowledge` divides a text.
+Format: TypeAlias = Literal["text", "markdown"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 class RecordingFields(TypedDict, total=False):
@@ -46,6 +53,8 @@ class RecordingFields(TypedDict, total=False):
 @all_named
 class Recording(Calls):
     """Typed recording, and the text that a prompt gets about a person, a thing or a conversation."""
+
+    _scope: Scope
 
     def _one_commit(self) -> AbstractContextManager[Calls]:
         """Return a context with calls that become one commit: a batch, or this one."""
@@ -240,6 +249,74 @@ class Recording(Calls):
         _check_fields("record_user_fact()", fields)
         return kept_or_stored(self.execute(_remember(factories.user_fact(fact, importance=importance, **fields))))
 
+    def record_knowledge(
+        self,
+        text: str,
+        *,
+        format: Format = "text",  # noqa: A002 - the word for it
+        importance: float | None = None,
+        **fields: Unpack[RecordingFields],
+    ) -> Report:
+        """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown.
+
+            memory.record_knowledge(page, source="handbook/redis.md", format="markdown")
+
+        Paragraphs and sections of more than 2,000 characters are divided, at the ends of blocks or sentences; fenced
+        code is not. The text of a piece is `text[start:end]`, where `start` and `end` are in its metadata, in
+        characters (code points of Python's str, not bytes). Other metadata: "chunk_index", the number of the piece in
+        the text, from 0, and of Markdown "headings", the titles above it and its own (empty in the further parts of a
+        section, which do not repeat it). Front matter is a piece of its own, and not read.
+
+        A text with a source takes the place of what was recorded or imported under this source for the same user,
+        agent and conversation: the same text again changes nothing; of an edited text, changed pieces are updated, and
+        those that it no longer has are forgotten, in one commit. Tags and metadata that were added to a piece by other
+        means stay. Without a source, pieces that are stored already are not stored again.
+
+        Args:
+            text: The document.
+            format: "text" or "markdown".
+            importance: Clamped to [0, 1]; None: none.
+            **fields: The source, such as a path or an address, and other fields of the records: user, agent,
+                conversation, session, tags, metadata, time, valid_from, valid_to, expires, language, pinned and trust.
+
+        Returns:
+            One outcome per piece, in the order of the text.
+
+        Raises:
+            InvalidArgumentError: `text` is not text or is empty, or `format` is unknown.
+            InvalidRecordError: A field is invalid.
+            ScopeError: A field lies outside the scope.
+            QuotaError: The pieces do not fit in the quota.
+
+        Nothing is changed if this raises. In a batch, the batch cannot be committed then.
+
+        Cost:
+            One durable commit, and with a source, reading what is stored under it.
+        """
+        _check_fields("record_knowledge()", fields)
+        _check_text("text", text)
+        check_choice("format", format, FORMATS)
+        spans = _spans(text, format)
+        pieces = [_piece(text, span, at, importance, fields) for at, span in enumerate(spans)]
+        source = fields.get("source")
+        if source is None:
+            return self.remember_all([_remember(piece) for piece in pieces], on_error="raise")
+        names = PieceNames()
+        for piece, span in zip(pieces, spans, strict=True):
+            piece["id"] = piece_id(source, names.of(span.name, span.part))
+        with self._one_commit() as calls:
+            owner = {name: fields.get(name) for name in SCOPED} | dict(self._scope.fixed)
+            former = {
+                record.id: record
+                for record in calls.find(f.kind("knowledge") & f.source(source), order="id")
+                if is_piece(record) and all(getattr(record, name) == value for name, value in owner.items())
+            }
+            kept = take_former(pieces, former)
+            for record_id in former:
+                calls.forget(record_id)
+            operations = [_replacement(piece, record) for piece, record in zip(pieces, kept, strict=True)]
+            return calls.remember_all(operations, on_error="raise")
+
     def record_task(
         self,
         description: str,
@@ -360,6 +437,30 @@ def _position(turn: Record) -> tuple[bool, int]:
 def _remember(fields: dict[str, Any]) -> Remember:
     """Return the operation that stores the fields of a factory."""
     return Remember(content=fields.pop("content"), fields=fields)
+
+
+def _spans(text: str, format: Format) -> list[Span]:  # noqa: A002 - the word for it
+    found = list(paragraphs(text) if format == "text" else markdown_pieces(text))
+    return found or list(paragraphs(text))  # Markdown of headings alone
+
+
+def _piece(text: str, span: Span, at: int, importance: float | None, fields: RecordingFields) -> dict[str, Any]:
+    """Return the fields of a piece of a document."""
+    piece = factories.knowledge(text[span.start : span.end], chunk_index=at, importance=importance, **fields)
+    piece["metadata"] |= {"start": span.start, "end": span.end}
+    if span.headings is not None:
+        # Only the first part has its own heading in its text.
+        piece["metadata"]["headings"] = [*span.headings, ""] if span.part and span.headings else list(span.headings)
+    return piece
+
+
+def _replacement(piece: dict[str, Any], former: Record | None) -> Remember:
+    """Return the operation that stores a piece, under the id of its former record."""
+    if former is None:
+        return Remember(content=piece.pop("content"), id=piece.pop("id"), fields=piece)
+    fields = with_added(piece, former)
+    del fields["id"]
+    return Remember(content=fields.pop("content"), id=former.id, fields=fields, if_exists="update")
 
 
 def _described(turn: Turn, conversation: str) -> Turn:
