@@ -10,7 +10,7 @@ from typing import Any
 from recollect import Record
 from recollect import filters as f
 from recollect.compat.llm4s.config import MemoryManagerConfig
-from recollect.compat.llm4s.records import memory_of
+from recollect.compat.llm4s.records import fields_of, memory_of
 from recollect.compat.llm4s.store import MemoryStore
 from recollect.compat.llm4s.types import Memory, MemoryType
 from recollect.compat.llm4s.vectors import EMBEDDING
@@ -141,6 +141,21 @@ class MemoryManager:
         return self._stored(
             self.store.memory.record_user_fact(fact, user=user_id, importance=self._or_default(importance))
         )
+
+    def record_knowledge(self, content: str, source: str, metadata: Mapping[str, str] | None = None) -> Memory:
+        """Store a piece of a document, without importance, and return it. The same piece again changes nothing.
+
+        Pieces of one source are added to those that are stored, and never divided or replaced:
+        `Memory.record_knowledge` of `recollect` takes a whole document instead.
+
+        Args:
+            content: The text.
+            source: Where it comes from, such as a path or an address.
+            metadata: More metadata.
+        """
+        piece = Memory.from_knowledge(content, source).with_metadata(metadata or {})
+        fields = {name: value for name, value in fields_of(piece).items() if value is not None and name != "time"}
+        return self._stored(self.store.memory.remember(content, **fields))
 
     def record_task(self, description: str, outcome: str, success: bool, importance: float | None = None) -> Memory:
         """Store a task with its outcome and return it.
