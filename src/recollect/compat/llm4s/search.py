@@ -16,7 +16,7 @@ from recollect.embedding.similarity import cosine, similarity_score
 from recollect.filters import Filter
 
 #: If a filter leaves too few of this many best candidates, it is evaluated for all records at once.
-_MANY = 1000
+_MANY = 400
 #: The sort key of a record without a time, before all others.
 _NO_TIME = datetime.min.replace(tzinfo=UTC)
 
