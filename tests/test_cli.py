@@ -525,6 +525,11 @@ def test_a_quota_is_set_shown_and_taken_away(run: Run) -> None:
     run("quota", "--when-full", "refuse", code=2)
     run("quota", "--records", "1")
     assert "the quota of namespace 'default' is 1 records" in run("remember", "three", code=1).output
+    run("quota", "--records", "1", "--low-water", "0.5", code=2)
+    run("quota", "--low-water", "0.5", code=2)
+    marked = run("quota", "--records", "10", "--when-full", "least-recent", "--low-water", "0.9").stdout
+    assert marked.strip().endswith("of 10 records; when full: least recent, down to 0.9 of the limit")
+    assert told(run("quota", "--json"))["low_water"] == 0.9
     assert "no quota" in run("quota", "--none").stdout
     run("remember", "three")
 

@@ -88,6 +88,12 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         records=st.integers(3, 9),
         when_full=st.sampled_from(ops.WHEN_FULL),
         per=st.none() | st.just("user"),
+    )
+    | st.builds(
+        ops.SetQuota,
+        records=st.integers(3, 9),
+        when_full=st.sampled_from(("least recent", "least important")),
+        low_water=st.floats(0, 1, exclude_min=True),
     ),
     ops.Get: st.builds(ops.Get, id=IDS),
     ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),

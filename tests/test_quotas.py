@@ -17,6 +17,7 @@ from recollect.engine.quota import Quota
 from recollect.engine.write.quotas import Room, UsageTotals, UsageTotalsCache
 from recollect.errors import (
     ConflictError,
+    DamagedStoreError,
     InvalidArgumentError,
     InvalidRecordError,
     QuotaError,
@@ -376,11 +377,123 @@ def test_a_damaged_file_of_uses_is_made_anew_and_nothing_else_changes(
     assert list(apsw.Connection(str(uses)).execute("SELECT id FROM uses")) == [("c",)]
 
 
+class TestLowWater:
+    """A write that exceeds a limit evicts down to a share of it, so that the next writes need not."""
+
+    @pytest.mark.promise("evict.mark")
+    def test_a_write_evicts_to_the_mark_in_one_commit_and_the_next_ones_do_not(self, memory: Memory) -> None:
+        memory.set_quota(records=100, when_full="least recent", low_water=0.29)
+        memory.remember_all([{"content": f"text {number}", "id": f"r{number:02}"} for number in range(100)])
+        seq = memory.seq
+        memory.remember("one", id="one")
+        assert (memory.count(), memory.seq) == (29, seq + 1)
+        evicted = [change.id for commit in memory.changes(since=seq) for change in commit.changes if not change.after]
+        assert set(evicted) == {f"r{number:02}" for number in range(72)}
+        assert {cause for _, cause in causes(memory)} == {"evicted"}
+        for number in range(71):
+            memory.remember(f"other text {number}")
+        assert (memory.count(), len(causes(memory))) == (100, 72)
+        memory.remember("one more")
+        assert memory.count() == 29
+        assert memory.check() == []
+
+    def test_the_mark_of_a_large_quota_is_reached_by_one_write(
+        self, memory: Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("recollect.engine.write.quotas.STEP", 10)
+        memory.remember_all([f"text {number}" for number in range(200)])
+        memory.set_quota(records=200, when_full="least recent", low_water=0.5)
+        memory.remember("one")
+        assert memory.count() == 100
+        memory.set_quota(records=75, when_full="least recent", low_water=0.1)
+        for expected in (91, 82, 7):  # a lowered limit is reached in steps
+            memory.remember(f"{expected}")
+            assert memory.count() == expected
+
+    def test_bytes_have_a_mark_and_a_limit_that_is_not_exceeded_evicts_nothing(self, memory: Memory) -> None:
+        size = len(memory.remember("x" * 100, id="r0").to_bytes())
+        memory.remember_all([{"content": "x" * 100, "id": f"r{number}"} for number in range(1, 10)])
+        memory.set_quota(records=11, bytes=10 * size + 5, when_full="least recent", low_water=0.5)
+        memory.remember("x" * 100, id="r10")
+        assert ids(memory) == {f"r{number}" for number in range(6, 11)}  # 11 records are no more than allowed
+        assert memory.stats()["quota"]["bytes_held"] <= 5 * size + 2
+
+    def test_pinned_records_and_those_being_written_stay_above_the_mark(self, memory: Memory) -> None:
+        memory.set_quota(records=4, when_full="least recent", low_water=0.25)
+        memory.remember_all([{"content": name, "id": name, "pinned": name in "ab"} for name in "abcd"])
+        with memory.batch() as batch:
+            batch.remember("e", id="e")
+            batch.remember("f", id="f")
+        assert ids(memory) == {"a", "b", "e", "f"}
+        before = memory.root
+        with pytest.raises(QuotaError), memory.batch() as batch:
+            for name in "ghi":
+                batch.remember(name, id=name)
+        assert memory.root == before
+
+    def test_expired_records_that_make_enough_room_spare_the_others(self, memory: Memory) -> None:
+        memory.set_quota(records=4, when_full="least recent", low_water=0.5)
+        memory.remember_all([{"content": name, "id": name} for name in "abc"])
+        memory.remember("due", id="due", ttl=1)
+        core_of(memory).clock.time += timedelta(hours=1)  # type: ignore[attr-defined]
+        memory.remember("d", id="d")
+        assert ids(memory) == set("abcd")
+        memory.remember("e", id="e")
+        assert ids(memory) == {"d", "e"}
+
+    def test_each_user_is_evicted_to_a_mark_of_their_own(self, memory: Memory) -> None:
+        memory.set_quota(records=4, per="user", when_full="least recent", low_water=0.5)
+        for user in ("ana", "bob"):
+            memory.remember_all([{"content": f"text {number}", "user": user} for number in range(4)])
+        memory.scoped(user="ana").remember("one more")
+        assert [memory.count(f"user={user}") for user in ("ana", "bob")] == [2, 4]
+
+    @pytest.mark.parametrize("wrong", [0, -0.1, 1.01, float("nan"), True, "0.9", None])
+    def test_a_mark_that_is_no_share_is_refused(self, memory: Memory, wrong: Any) -> None:
+        with pytest.raises(InvalidArgumentError, match="low_water"):
+            memory.set_quota(records=10, when_full="least recent", low_water=wrong)
+        with pytest.raises(InvalidArgumentError, match="low_water"):
+            Quota(records=10, when_full="least recent", low_water=wrong)
+        assert memory.quota() is None
+
+    def test_a_mark_where_nothing_is_evicted_is_refused(self, memory: Memory) -> None:
+        with pytest.raises(InvalidArgumentError, match=r"low_water 0\.9 requires a quota that evicts"):
+            memory.set_quota(records=10, low_water=0.9)
+        with pytest.raises(InvalidArgumentError, match="low_water"):
+            memory.set_quota(low_water=0.9)
+        assert memory.quota() is None
+
+    def test_the_mark_is_shown_and_stored_with_the_quota(self, tmp_path: Path) -> None:
+        path = tmp_path / "quota.db"
+        with recollect.open(path) as memory:
+            memory.set_quota(records=10, when_full="least recent", low_water=0.9)
+            quota = Quota(records=10, when_full="least recent", low_water=0.9)
+            assert memory.quota() == quota == Quota.from_json(quota.to_json())
+        with recollect.open(path) as memory:
+            assert memory.quota() == quota
+            assert memory.stats()["quota"]["low_water"] == 0.9
+
+    def test_a_quota_of_an_earlier_release_is_read_and_one_of_a_later_release_refused(self, memory: Memory) -> None:
+        store, name = core_of(memory).store, "quota/default"
+        earlier = '{"records": 10, "bytes": null, "when_full": "least recent", "per": null}'
+        memory.set_quota(records=10, when_full="least recent")
+        with store.read() as view:
+            assert view.setting(name) == earlier  # without a mark, it is still written so
+        with store.write(memory._branch) as transaction:
+            transaction.set_setting(name, earlier)
+        assert memory.quota() == Quota(records=10, when_full="least recent")
+        with store.write(memory._branch) as transaction:
+            transaction.set_setting(name, earlier.replace("}", ', "grace": 5}'))
+        for call in (memory.quota, lambda: memory.remember("text")):
+            with pytest.raises(DamagedStoreError, match="grace"):
+                call()
+
+
 class Model:
     """Eviction as it is written: of each group, who goes is the lowest of (importance, last use), and is not pinned."""
 
-    def __init__(self, limit: int, when_full: str, per: str | None) -> None:
-        self.limit, self.when_full, self.per = limit, when_full, per
+    def __init__(self, limit: int, when_full: str, per: str | None, mark: int) -> None:
+        self.limit, self.when_full, self.per, self.mark = limit, when_full, per, mark
         self.records: dict[str, tuple[str | None, float, int, bool]] = {}
 
     def put(self, name: str, group: str | None, importance: float, pinned: bool, step: int) -> bool:
@@ -392,7 +505,9 @@ class Model:
             if not free:
                 return False
             first = 1 if "important" in self.when_full else 2
-            del self.records[min(free, key=lambda each: self.records[each][first:3])]
+            free.sort(key=lambda each: self.records[each][first:3])
+            for each in free[: max(1, self.limit + 1 - self.mark)]:
+                del self.records[each]
         self.records[name] = (group, importance, step, pinned)
         return True
 
@@ -407,17 +522,18 @@ class Model:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("when_full", ["least recent", "least important"])
 @pytest.mark.parametrize("per", [None, "user"])
+@pytest.mark.parametrize("low_water", [1, 0.7, 0.01])
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"])
 def test_eviction_does_what_a_plain_model_of_it_does(
-    tmp_path: Path, seed: int, when_full: WhenFull, per: Per | None, kind: str
+    tmp_path: Path, seed: int, when_full: WhenFull, per: Per | None, low_water: float, kind: str
 ) -> None:
     """Also where the memory is opened again at any step; without its index, only what was read is not known then."""
     rng = random.Random(seed)
     clock = TickingClock()
     limit = 3 if per else 6
     memory = memory_on(STORES[kind.partition(",")[0]](tmp_path), clock=clock)
-    memory.set_quota(records=limit, when_full=when_full, per=per)
-    model = Model(limit, when_full, per)
+    memory.set_quota(records=limit, when_full=when_full, per=per, low_water=low_water)
+    model = Model(limit, when_full, per, int(limit * low_water))
     for step in range(120):
         name, user = f"r{rng.randrange(12)}", rng.choice((None, "ana", "bob"))
         match rng.randrange(7):

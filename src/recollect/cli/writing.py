@@ -201,10 +201,22 @@ def forget(settings: Settings, ids: tuple[str, ...], where: Filter | None, expec
 @click.option(
     "--per", type=click.Choice(SCOPED), help="Apply the quota to each of them, not to the namespace as a whole."
 )
+@click.option(
+    "--low-water",
+    type=float,
+    metavar="SHARE",
+    help="Evict down to this share of the limit, such as 0.9, so that not every write evicts.",
+)
 @click.option("--none", is_flag=True, help="Remove the quota.")
 @common
 def quota(
-    settings: Settings, records: int | None, nbytes: int | None, when_full: str, per: Per | None, none: bool
+    settings: Settings,
+    records: int | None,
+    nbytes: int | None,
+    when_full: str,
+    per: Per | None,
+    low_water: float | None,
+    none: bool,
 ) -> None:
     """Show or set the quota of the namespace. It applies to every process that writes."""
     if none and (records is not None or nbytes is not None):
@@ -214,10 +226,13 @@ def quota(
         raise click.UsageError("--when-full requires --records or --bytes")
     if per is not None and (none or not sets):
         raise click.UsageError("--per requires --records or --bytes")
+    if low_water is not None and (none or not sets or when_full == "refuse"):
+        raise click.UsageError("--low-water requires --records or --bytes, and a --when-full that evicts")
     with settings.open(create=sets and not none) as memory:
         if sets:
             policy = cast(WhenFull, when_full.replace("-", " "))
-            memory.set_quota(records=records, bytes=nbytes, when_full=policy, per=per)
+            share = 1.0 if low_water is None else low_water
+            memory.set_quota(records=records, bytes=nbytes, when_full=policy, per=per, low_water=share)
         current = cast("dict[str, Any] | None", memory.stats().get("quota"))
     if settings.as_json:
         print_json(current)
@@ -232,7 +247,8 @@ def quota(
             for what in ("records", "bytes")
             if current[what] is not None
         )
-        click.echo(f"namespace {settings.namespace}: {usage}; when full: {current['when_full']}")
+        mark = "" if current["low_water"] == 1 else f", down to {current['low_water']:g} of the limit"
+        click.echo(f"namespace {settings.namespace}: {usage}; when full: {current['when_full']}{mark}")
 
 
 def _forget_where(settings: Settings, memory: Any, where: Filter, yes: bool) -> None:

@@ -254,7 +254,13 @@ def _batch(core: Core, request: Request) -> list[Any]:
 def _set_quota(core: Core, request: Request) -> None:
     request.check_whole("the quota of the namespace")
     operation: SetQuota = request.operation
-    quota = Quota(records=operation.records, bytes=operation.bytes, when_full=operation.when_full, per=operation.per)
+    quota = Quota(
+        records=operation.records,
+        bytes=operation.bytes,
+        when_full=operation.when_full,
+        per=operation.per,
+        low_water=operation.low_water,
+    )
     with core.store.write(request.branch) as transaction:
         set_quota(transaction, request.branch, quota)
 

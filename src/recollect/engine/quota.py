@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from fractions import Fraction
 from typing import Any
 
 from recollect.arguments import json_form
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger.commits import Branch
-from recollect.operations import SCOPED, WHEN_FULL, Per, WhenFull
+from recollect.operations import SCOPED, WHEN_FULL, Per, WhenFull, check_low_water
 from recollect.stores.base import Transaction, View
 
 REFUSE: WhenFull = "refuse"
@@ -31,6 +32,7 @@ class Quota:
             records are never evicted.
         per: "user", "agent" or "conversation": the quota applies to each of them separately, and to all records
             without one together; None: to the namespace as a whole.
+        low_water: The share of an exceeded limit, above 0 and at most 1, down to which a write evicts.
 
     Raises:
         InvalidArgumentError: A value is invalid.
@@ -40,6 +42,7 @@ class Quota:
     bytes: int | None = None
     when_full: WhenFull = REFUSE
     per: Per | None = None
+    low_water: float = 1.0
 
     def __post_init__(self) -> None:
         for name in ("records", "bytes"):
@@ -50,6 +53,16 @@ class Quota:
             raise InvalidArgumentError("when_full", self.when_full, f"must be one of {', '.join(WHEN_FULL)}")
         if self.per is not None and self.per not in SCOPED:
             raise InvalidArgumentError("per", self.per, f"must be one of {', '.join(SCOPED)}, or None")
+        check_low_water(self.low_water, self.when_full)
+        object.__setattr__(self, "low_water", float(self.low_water))
+
+    def mark(self, limit: int) -> int:
+        """Return the total down to which a write evicts that exceeds a limit.
+
+        >>> Quota(records=10, when_full="least recent", low_water=0.29).mark(100)
+        29
+        """
+        return int(limit * Fraction(repr(self.low_water)))  # the decimal as it was written: 100 * 0.29 is below 29
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -83,5 +96,10 @@ def quota_of(view: View, branch: Branch) -> Quota | None:
 
 def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:
     """Store a quota; None, or a quota without limits, removes it."""
-    text = None if quota is None or (quota.records is quota.bytes is None) else json.dumps(asdict(quota))
+    text = None
+    if quota is not None and not (quota.records is quota.bytes is None):
+        fields = asdict(quota)
+        if quota.low_water == 1:
+            del fields["low_water"]  # a release that does not know it reads the quota; with one, it refuses it
+        text = json.dumps(fields)
     transaction.set_setting(_setting(branch), text)

@@ -29,6 +29,7 @@ class QuotaUse(TypedDict):
     bytes: int | None
     when_full: WhenFull
     per: Per | None
+    low_water: float
     records_held: int
     bytes_held: int
 

@@ -286,6 +286,7 @@ class Memory(Facets):
         bytes: int | None = None,  # noqa: A002 - the unit
         when_full: WhenFull = "refuse",
         per: Per | None = None,
+        low_water: float = 1.0,
     ) -> None:
         """Set the quota of this namespace; without `records` and `bytes`, remove it.
 
@@ -302,6 +303,9 @@ class Memory(Facets):
             per: "user", "agent" or "conversation": the quota applies to each of them separately, and a write evicts
                 only records of its own user, agent or conversation. Records without one share a quota of the same
                 size. None: the quota applies to the namespace as a whole.
+            low_water: The share of a limit, above 0 and at most 1, down to which a write evicts that exceeds the limit.
+                With 0.9, a write that exceeds a quota of 10,000 records leaves 9,000 of them, and the next 1,000
+                writes evict nothing. It needs a `when_full` that evicts.
 
         Raises:
             InvalidArgumentError: An argument is invalid.
@@ -309,9 +313,10 @@ class Memory(Facets):
             StoreError: The store failed.
 
         Cost:
-            One durable write. The first write after it reads all records of the namespace to count them.
+            One durable write. The first write after it reads all records of the namespace to count them. A write that
+            evicts costs in proportion to the number of evicted records.
         """
-        self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per))
+        self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per, low_water=low_water))
 
     def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired".

@@ -46,6 +46,7 @@ from recollect.operations.upkeep import (
     SetQuota,
     VectorStats,
     WhenFull,
+    check_low_water,
 )
 from recollect.operations.writes import (
     ABSENT,
@@ -113,6 +114,7 @@ __all__ = [
     "check_choice",
     "check_count",
     "check_label",
+    "check_low_water",
     "check_tag",
     "check_text",
     "check_timeout",

@@ -19,6 +19,14 @@ Per: TypeAlias = Literal["user", "agent", "conversation"]
 SCOPED: tuple[Per, ...] = get_args(Per)
 
 
+def check_low_water(value: object, when_full: WhenFull) -> None:
+    """Raise InvalidArgumentError unless it is the low-water mark of a quota, or 1 if nothing is evicted."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:  # refuses NaN, too
+        raise InvalidArgumentError("low_water", value, "must be a number above 0 and at most 1")
+    if value != 1 and when_full == WHEN_FULL[0]:
+        raise InvalidArgumentError("low_water", value, "requires a quota that evicts, such as when_full='least recent'")
+
+
 @dataclass(frozen=True, kw_only=True)
 class SetQuota(Operation, name="set_quota", in_batch=False):
     """Set the quota of the namespace (`engine.quota.Quota`); without `records` and `bytes`, remove it."""
@@ -27,6 +35,7 @@ class SetQuota(Operation, name="set_quota", in_batch=False):
     bytes: int | None = None
     when_full: WhenFull = "refuse"
     per: Per | None = None
+    low_water: float = 1.0
 
     def __post_init__(self) -> None:
         check_count("records", self.records, optional=True)
@@ -34,11 +43,13 @@ class SetQuota(Operation, name="set_quota", in_batch=False):
         check_choice("when_full", self.when_full, WHEN_FULL)
         if self.per is not None:
             check_choice("per", self.per, SCOPED)
-        for name, default in (("when_full", WHEN_FULL[0]), ("per", None)):
+        for name, default in (("when_full", WHEN_FULL[0]), ("per", None), ("low_water", 1.0)):
             if self.records is self.bytes is None and getattr(self, name) != default:
                 value = getattr(self, name)
                 rule = "requires records or bytes: a quota is set as a whole"
                 raise InvalidArgumentError(name, value, rule)
+        check_low_water(self.low_water, self.when_full)
+        object.__setattr__(self, "low_water", float(self.low_water))
 
 
 @dataclass(frozen=True, kw_only=True)

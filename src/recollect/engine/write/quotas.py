@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
 from recollect.engine.follower import Follower
@@ -21,8 +20,11 @@ from recollect.records.record import Record
 from recollect.stores.base import Transaction, View
 from recollect.stores.derived_protocols import Uses
 
-#: Maximum number of records that are evicted for one new record. After a quota was lowered, eviction takes several.
+#: Maximum number of records that one new record evicts while a limit is exceeded. After a quota was lowered, eviction
+#: takes several. Below the limit, it goes on to the low-water mark.
 STEP = 1000
+#: The cause of an eviction in the log.
+EVICTED = "evicted"
 #: Memory limit of the cached totals, and the approximate memory of a record in them.
 _CACHED_BYTES, _ENTRY_BYTES = 2**28, 400
 
@@ -198,6 +200,24 @@ class _Delta(NamedTuple):
 _NO_CHANGE = _Delta(0, 0)
 
 
+class _Total(NamedTuple):
+    """A total that a quota limits.
+
+    Attributes:
+        what: "records" or "bytes".
+        limit: Its limit.
+        mark: The low-water mark of the limit.
+        total: The total after a change.
+        change: The change.
+    """
+
+    what: str
+    limit: int
+    mark: int
+    total: int
+    change: int
+
+
 class Room:
     """What a transaction may still write under a quota.
 
@@ -226,6 +246,8 @@ class Room:
         self._micros = micros
         self._due = due
         self._visible = visible
+        self._records_mark = quota.mark(quota.records or 0)
+        self._bytes_mark = quota.mark(quota.bytes or 0)
         self._changed: dict[str, _Entry | None] = {}
         # Per group, the number of evictable records at the beginning that the transaction has changed already.
         self._skipped: Counter[str | None] = Counter()
@@ -234,8 +256,9 @@ class Room:
     def to_evict(self, record: Record) -> list[tuple[str, str]]:
         """Return the ids that must be removed before a record is written, each with the cause.
 
-        Records that this transaction wrote are never evicted. A record that does not increase the total of a limit that
-        is exceeded is always allowed.
+        Once a record must be evicted, eviction goes on to the low-water mark of the limits that are exceeded. Records
+        that this transaction wrote are never evicted. A record that does not increase the total of a limit that is
+        exceeded is always allowed.
 
         Raises:
             QuotaError: Evicting all evictable records would not make enough room.
@@ -245,41 +268,61 @@ class Room:
         if before is not None and before.group != group:
             before = None  # it is new to this group
         delta = _Delta(int(before is None), len(record.to_bytes()) - (before.nbytes if before else 0))
-        over = self._over(group, delta)
-        if not over:
+        exceeded = [each.what for each in self._totals_after(group, delta) if each.total > each.limit]
+        if not exceeded:
             return []
         evictions: list[tuple[str, str]] = []
+        must_evict = False
         for record_id, cause in self._removable(group):
             entry = self.totals.get(record_id)
             if record_id == record.id or record_id in self._changed or entry is None or entry.group != group:
                 continue
+            if cause == EVICTED and not must_evict:
+                must_evict = self._over(group, delta) is not None
+                if not must_evict:
+                    break  # the expired records made enough room
             evictions.append((record_id, cause))
             delta = _Delta(delta.records - 1, delta.nbytes - entry.nbytes)
-            if not self._over(group, delta) or len(evictions) == STEP:
+            if self._is_at_mark(group, delta, exceeded):
+                break
+            if len(evictions) >= STEP and self._over(group, delta):
                 break
         over = self._over(group, delta, increased=True)
         if over:
-            what, limit, total = over if self._visible else (over[0], None, None)
+            what, limit, total = (over.what, over.limit, over.total) if self._visible else (over.what, None, None)
             per = self._quota.per
             owner = "" if per is None else f"records with no {per}" if group is None else f"{per} {group!r}"
             raise QuotaError(self._branch.namespace, what, limit, total, self._quota.when_full, owner)
         return evictions
 
-    def _over(self, group: str | None, delta: _Delta, *, increased: bool = False) -> tuple[str, int, int] | None:
-        """Return the limit that a change would exceed (its name, its value, the new total); None if there is none.
+    def _over(self, group: str | None, delta: _Delta, *, increased: bool = False) -> _Total | None:
+        """Return the total that a change would raise above its limit; None if there is none.
 
         With `increased`, only a total that the change increases: an update adds no record, and may be made where a
         quota of records was lowered below what there is.
         """
+        for each in self._totals_after(group, delta):
+            if each.total > each.limit and (each.change > 0 or not increased):
+                return each
+        return None
+
+    def _is_at_mark(self, group: str | None, delta: _Delta, exceeded: list[str]) -> bool:
+        """Return whether a change leaves no limit exceeded, and those that were at their low-water marks."""
+        return all(
+            each.total <= (each.mark if each.what in exceeded else each.limit)
+            for each in self._totals_after(group, delta)
+        )
+
+    def _totals_after(self, group: str | None, delta: _Delta) -> Iterator[_Total]:
+        """Yield the totals of a group after a change, for which there is a limit."""
         records, nbytes = self.totals.size(group)
         so_far = self._deltas.get(group, _NO_CHANGE)
-        for what, limit, before, change in (
-            ("records", self._quota.records, records + so_far.records, delta.records),
-            ("bytes", self._quota.bytes, nbytes + so_far.nbytes, delta.nbytes),
-        ):
-            if limit is not None and before + change > limit and (change > 0 or not increased):
-                return what, limit, before + change
-        return None
+        if self._quota.records is not None:
+            total = records + so_far.records + delta.records
+            yield _Total("records", self._quota.records, self._records_mark, total, delta.records)
+        if self._quota.bytes is not None:
+            total = nbytes + so_far.nbytes + delta.nbytes
+            yield _Total("bytes", self._quota.bytes, self._bytes_mark, total, delta.nbytes)
 
     def _removable(self, group: str | None) -> Iterator[tuple[str, str]]:
         """Yield the ids of expired records of all groups, then of evictable records of a group, with the cause."""
@@ -292,7 +335,7 @@ class Room:
                     break
                 self._skipped[group] += 1
             left = (each for each in self.totals.evictable(group, self._skipped[group]) if each not in expired)
-            yield from ((record_id, "evicted") for record_id in islice(left, STEP + len(self._changed)))
+            yield from ((record_id, EVICTED) for record_id in left)
 
     def _entry(self, record_id: str) -> _Entry | None:
         return self._changed[record_id] if record_id in self._changed else self.totals.get(record_id)
