@@ -31,16 +31,24 @@ class TestStore:
         kept = store.recall()[0]
         assert store.store(kept.with_importance(1)).importance == 1
 
-    def test_a_store_with_cleanup_evicts_the_least_recently_used(self, open_store: Open) -> None:
-        store = open_store(MemoryStoreConfig(max_memories=10, enable_auto_cleanup=True))
-        store_many(store, 10)
-        oldest = store.recall()[-1]
+    def test_a_full_store_with_cleanup_evicts_the_least_recently_used_down_to_its_threshold(
+        self, open_store: Open
+    ) -> None:
+        store = open_store(MemoryStoreConfig.production(max_memories=20))
+        store_many(store, 20)
+        oldest, second = store.recall()[:-3:-1]
         assert store.get(oldest.id) is not None  # a use
         store.store(Memory.user_fact("one more", "ana"))
-        assert store.count() <= 10
-        assert store.exists(oldest.id)
+        assert store.count() == 18
+        assert (store.exists(oldest.id), store.exists(second.id)) == (True, False)
 
-    def test_the_maximum_holds_for_every_process_that_opens_the_store(self, open_store: Open) -> None:
+    @pytest.mark.parametrize(("most", "threshold"), [(3, 1), (3, 2), (7, 3), (10, 10), (10, 1)])
+    def test_a_cleanup_leaves_the_configured_number(self, open_store: Open, most: int, threshold: int) -> None:
+        store = open_store(MemoryStoreConfig(most, enable_auto_cleanup=True, cleanup_threshold=threshold))
+        store_many(store, most + 1)
+        assert store.count() == threshold
+
+    def test_the_maximum_is_stored_with_the_memories(self, open_store: Open) -> None:
         store = open_store(MemoryStoreConfig(max_memories=1))
         store_many(store, 1)
         again = MemoryStore(store.memory)
@@ -79,7 +87,7 @@ class TestStore:
             MemoryStoreConfig.testing(),
             MemoryStoreConfig.production(),
         )
-        assert (default.max_memories, default.enable_auto_cleanup) == (None, False)
+        assert (default.max_memories, default.enable_auto_cleanup, default.low_water) == (None, False, 1.0)
         assert (testing.max_memories, testing.enable_auto_cleanup) == (1000, False)
         assert (production.max_memories, production.enable_auto_cleanup, production.low_water) == (100_000, True, 0.9)
         assert MemoryStoreConfig.production(50).max_memories == 50

@@ -71,7 +71,7 @@ class TestRecording:
         manager.record_knowledge("piece", "a.md")
         assert manager.record_task("a", "b", True).embedding == (1.0,)
         assert manager.stats().embedded_count == manager.store.count() == 6
-        with pytest.warns(RecollectWarning, match="without a vector"):
+        with pytest.warns(RecollectWarning, match="1 of 1 memories have no vector"):
             manager.record_user_fact("another", "ana")
 
 

@@ -161,11 +161,11 @@ class TestUpdating:
         store = open_store(embedder=model)
         assert store.store(memory("a", "four")).embedding == (1.0, 4.0)
         model.broken = True
-        with pytest.warns(RecollectWarning, match=r"1 memories were stored without a vector.*the model is away"):
+        with pytest.warns(RecollectWarning, match=r"1 of 1 memories have no vector: .*the model is away"):
             updated = store.update("a", lambda each: Memory(each.id, "longer", each.memory_type))
         assert (updated.content, updated.embedding, store.count()) == ("longer", None, 1)
         assert store.get("a") == updated
-        with pytest.warns(RecollectWarning, match="without a vector"):
+        with pytest.warns(RecollectWarning, match="1 of 1 memories have no vector"):
             store.store(memory("b"))
         model.broken = False
         assert store.embed_all() == 2

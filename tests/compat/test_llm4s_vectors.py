@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,7 +13,16 @@ from tests.compat.conftest import Open
 
 import recollect
 from recollect import RecollectWarning
-from recollect.compat.llm4s import Memory, MemoryFilter, MemoryId, MemoryStore, MemoryType, ScoredMemory
+from recollect.compat.llm4s import (
+    Memory,
+    MemoryFilter,
+    MemoryId,
+    MemoryManager,
+    MemoryStore,
+    MemoryType,
+    ScoredMemory,
+    index,
+)
 from recollect.embedding import similarity
 from recollect.embedding.base import Supplied, VectorLike
 from recollect.errors import InvalidArgumentError, InvalidRecordError
@@ -74,7 +83,9 @@ class TestPassedOver:
         three.store_all(others)
         found = three.search("q", embedding=[1, 0, 0])
         assert set(scores(found)) == {"right", "up", "left"}
-        assert {hit.note for hit in found} == {"4 memories without a usable vector of 3 components were not compared"}
+        assert {hit.note for hit in found} == {
+            "compared 3 of 7 memories: the others have no usable vector of 3 components"
+        }
         assert [three.get(each.id) is not None for each in others] == [True] * 4
         assert list(scores(three.search("q", embedding=[2, 0]))) == ["two"]
 
@@ -135,6 +146,22 @@ class TestFollowing:
         assert len(other.search("q", embedding=[1, 0, 0])) == 3
         three.store_all([memory(f"m{at}", [1, 0, 0], at) for at in range(300)])
         assert len(other.search("q", 500, embedding=[1, 0, 0])) == 303
+
+    def test_a_search_after_an_interrupted_one_finds_the_same(
+        self, three: MemoryStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def interrupted(*_: object) -> None:
+            raise KeyboardInterrupt
+
+        for _ in range(2):  # the first search, and one that follows the log
+            three.store(memory("new", [1, 1, 0]))
+            with monkeypatch.context() as patch:
+                patch.setattr(index, "_unit", interrupted)
+                with pytest.raises(KeyboardInterrupt):
+                    three.search("q", embedding=[1, 0, 0])
+            assert list(scores(three.search("q", embedding=[1, 0, 0]))) == ["right", "new", "up", "left"]
+            three.store(memory("new"))
+            three.search("q", embedding=[1, 0, 0])
 
     def test_expired_memories_are_not_found(self) -> None:
         now = [START]
@@ -230,6 +257,20 @@ class TestEmbedders:
         assert all("not finite" in hit.note for hit in store.search("black tea"))
         assert store.search("black tea")
 
+    def test_a_warning_names_the_line_of_the_caller(self, open_store: Open) -> None:
+        model = Model()
+        store = open_store(embedder=model)
+        model.fails = True
+        calls: list[Callable[[], object]] = [
+            lambda: store.store(memory("a")),
+            lambda: store.store_all([memory("b")]),
+            lambda: MemoryManager(store).record_user_fact("fact", "ana"),
+        ]
+        for call in calls:
+            with pytest.warns(RecollectWarning) as warned:
+                call()
+            assert [each.filename for each in warned] == [__file__]
+
     def test_embed_all_embeds_what_has_no_vector_in_batches(self, open_store: Open) -> None:
         model = Model()
         store = open_store(embedder=model)
@@ -245,7 +286,7 @@ class TestEmbedders:
         model = Model()
         store = open_store(embedder=model)
         _store_without_vectors(store, model, [Memory.from_knowledge("bad", "a"), Memory.from_knowledge("good", "a")])
-        with pytest.warns(RecollectWarning, match="1 memories were stored without a vector: there is no vector"):
+        with pytest.warns(RecollectWarning, match="1 of 2 memories have no vector: there is no vector"):
             assert store.embed_all() == 1
 
     @pytest.mark.parametrize("wrong", [0, True, "1"])
@@ -272,6 +313,6 @@ class TestEmbedders:
 
 def _store_without_vectors(store: MemoryStore, model: Model, memories: Sequence[Memory]) -> None:
     model.fails = True
-    with pytest.warns(RecollectWarning, match="without a vector: .*away"):
+    with pytest.warns(RecollectWarning, match="have no vector: .*away"):
         store.store_all(memories)
     model.fails = False

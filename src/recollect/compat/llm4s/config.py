@@ -9,6 +9,8 @@ from recollect.records.factories import DEFAULT_IMPORTANCE
 
 #: Automatic clean-up begins when a store is full, and leaves this share of the maximum.
 _CLEANUP_SHARE = 0.9
+#: A share is expressed in parts of this size.
+_PARTS = 10**9
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,13 @@ class MemoryStoreConfig:
 
     @property
     def low_water(self) -> float:
-        """The share of the maximum that a clean-up leaves."""
-        if self.cleanup_threshold is None or self.max_memories is None:
+        """The share of the maximum that a clean-up leaves; 1 without clean-up."""
+        if self.max_memories is None or not self.enable_auto_cleanup:
+            return 1.0
+        if self.cleanup_threshold is None:
             return _CLEANUP_SHARE
-        return self.cleanup_threshold / self.max_memories
+        # Rounded up, so that the quota, which rounds down to whole records, leaves exactly the threshold.
+        return -(-self.cleanup_threshold * _PARTS // self.max_memories) / _PARTS
 
     @classmethod
     def default(cls) -> MemoryStoreConfig:

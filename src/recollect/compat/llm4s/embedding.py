@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ from recollect.errors import ConflictError, RecollectError, UnknownRecordError
 
 #: Number of texts that are passed to the embedder at a time, unless the caller passes one.
 BATCH = 100
+_LAYER = "recollect.compat.llm4s."
 
 
 class Embedding:
@@ -56,22 +58,24 @@ class Embedding:
         except RecollectError as error:
             refused.insert(0, str(error))
         if refused:
-            _warn(len(lacking) - len(done), refused[0])
+            _warn(len(lacking) - len(done), len(lacking), refused[0])
         return [done.get(record.id, record) for record in records]
 
     def embed_missing(self, batch_size: int) -> int:
         """Embed the records that have no vector and return how many were embedded."""
         embedder = self._memory.embedder
         assert embedder is not None
-        count, refused, cursor = 0, list[str](), None
+        count, total, refused, cursor = 0, 0, list[str](), None
         while True:
             page = self._memory.find(~f.meta(EMBEDDING), batch_size, after=cursor)
-            count += len(self._embed(embedder, [record for record in page if record.text], refused))
+            texts = [record for record in page if record.text]
+            total += len(texts)
+            count += len(self._embed(embedder, texts, refused))
             cursor = page.cursor
             if cursor is None:
                 break
         if refused:
-            _warn(len(refused), refused[0])
+            _warn(len(refused), total, refused[0])
         return count
 
     def _embed(self, embedder: Embedder, records: Sequence[Record], refused: list[str]) -> dict[str, Record]:
@@ -92,9 +96,10 @@ class Embedding:
         return done
 
 
-def _warn(count: int, reason: str) -> None:
-    warnings.warn(
-        f"{count} memories were stored without a vector: {reason}; embed_all() tries again",
-        RecollectWarning,
-        stacklevel=4,  # the caller of the store
-    )
+def _warn(count: int, total: int, reason: str) -> None:
+    """Issue a RecollectWarning at the caller of this layer."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith(_LAYER):
+        level, frame = level + 1, frame.f_back
+    what = f"{count} of {total} memories have no vector: {reason}; embed_all() tries again"
+    warnings.warn(what, RecollectWarning, stacklevel=level)

@@ -127,32 +127,39 @@ class VectorIndex:
         return Ranking(ids, order, cosines[order])
 
     def _catch_up(self) -> None:
-        if self._cursor is None:
-            newest = self._memory.changes(limit=1, newest_first=True)
-            with self._memory.open_export() as export:
-                for record in export.records:
-                    self._put(record)
-            # Only now, so that an interrupted first run starts again. What was written meanwhile is read twice.
-            self._cursor = newest[0].cursor if newest else 0
-            return
-        while commits := self._memory.changes(self._cursor, _COMMITS):
-            ids = list({change.id: None for commit in commits for change in commit.changes})
-            for start in range(0, len(ids), PAGE):
-                some = ids[start : start + PAGE]
-                found = {record.id: record for record in self._memory.find(f.id(*some))}
-                for each in some:
-                    self._drop(each)
-                    if each in found:
-                        self._put(found[each])
-            self._cursor = commits[-1].cursor
+        try:
+            if self._cursor is None:
+                self._cursor = self._start()
+            while commits := self._memory.changes(self._cursor, _COMMITS):
+                ids = list({change.id: None for commit in commits for change in commit.changes})
+                for start in range(0, len(ids), PAGE):
+                    self._refresh(ids[start : start + PAGE])
+                self._cursor = commits[-1].cursor
+        except BaseException:  # half of an update may have been made
+            self._cursor = None
+            raise
+
+    def _start(self) -> str | int:
+        """Read all records, and return the cursor from which the log must be followed."""
+        self._rows, self._size_of = {}, {}
+        newest = self._memory.changes(limit=1, newest_first=True)
+        with self._memory.open_export() as export:
+            for record in export.records:
+                self._put(record)
+        return newest[0].cursor if newest else 0
+
+    def _refresh(self, ids: Sequence[str]) -> None:
+        """Read some records again."""
+        found = {record.id: record for record in self._memory.find(f.id(*ids))}
+        for each in ids:
+            size = self._size_of.pop(each, None)
+            if size is not None:
+                self._rows[size].drop(each)
+            if each in found:
+                self._put(found[each])
 
     def _put(self, record: Record) -> None:
         vector = floats_of(record)
         if vector is not None and np.isfinite(vector).all():
             self._rows.setdefault(len(vector), _Rows(len(vector))).put(record.id, vector)
             self._size_of[record.id] = len(vector)
-
-    def _drop(self, record_id: str) -> None:
-        size = self._size_of.pop(record_id, None)
-        if size is not None:
-            self._rows[size].drop(record_id)

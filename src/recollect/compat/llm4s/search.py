@@ -36,10 +36,10 @@ def by_vector(
     ranking = index.ranked(query)
     if not len(ranking.order):
         return None, f"no memory has a vector of {len(query)} components"
-    others = memory.count() - len(ranking.order)
-    note = (
-        f"{others} memories without a usable vector of {len(query)} components were not compared" if others > 0 else ""
-    )
+    total, compared = memory.count(), len(ranking.order)
+    note = f"compared {compared} of {total} memories: the others have no usable vector of {len(query)} components"
+    if compared >= total:
+        note = ""
     found: list[tuple[float, Record]] = []
     start, size, narrowed = 0, min(2 * top_k, PAGE), where == f.everything()
     while start < len(ranking.order):

@@ -37,7 +37,7 @@ class VectorStoreStats(NamedTuple):
     Attributes:
         total: The number of memories.
         embedded: The number of those with a vector.
-        dimensions: The numbers of components of the vectors, ascending.
+        dimensions: The numbers of components of the vectors that can be compared, ascending.
         coverage: The share of memories with a vector, in per cent; 0 if there are no memories.
     """
 
@@ -56,6 +56,10 @@ class MemoryStore:
     Args:
         memory: The memory. Its embedder, if it has one, embeds what is stored and what is searched for.
         config: The settings. None: any vector is accepted, and the memory keeps the quota that it has.
+
+    Attributes:
+        memory: The memory, for everything else that it can do.
+        config: The settings.
 
     Raises:
         ScopeError: `config` was passed and the memory is scoped: a quota belongs to the whole namespace.
@@ -338,6 +342,6 @@ def _write(calls: recollect.Memory | Batch, memory: Memory) -> Record:
 def _set_quota(memory: recollect.Memory, config: MemoryStoreConfig) -> None:
     """Give a memory the quota of the settings, unless it has it."""
     when_full: WhenFull = "least recent" if config.enable_auto_cleanup else "refuse"
-    wanted = None if config.max_memories is None else Quota(records=config.max_memories, when_full=when_full)
-    if memory.quota() != wanted:
-        memory.set_quota(records=config.max_memories, when_full=when_full)
+    wanted = Quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
+    if memory.quota() != (wanted if config.max_memories is not None else None):
+        memory.set_quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
