@@ -36,7 +36,7 @@ MEMORIES = [
     memory("task", "task", 5, success="true").with_importance(0.5),
     memory("failed", "task", 6, success="false", agent_id="bot"),
     memory("recipe", "Recipe", 7, source="50%_off", tag="a%b_c").with_embedding([1.0, float("nan")]),
-    memory("odd", "knowledge", 8).with_metadata({"a.b": "1", "c:d": "2", "quo\"te's": "3", "": "4", "$": "5"}),
+    memory("odd", "knowledge", 8).with_metadata({"a.b": "x", "c:d": "y", "quo\"te's": "z", "": "u", "$": "v"}),
     memory("numbers", "knowledge", 9, one="1", yes="true", list="[1]", none="null", nan="NaN", big="9" * 30),
 ]
 #: Filters with what they mean, as predicates.
