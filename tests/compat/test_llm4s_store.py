@@ -234,11 +234,13 @@ class TestWordSearch:
         store.store(memory("java", "java is an island"))
         assert [hit.memory.id for hit in store.search("java")] == ["java"]
 
-    def test_memories_with_a_word_like_it_only_take_no_results_from_others(self, store: MemoryStore) -> None:
-        store.store_all(
-            [memory(f"m{at}", "javascript javascript") for at in range(5)] + [memory("z", "a long text on tea")]
-        )
-        assert [hit.memory.id for hit in store.search("java tea", 1)] == ["z"]
+    def test_memories_with_only_a_word_like_it_take_no_results_from_others(self, store: MemoryStore) -> None:
+        store.store_all([Memory.from_knowledge("kubernetes", f"a{at}") for at in range(5)])
+        store.store_all([Memory.from_knowledge(f"a cup of tea in garden number {at}", "b") for at in range(30)])
+        query = "kubrnetes tea"
+        assert {hit.record.content for hit in store.memory.recall(query, 3)} == {"kubernetes"}
+        assert all("tea" in hit.memory.content for hit in store.search(query, 3))
+        assert len(store.search(query, 3)) == 3
 
     @pytest.mark.parametrize("blank", ["", "  ", "\n\t"])
     def test_a_blank_query_finds_nothing(self, store: MemoryStore, blank: str) -> None:

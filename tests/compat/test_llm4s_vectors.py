@@ -136,7 +136,9 @@ class TestFollowing:
         three.store(memory("left", [1, 0, 0]))  # replaced
         three.store(memory("up"))  # without a vector
         three.store(memory("new", [1, 1, 0]))
-        assert list(scores(three.search("q", embedding=[1, 0, 0]))) == ["left", "new"]
+        found = three.search("q", embedding=[1, 0, 0])
+        assert list(scores(found)) == ["left", "new"]
+        assert "compared 2 of 3 memories" in found[0].note
         three.clear()
         three.store(memory("last", [0, 0, 1]))
         assert scores(three.search("q", embedding=[0, 0, 1])) == {"last": 1.0}
@@ -160,6 +162,7 @@ class TestFollowing:
                 with pytest.raises(KeyboardInterrupt):
                     three.search("q", embedding=[1, 0, 0])
             assert list(scores(three.search("q", embedding=[1, 0, 0]))) == ["right", "new", "up", "left"]
+            assert len(three._index.ranked([1, 0, 0]).ids) == 4
             three.store(memory("new"))
             three.search("q", embedding=[1, 0, 0])
 
