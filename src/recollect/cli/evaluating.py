@@ -56,6 +56,14 @@ def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None
     )
 
 
+def _budgets(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[int, ...]:
+    """Parse budgets of tokens."""
+    try:
+        return tuple(int(part) for part in value.split(",")) if value else ()
+    except ValueError:
+        raise click.BadParameter("takes numbers of tokens, such as 500,2000") from None
+
+
 def _measuring(command: F) -> F:
     """Add the options that all data sets have in common."""
     for option in (
@@ -65,6 +73,12 @@ def _measuring(command: F) -> F:
             "--answerability",
             is_flag=True,
             help="Also measure whether confidence separates answerable from unanswerable questions.",
+        ),
+        click.option(
+            "--context",
+            metavar="TOKENS,...",
+            callback=_budgets,
+            help="Also measure the share of the evidence that is in a context of so many tokens.",
         ),
         click.option("--seed", type=int, default=0, show_default=True, help="Seed for typing errors."),
         click.option(
@@ -130,9 +144,11 @@ def _measure(
     typos: float,
     seed: int,
     answerability: bool,
+    context: tuple[int, ...],
     plot: Path | None,
 ) -> None:
     from recollect.evaluation.answerability import answerability as measure_answerability
+    from recollect.evaluation.contexts import coverage
     from recollect.evaluation.run import evaluate
     from recollect.memory.opening import open as open_memory
 
@@ -148,6 +164,8 @@ def _measure(
         result = evaluation.to_json()
         if answerability:
             result["answerability"] = measure_answerability(data, memory).to_json()
+        if context:
+            result["context"] = coverage(data, memory, context, peers=peers).to_json()
     if per_question is not None:
         lines = (json.dumps(answer.to_json(), ensure_ascii=False) for answer in evaluation.answers["recollect"])
         try:
@@ -189,6 +207,8 @@ def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
         *((name, each["query_ms"]) for name, each in result["compared"].items()),
     ]
     click.echo("; ".join(f"{name} {ms['p50']:.2f} ms per query (p95 {ms['p95']:.2f})" for name, ms in times))
+    if "context" in result:
+        _show_coverage(result["context"])
     if "answerability" in result:
         found = result["answerability"]
         for name in ("wrong_conversation", "abstention"):
@@ -200,3 +220,20 @@ def _show(data: DataSet, result: dict[str, Any], skipped: int) -> None:
         )
     if skipped:
         click.echo(f"{skipped} questions were skipped because their evidence is not among the records", err=True)
+
+
+def _show_coverage(found: dict[str, Any]) -> None:
+    """Show the coverage of contexts: per cent of the evidence, and of it as whole turns where that differs."""
+
+    def cells(row: dict[str, list[float]]) -> tuple[str, ...]:
+        pairs = zip(row["covered"], row["whole"], strict=True)
+        return tuple(
+            f"{covered:.1f}" if covered == whole else f"{covered:.1f} ({whole:.1f})" for covered, whole in pairs
+        )
+
+    click.echo("per cent of the evidence in a context (as whole turns):")
+    rows = [*found["methods"].items(), *found["by_category"].items()]
+    render.table(
+        (("tokens", {}), *((str(budget), {"justify": "right"}) for budget in found["budgets"])),
+        ((name, *cells(row)) for name, row in rows),
+    )

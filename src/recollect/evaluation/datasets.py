@@ -38,6 +38,7 @@ class Question:
         category: The category in the data set.
         evidence: Ids of the records that answer it; none for a question that cannot be answered.
         speakers: The names of the speakers of its conversation, if it has names.
+        answer: The answer according to the data set, or what a good answer does; "" if there is none.
     """
 
     namespace: str
@@ -45,6 +46,7 @@ class Question:
     category: str
     evidence: tuple[str, ...]
     speakers: tuple[str, ...] = ()
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def _locomo_questions(samples: list[dict[str, Any]]) -> Iterator[Question]:
                 str(question["category"]),
                 tuple(evidence),
                 speakers,
+                str(question.get("answer", question.get("adversarial_answer", ""))),
             )
 
 
@@ -123,8 +126,18 @@ def beam(path: Path) -> DataSet:
                 for question in each:
                     numbers = _numbers(question.get("source_chat_ids", ()))
                     evidence = tuple(str(number) for number in dict.fromkeys(numbers))
-                    asked.append(Question(f"beam-{chat.name}", str(question["question"]), str(category), evidence))
+                    name, text, answer = f"beam-{chat.name}", str(question["question"]), _beam_answer(question)
+                    asked.append(Question(name, text, str(category), evidence, answer=answer))
     return DataSet("beam", lambda memory: import_path(memory, Beam(), path), asked)
+
+
+def _beam_answer(question: dict[str, Any]) -> str:
+    """Return the answer to a question, or what is tested by one that has none."""
+    for name in ("answer", "ideal_response", "ideal_answer", "ideal_summary"):
+        if question.get(name):
+            return str(question[name])
+    tested = ("instruction_being_tested", "preference_being_tested", "rubric")
+    return " ".join(str(question[name]) for name in tested if question.get(name))
 
 
 def memdaily(*paths: Path) -> DataSet:

@@ -170,7 +170,7 @@ def answerable(data: DataSet, memory: Memory) -> Iterable[Question]:
         here = memory.namespace(each.namespace)
         evidence = tuple(record_id for record_id in each.evidence if here.exists(record_id))
         if evidence:
-            yield Question(each.namespace, each.text, each.category, evidence, each.speakers)
+            yield Question(each.namespace, each.text, each.category, evidence, each.speakers, each.answer)
 
 
 def _session(record: Record) -> str | None:

@@ -28,6 +28,11 @@ class Batch(Facets):
         self._executor = executor
         self._scope = scope
 
+    @property
+    def scope(self) -> dict[str, str]:
+        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
+        return dict(self._scope.fixed)
+
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         """Execute an operation (`recollect.operations`) as part of the batch and return its result.
 

@@ -56,6 +56,11 @@ class Calls:
         """
         raise NotImplementedError
 
+    @property
+    def scope(self) -> dict[str, str]:
+        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
+        raise NotImplementedError
+
     def remember(
         self,
         content: str | bytes,

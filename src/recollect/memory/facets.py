@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from recollect.memory.contexts import Contexts
 from recollect.memory.recording import Recording
 
 
-class Facets(Recording):
+class Facets(Recording, Contexts):
     """All calls that a memory and a batch share. Each module of calls is a base class."""

@@ -1,0 +1,141 @@
+"""Excerpts: the passages of a long text that matter for a question, as offsets into the text.
+
+Passages are exact pieces of the text. `joined` marks what was left out between them with "[...]".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from recollect.memory.context.values import Span
+from recollect.text.words import language_of, runs, stem, terms
+
+#: A text of at most this many bytes is not shortened.
+SHORT_BYTES = 400
+#: Maximum number of characters of a passage that cannot be divided.
+LONGEST = 400
+GAP = "[...]"
+_FENCE = re.compile(r"[ \t]*(?:```|~~~)")
+_LINE = re.compile(r"[^\n]*\n?")
+# After the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
+_SENTENCE = re.compile(r".+?(?:[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*|\Z)", re.DOTALL)
+
+#: The beginning of a sentence up to a blank, or, if there is none, as many characters as a passage may have.
+_PIECE = re.compile(rf"\S.{{0,{LONGEST - 2}}}\S(?!\S)|\S{{1,{LONGEST}}}", re.DOTALL)
+
+
+def joined(text: str, spans: Sequence[Span]) -> str:
+    """Return passages of a text, with "[...]" for what was left out between, before and after them.
+
+    >>> joined("One. Two. Three.", [(0, 4), (10, 16)]), joined("One. Two.", [(5, 9)])
+    ('One. [...] Three.', '[...] Two.')
+    """
+    out, at = [], 0
+    for start, end in spans:
+        if text[at:start].strip():
+            out.append(GAP)
+        out.append(text[start:end].strip("\n"))
+        at = end
+    if text[at:].strip():
+        out.append(GAP)
+    lines = any("\n" in text[start:end] for start, end in spans)
+    return ("\n" if lines else " ").join(out)
+
+
+def without_repeated_code(text: str) -> tuple[Span, ...] | None:
+    """Return the passages of a text without those lines of its code blocks that add no word to it; None for the whole.
+
+    All prose remains, and of each code block the lines with a word that neither the prose nor an earlier line has.
+    """
+    if len(text) <= SHORT_BYTES // 4 or not _has_code(text):
+        return None
+    lines = [found.span() for found in _LINE.finditer(text) if found.group()]
+    inside, code = False, []
+    known: set[str] = set()
+    for start, end in lines:
+        fence = _FENCE.match(text, start, end) is not None
+        code.append(inside and not fence)
+        inside ^= fence
+        if not code[-1]:
+            known.update(_words(text[start:end]))
+    kept: list[Span] = []
+    for (start, end), is_code in zip(lines, code, strict=True):
+        if is_code:
+            words = _words(text[start:end])
+            if words <= known:
+                continue
+            known |= words
+        if kept and kept[-1][1] == start:
+            kept[-1] = (kept[-1][0], end)
+        else:
+            kept.append((start, end))
+    return tuple(kept) if len(joined(text, kept)) < len(text) else None
+
+
+def _has_code(text: str) -> bool:
+    return "```" in text or "~~~" in text
+
+
+def _words(line: str) -> set[str]:
+    return {run for run, _ in runs(line) if len(run) > 2 or run.isdigit()}
+
+
+def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ...]:
+    """Return the passages of a text that best match the words of a question.
+
+    Args:
+        text: The text.
+        words: The words of the question and their weights.
+        room: Maximum number of UTF-8 bytes of the passages and the marks between them, 0 or more.
+
+    Returns:
+        Passages in the order of the text. Sentences without a word of the question are included only next to one that
+        has one, and the first sentence if none has. Empty if nothing fits.
+
+    Cost:
+        O(n log n) for a text of n characters.
+    """
+    language = language_of(text[:2000])
+    weights = {stem(word, language): weight for word, weight in words.items()}
+    sentences = list(_sentences(text))
+    found = [_weight(text[start:end], weights, language) for start, end in sentences]
+    sizes = [len(text[start:end].encode("utf-8")) + len(GAP) + 2 for start, end in sentences]
+    order = sorted(range(len(sentences)), key=lambda number: (-found[number] / (sizes[number] + 40) ** 0.5, number))
+    chosen: set[int] = set()
+    for number in order:
+        if found[number] <= 0.0 and chosen:
+            break
+        if sizes[number] <= room:
+            chosen.add(number)
+            room -= sizes[number]
+    for number in sorted(chosen):  # what follows a matching sentence explains it better than what precedes it
+        for beside in (number + 1, number - 1):
+            if 0 <= beside < len(sentences) and beside not in chosen and sizes[beside] <= room:
+                chosen.add(beside)
+                room -= sizes[beside]
+    return _merged(text, [sentences[number] for number in sorted(chosen)])
+
+
+def _sentences(text: str) -> Iterator[Span]:
+    """Yield the sentences of a text, without blanks around them. A line end is one; a long sentence is divided."""
+    for line in _LINE.finditer(text):
+        for found in _SENTENCE.finditer(line.group()):
+            for piece in _PIECE.finditer(found.group()):
+                start = line.start() + found.start() + piece.start()
+                yield start, start + len(piece.group().rstrip())
+
+
+def _weight(sentence: str, weights: Mapping[str, float], language: str) -> float:
+    return sum(weights.get(term, 0.0) for term in {term for term, _ in terms(sentence, language)})
+
+
+def _merged(text: str, spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Join spans with only blanks between them."""
+    out: list[Span] = []
+    for start, end in spans:
+        if out and not text[out[-1][1] : start].strip():
+            out[-1] = (out[-1][0], end)
+        else:
+            out.append((start, end))
+    return tuple(out)

@@ -1,0 +1,55 @@
+"""Places: the section of each record of a context, and the order of conversations, sessions and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from recollect.memory.context.gathering import Candidate
+from recollect.memory.context.styles import Place
+from recollect.records.record import Record
+
+_LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
+Session = tuple[str, str]
+
+
+def places_of(candidates: Sequence[Candidate]) -> Callable[[Candidate], Place]:
+    """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
+
+    Sessions and conversations are ordered by the time of their first turn among the candidates, documents by their best
+    passage.
+    """
+    sessions: dict[Session, datetime] = {}
+    conversations: dict[str, datetime] = {}
+    documents: dict[str, int] = {}
+    ranks = {each.record.id: rank for rank, each in enumerate(candidates)}
+    for rank, each in enumerate(candidates):
+        record = each.record
+        if (session := _session(record)) is not None:
+            time = record.time or _LONG_AGO
+            sessions[session] = min(time, sessions.get(session, time))
+            conversations[session[0]] = min(time, conversations.get(session[0], time))
+        elif record.source is not None:
+            documents.setdefault(record.source, rank)
+
+    def place(candidate: Candidate) -> Place:
+        record = candidate.record
+        rank = ranks.get(record.id, len(ranks))
+        if candidate.origin in ("standing", "pinned"):
+            return Place(candidate.origin, rank)
+        if (session := _session(record)) is not None:
+            first = sessions.get(session, record.time or _LONG_AGO)
+            group = (conversations.get(session[0], first), session[0], first, session[1])
+            return Place("conversations", rank, None if first == _LONG_AGO else first, group)
+        if record.kind == "knowledge" and record.source is not None:
+            return Place("documents", rank, None, (documents.get(record.source, rank), record.source))
+        return Place("facts", rank)
+
+    return place
+
+
+def _session(record: Record) -> Session | None:
+    """Return the session of a turn; None for other records."""
+    if record.kind != "conversation" or record.conversation is None:
+        return None
+    return record.conversation, record.session or ""

@@ -1,0 +1,165 @@
+"""Contexts and their items: the text for a prompt, and what went into it, what did not, and why."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sized
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, get_args
+
+from recollect.arguments import json_form
+from recollect.engine.results import record_from_json, record_json
+from recollect.errors import InvalidArgumentError
+from recollect.records.record import Record
+
+#: How a context is formatted (see `Memory.context`).
+Style: TypeAlias = Literal["markdown", "xml", "messages", "llm4s"]
+STYLES: tuple[Style, ...] = get_args(Style)
+#: Converts a text to its tokens, or to their number.
+Tokenizer: TypeAlias = Callable[[str], int | Sized]
+#: Why a record was considered.
+Origin: TypeAlias = Literal["standing", "pinned", "hit", "neighbour"]
+#: What became of it.
+Outcome: TypeAlias = Literal["whole", "part", "duplicate", "no room", "no text"]
+#: The start and the end of a passage, in characters (code points) of the text of its record.
+Span: TypeAlias = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextItem:
+    """A record that was considered for a context.
+
+    Attributes:
+        record: The record.
+        origin: Why it was considered. "standing": a standing instruction or preference. "pinned": a pinned record.
+            "hit": it answers the question. "neighbour": a turn next to a hit that explains it.
+        outcome: "whole": its text is in the context. "part": passages of it are. The others were left out.
+            "duplicate": a chosen record says the same. "no room": it did not fit in the budget, or in the share of its
+            origin. "no text": it has no text.
+        score: The score of the hit; 0.0 if it is none.
+        spans: The passages that are in the context: start and end, in characters of `record.text`.
+        tokens: The tokens of its entry. Headings, which several items share, are not included.
+        duplicate_of: The id of the record that says the same, or None.
+    """
+
+    record: Record
+    origin: Origin
+    outcome: Outcome
+    score: float = 0.0
+    spans: tuple[Span, ...] = ()
+    tokens: int = 0
+    duplicate_of: str | None = None
+
+    @property
+    def included(self) -> bool:
+        """Whether the context has the text of the record, or passages of it."""
+        return self.outcome in ("whole", "part")
+
+    @property
+    def passages(self) -> tuple[str, ...]:
+        """The texts of the spans."""
+        return tuple(self.record.text[start:end] for start, end in self.spans)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "record": record_json(self.record),
+            "origin": self.origin,
+            "outcome": self.outcome,
+            "score": self.score,
+            "spans": [list(span) for span in self.spans],
+            "tokens": self.tokens,
+            **({} if self.duplicate_of is None else {"duplicate_of": self.duplicate_of}),
+        }
+
+    @classmethod
+    @json_form("an item of a context")
+    def from_json(cls, data: Mapping[str, Any]) -> ContextItem:
+        """Rebuild an item from its JSON form."""
+        return cls(
+            record_from_json(data["record"]),
+            data["origin"],
+            data["outcome"],
+            data["score"],
+            tuple((start, end) for start, end in data["spans"]),
+            data["tokens"],
+            data.get("duplicate_of"),
+        )
+
+
+class Context(str):
+    """A text for a prompt. A `str` that knows what it consists of.
+
+    Attributes:
+        items: The records that were considered: first those in the context, then those left out, each in the order in
+            which they were considered.
+        tokens: The number of tokens of the text, headings included.
+        max_tokens: The budget.
+        style: The style.
+    """
+
+    items: tuple[ContextItem, ...]
+    tokens: int
+    max_tokens: int
+    style: Style
+
+    __slots__ = ("items", "max_tokens", "style", "tokens")
+
+    def __new__(cls, text: str, items: tuple[ContextItem, ...], tokens: int, max_tokens: int, style: Style) -> Context:
+        """Create a context. `Memory.context` does."""
+        self = super().__new__(cls, text)
+        self.items, self.tokens, self.max_tokens, self.style = items, tokens, max_tokens, style
+        return self
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return str(self), self.items, self.tokens, self.max_tokens, self.style
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The context as messages of a chat API: one message of the user, or none if the context is empty."""
+        if self.style == "messages":
+            messages: list[dict[str, str]] = json.loads(self) if self else []
+            return messages
+        return [{"role": "user", "content": str(self)}] if self else []
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "text": str(self),
+            "tokens": self.tokens,
+            "max_tokens": self.max_tokens,
+            "style": self.style,
+            "items": [item.to_json() for item in self.items],
+        }
+
+    @classmethod
+    @json_form("a context")
+    def from_json(cls, data: Mapping[str, Any]) -> Context:
+        """Rebuild a context from its JSON form."""
+        items = tuple(map(ContextItem.from_json, data["items"]))
+        return cls(data["text"], items, data["tokens"], data["max_tokens"], data["style"])
+
+
+def counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
+    """Return a function that counts the tokens of a text: by default a quarter of its UTF-8 bytes, rounded up.
+
+    Raises:
+        InvalidArgumentError: The tokenizer is not a function. Its result raises the same if it is no number of tokens.
+
+    >>> counter(None)("naïve"), counter(str.split)("two tokens"), counter(len)("abc")
+    (2, 2, 3)
+    """
+    if tokenizer is None:
+        return lambda text: math.ceil(len(text.encode("utf-8")) / 4)
+    if not callable(tokenizer):
+        raise InvalidArgumentError("tokenizer", tokenizer, "must be a function of a text")
+
+    def count(text: str) -> int:
+        found = tokenizer(text)
+        number = found if isinstance(found, int) else len(found) if isinstance(found, Sized) else -1
+        if isinstance(found, bool) or number < 0:
+            raise InvalidArgumentError("tokenizer", found, "must return tokens or their number")
+        return number
+
+    return count
