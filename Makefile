@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-SOURCE := src tests scripts bench torture
+SOURCE := src tests scripts bench torture examples
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 

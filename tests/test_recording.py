@@ -103,8 +103,9 @@ class TestMessages:
         [
             ("text", None, "role must be passed with a text"),
             (TURN, "user", "can only be passed with a text"),
-            ({"role": "user", "content": ""}, None, r"messages\[0\]"),
-            (5, None, r"messages\[0\]"),
+            ({"role": "user", "content": ""}, None, "message .* has no content"),
+            (5, None, "message 5 is a number, not an object"),
+            ([TURN], None, "message .* is a list, not an object"),
         ],
     )
     def test_a_message_that_cannot_be_read_stores_nothing(
@@ -323,15 +324,25 @@ class TestKnowledge:
             ({"text": b"x"}, InvalidArgumentError),
             ({"text": "x", "format": "html"}, InvalidArgumentError),
             ({"text": "x", "source": ""}, RecollectError),
-            ({"text": "x", "metadata": 5}, InvalidRecordError),
+            ({"text": "x", "metadata": 0}, InvalidRecordError),
             ({"text": "x\n\n\ud800", "source": "a"}, InvalidRecordError),
             ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
+            ({"text": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
+            ({"text": "x", "importance": "high", "source": "a"}, InvalidRecordError),
         ],
     )
-    def test_a_wrong_call_stores_nothing(self, memory: Memory, arguments: Any, error: Any) -> None:
-        with pytest.raises(error):
-            memory.record_knowledge(**arguments)
-        assert memory.count() == 0
+    def test_a_wrong_call_changes_nothing(self, memory: Memory, arguments: Any, error: Any) -> None:
+        for text in ("", "x"):
+            if text:
+                memory.record_knowledge(text, source="a")
+            before = memory.find()
+            with pytest.raises(error):
+                memory.record_knowledge(**arguments)
+            assert memory.find() == before
+
+    def test_every_piece_has_the_tags_that_an_iterator_gives(self, memory: Memory) -> None:
+        memory.record_knowledge("One.\n\nTwo.", source="a", tags=iter(["x", "y"]))
+        assert [record.tags for record in memory.find()] == [("x", "y")] * 2
 
     def test_a_text_that_does_not_fit_changes_nothing(self, memory: Memory) -> None:
         memory.record_knowledge("One.\n\nTwo.", source="a.txt")

@@ -21,6 +21,8 @@ def right(memory: recollect.Memory) -> list[object]:
     memory.update("a", importance=0.5, tags=None, time=None, content="b")
     memory.update("a", lambda record: record.changed(content="b"))
     memory.set_quota(records=5, when_full="least recent", per="user")
+    memory.record_user_fact("a", user="ana", tags=["b"], time="2026-03-01")
+    memory.record_knowledge("a", source="a.md", format="markdown")
     recollect.open(":memory:", durability="normal")
     stats, vectors = memory.stats(), memory.vector_stats()
     return [stats["records"] + 1, stats["kinds"]["user_fact"], stats.get("quota"), vectors["coverage"] + 0.5]
@@ -39,6 +41,9 @@ def wrong(memory: recollect.Memory) -> None:
     memory.update("a", importence=0.5)  # type: ignore[call-arg]
     memory.set_quota(records=5, when_full="drop")  # type: ignore[arg-type]
     memory.set_quota(records=5, per="tag")  # type: ignore[arg-type]
+    memory.record_user_fact("a", usr="ana")  # type: ignore[call-arg]
+    memory.record_user_fact("a", kind="task")  # type: ignore[call-arg]
+    memory.record_knowledge("a", format="html")  # type: ignore[arg-type]
     recollect.open(":memory:", durability="off")  # type: ignore[arg-type]
     memory.stats()["record"]  # type: ignore[typeddict-item]
 

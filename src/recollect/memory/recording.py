@@ -18,7 +18,7 @@ from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.memory.messages import MessageList
-from recollect.messages import Turn
+from recollect.messages import Turn, UnreadableError, read_turns
 from recollect.operations import SCOPED, Remember, check_choice, check_count
 from recollect.records import factories
 from recollect.records.documents import PieceNames, is_piece, piece_id, take_former, with_added
@@ -111,29 +111,28 @@ class Recording(Calls):
             message = {"role": role, "content": message}
         elif role is not None:
             raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
-        read = MessageList([message])
-        if read.failed:
-            raise read.failed[0].reason
-        owner = {"user": user, "agent": agent, "session": session, "tags": tags or None}
-        turns = [
-            _remember(
-                factories.conversation(
-                    turn.content,
-                    role=turn.role,
-                    conversation=conversation,
-                    importance=importance,
-                    speaker=turn.speaker,
-                    metadata=turn.metadata,
-                    time=time if turn.time is None else turn.time,
-                    **owner,
-                )
+        turns = []
+        for _, turn in read_turns([message]):
+            if isinstance(turn, UnreadableError):
+                raise InvalidArgumentError("message", message, str(turn))
+            fields = factories.conversation(
+                turn.content,
+                role=turn.role,
+                conversation=conversation,
+                importance=importance,
+                speaker=turn.speaker,
+                metadata=turn.metadata,
+                time=time if turn.time is None else turn.time,
+                user=user,
+                agent=agent,
+                session=session,
+                tags=tags or None,
             )
-            for turn in read.turns
-        ]
+            turns.append(_remember(fields))
         if len(turns) == 1:
             return kept_or_stored(self.execute(turns[0]))
         with self._one_commit() as calls:
-            return [kept_or_stored(calls.execute(turn)) for turn in turns][-1]
+            return [kept_or_stored(calls.execute(each)) for each in turns][-1]
 
     def record_conversation(
         self,
@@ -296,16 +295,20 @@ class Recording(Calls):
         _check_fields("record_knowledge()", fields)
         _check_text("text", text)
         check_choice("format", format, FORMATS)
+        given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
+        common = Record(id="any", content="any", **given)  # raises for a field that all pieces share
+        if "tags" in given:
+            given["tags"] = common.tags
         spans = _spans(text, format)
-        pieces = [_piece(text, span, at, importance, fields) for at, span in enumerate(spans)]
-        source = fields.get("source")
+        pieces = [_piece(text, span, at, importance, given) for at, span in enumerate(spans)]
+        source = given.get("source")
         if source is None:
             return self.remember_all([_remember(piece) for piece in pieces], on_error="raise")
         names = PieceNames()
         for piece, span in zip(pieces, spans, strict=True):
             piece["id"] = piece_id(source, names.of(span.name, span.part))
         with self._one_commit() as calls:
-            owner = {name: fields.get(name) for name in SCOPED} | dict(self._scope.fixed)
+            owner = {name: given.get(name) for name in SCOPED} | dict(self._scope.fixed)
             former = {
                 record.id: record
                 for record in calls.find(f.kind("knowledge") & f.source(source), order="id")
@@ -444,7 +447,7 @@ def _spans(text: str, format: Format) -> list[Span]:  # noqa: A002 - the word fo
     return found or list(paragraphs(text))  # Markdown of headings alone
 
 
-def _piece(text: str, span: Span, at: int, importance: float | None, fields: RecordingFields) -> dict[str, Any]:
+def _piece(text: str, span: Span, at: int, importance: float | None, fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a piece of a document."""
     piece = factories.knowledge(text[span.start : span.end], chunk_index=at, importance=importance, **fields)
     piece["metadata"] |= {"start": span.start, "end": span.end}

@@ -85,9 +85,10 @@ def _fields(
 ) -> dict[str, Any]:
     metadata = {name: value for name, value in names.items() if value is not None}
     passed = extra.pop("metadata", None)
-    if passed is not None and not isinstance(passed, Mapping):
-        raise InvalidRecordError("metadata", passed, "must be an object (a dict)")
-    metadata.update(passed or {})
+    if passed is not None:
+        if not isinstance(passed, Mapping):
+            raise InvalidRecordError("metadata", passed, "must be an object (a dict)")
+        metadata.update(passed)
     out: dict[str, Any] = {"kind": kind, "content": content, **own, **extra, "metadata": metadata}
     out["importance"] = clamped(importance)
     return {name: value for name, value in out.items() if value is not None}

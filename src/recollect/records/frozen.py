@@ -70,6 +70,9 @@ def freeze(value: object, path: str = "metadata", depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         out = {}
         for key, item in value.items():
+            if type(key) is type(item) is str and key.isascii() and item.isascii():  # most items
+                out[key] = item
+                continue
             if not isinstance(key, str):
                 raise InvalidRecordError(f"{path} key", key, "must be text")
             if has_surrogate(key):
