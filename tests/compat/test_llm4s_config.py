@@ -153,6 +153,16 @@ class TestManager:
         ]
         assert [memory.importance for memory in explicit] == [0.9, 1.0, 0.0, 0.0]
 
+    def test_the_budget_of_the_settings_is_that_of_a_context_without_one(self, store: MemoryStore) -> None:
+        manager = MemoryManager(store, MemoryManagerConfig(context_token_budget=60))
+        for at in range(50):
+            manager.record_knowledge(f"tea is drunk in town number {at}", "a.md")
+        small = manager.relevant_context("tea")
+        assert 0 < len(small.encode()) <= 240
+        assert small == manager.relevant_context("tea", 60)
+        assert len(manager.relevant_context("tea", 600)) > 240
+        assert len(MemoryManager(store).relevant_context("tea")) > 240
+
     @pytest.mark.parametrize("flag", ["auto_extract_entities", "consolidation_enabled"])
     def test_a_flag_without_an_effect_is_refused(self, flag: str) -> None:
         with pytest.raises(UnsupportedError, match=flag):

@@ -6,7 +6,16 @@ import pytest
 from tests.compat.conftest import Open
 
 from recollect import RecollectWarning
-from recollect.compat.llm4s import EntityId, MemoryFilter, MemoryManager, MemoryStats, MemoryStore, MemoryType
+from recollect.compat.llm4s import (
+    EntityId,
+    Memory,
+    MemoryFilter,
+    MemoryId,
+    MemoryManager,
+    MemoryStats,
+    MemoryStore,
+    MemoryType,
+)
 from recollect.embedding.base import Supplied
 from recollect.errors import InvalidArgumentError
 
@@ -99,6 +108,56 @@ class TestText:
         assert manager.user_context("bo") == "Known facts about the user:\n- prefers coffee"
         with pytest.raises(InvalidArgumentError):
             manager.user_context(None)  # type: ignore[arg-type]
+
+
+class TestContext:
+    def test_the_text_is_that_of_the_specification(self, manager: MemoryManager) -> None:
+        for text in ("k2", "k1"):  # of equal scores, the newest comes first
+            manager.record_knowledge(text, "a.md")
+        manager.record_entity_fact(ADA, "Ada", "e1")
+        found = manager.relevant_context("k1 k2 e1")
+        assert found == "# Retrieved Context\n## Relevant Knowledge\n- k1\n- k2\n\n## Entity Information\n- e1"
+        assert type(found) is str
+
+    def test_the_sections_have_the_order_of_the_specification(self, manager: MemoryManager) -> None:
+        manager.store.store(Memory(MemoryId("r"), "tea recipe", MemoryType("Recipe")))
+        manager.record_task("brew", "tea", True)
+        manager.record_message({"role": "user", "content": "tea message"}, "c")
+        manager.record_user_fact("tea fact", "ana")
+        manager.record_entity_fact(ADA, "Ada", "tea entity")
+        manager.record_knowledge("tea knowledge", "a.md")
+        headings = [line for line in manager.relevant_context("tea").splitlines() if line.startswith("## ")]
+        assert headings[:5] == [
+            "## Relevant Knowledge",
+            "## Entity Information",
+            "## User Preferences",
+            "## Previous Context",
+            "## Past Tasks",
+        ]
+        assert headings[5].lower() == "## recipe"
+
+    @pytest.mark.parametrize("query", ["", "  ", "coffee"])
+    def test_nothing_found_is_an_empty_text(self, manager: MemoryManager, query: str) -> None:
+        manager.record_knowledge("tea", "a.md")
+        assert manager.relevant_context(query) == ""
+
+    def test_a_filter_limits_it(self, manager: MemoryManager) -> None:
+        manager.record_user_fact("tea of ana", "ana")
+        manager.record_user_fact("tea of bo", "bo")
+        found = manager.relevant_context("tea", filter=MemoryFilter.by_metadata("user_id", "bo"))
+        assert "tea of bo" in found
+        assert "ana" not in found
+
+    def test_it_never_exceeds_the_budget_and_a_long_memory_hides_no_short_ones(self, manager: MemoryManager) -> None:
+        manager.record_knowledge("tea " + "and more words on it " * 200, "long.md")
+        for at in range(20):
+            manager.record_knowledge(f"tea is drunk in town number {at}", "a.md")
+        for budget in (10, 50, 200):
+            found = manager.relevant_context("tea", budget)
+            assert len(found.encode()) <= 4 * budget
+            assert budget < 50 or "in town number" in found
+            words = manager.relevant_context("tea", budget, tokenizer=lambda text: text.split())
+            assert len(words.split()) <= budget
 
 
 class TestStats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sized
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -10,11 +10,13 @@ from typing import Any
 from recollect import Record
 from recollect import filters as f
 from recollect.compat.llm4s.config import MemoryManagerConfig
+from recollect.compat.llm4s.filters import MemoryFilter
 from recollect.compat.llm4s.records import fields_of, memory_of
 from recollect.compat.llm4s.store import MemoryStore
 from recollect.compat.llm4s.types import Memory, MemoryType
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
+from recollect.filters import Filter
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,30 @@ class MemoryManager:
         )
 
     # Text for a prompt
+
+    def relevant_context(
+        self,
+        query: str,
+        max_tokens: int | None = None,
+        filter: Filter = MemoryFilter.ALL,  # noqa: A002 - its name there
+        *,
+        tokenizer: Callable[[str], int | Sized] | None = None,
+    ) -> str:
+        """Return what helps to answer a query as text, by type; "" if nothing does, or if the query is blank.
+
+        See `Memory.context` of `recollect`, which chooses what goes in, with its style "llm4s".
+
+        Args:
+            query: The query.
+            max_tokens: Maximum size, headings included; default: `context_token_budget` of the settings.
+            filter: Only memories that match it.
+            tokenizer: Converts a text to its tokens or to their number; default: a quarter of the UTF-8 bytes.
+        """
+        if not query.strip():
+            return ""
+        budget = self.config.context_token_budget if max_tokens is None else max_tokens
+        context = self.store.memory.context(query, budget, where=filter, style="llm4s", tokenizer=tokenizer)
+        return str(context)
 
     def conversation_context(self, conversation_id: str, max_messages: int = 20) -> str:
         """Return the newest messages of a conversation as text, oldest first; "" if there are none."""
