@@ -9,7 +9,14 @@ from tests.compat.conftest import Open
 
 import recollect
 from recollect import Quota
-from recollect.compat.llm4s import Memory, MemoryManager, MemoryManagerConfig, MemoryStore, MemoryStoreConfig
+from recollect.compat.llm4s import (
+    Memory,
+    MemoryFilter,
+    MemoryManager,
+    MemoryManagerConfig,
+    MemoryStore,
+    MemoryStoreConfig,
+)
 from recollect.embedding.base import VectorLike
 from recollect.errors import InvalidArgumentError, QuotaError, ScopeError, UnsupportedError
 
@@ -41,6 +48,16 @@ class TestStore:
         store.store(Memory.user_fact("one more", "ana"))
         assert store.count() == 18
         assert (store.exists(oldest.id), store.exists(second.id)) == (True, False)
+
+    @pytest.mark.in_process
+    @pytest.mark.parametrize("vector", [None, [1.0]])
+    def test_what_a_search_found_was_used(self, open_store: Open, vector: list[float] | None) -> None:
+        store = open_store(MemoryStoreConfig(3, None, True, 2))
+        stored = [store.store(Memory.from_knowledge(f"text {name}", "a").with_embedding([1.0])) for name in "abc"]
+        first = MemoryFilter.custom(lambda each: each.content == "text a")
+        assert [hit.memory for hit in store.search("text", 1, first, embedding=vector)] == stored[:1]
+        store.store(Memory.from_knowledge("one more", "a"))
+        assert (store.count(), store.exists(stored[0].id)) == (2, True)
 
     @pytest.mark.parametrize(("most", "threshold"), [(3, 1), (3, 2), (7, 3), (10, 10), (10, 1)])
     def test_a_cleanup_leaves_the_configured_number(self, open_store: Open, most: int, threshold: int) -> None:

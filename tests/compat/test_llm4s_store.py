@@ -79,10 +79,12 @@ class TestStoring:
         assert stored is not None
         assert (stored.content, store.count()) == ("two", 2)
 
-    def test_an_invalid_memory_in_a_list_leaves_the_store_as_it_was(self, store: MemoryStore) -> None:
-        reserved = memory("b").with_metadata("recollect.embedding", "x")
-        with pytest.raises(InvalidRecordError, match=r"recollect\.embedding"):
-            store.store_all([memory("a"), reserved])
+    @pytest.mark.parametrize("wrong", [{"recollect.embedding": "x"}, {"source": "two\nlines"}, {"user_id": ""}])
+    def test_an_invalid_memory_in_a_list_leaves_the_store_as_it_was(
+        self, store: MemoryStore, wrong: dict[str, str]
+    ) -> None:
+        with pytest.raises(InvalidRecordError):
+            store.store_all([*[memory(f"m{at}") for at in range(1000)], memory("b").with_metadata(wrong)])
         assert store.count() == 0
 
     @pytest.mark.parametrize("wrong", ["text", None, recollect.Record(id="a", content="b")])

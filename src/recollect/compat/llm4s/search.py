@@ -55,7 +55,10 @@ def by_vector(
                 found.append((cosine(query, vector), record))
         found = _ordered(found)
         start, size = start + size, min(2 * size, PAGE)
-    return [ScoredMemory(memory_of(record), similarity_score(score), note) for score, record in found[:top_k]], ""
+    del found[top_k:]
+    for _, record in found:
+        memory.get(record.id)  # a use, for a quota that evicts the least recently used
+    return [ScoredMemory(memory_of(record), similarity_score(score), note) for score, record in found], ""
 
 
 def by_words(memory: recollect.Memory, query: str, top_k: int, where: Filter, note: str) -> list[ScoredMemory]:

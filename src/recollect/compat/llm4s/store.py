@@ -316,7 +316,7 @@ class MemoryStore:
         """Raise the error of a memory that cannot be stored, before anything is written."""
         if not isinstance(memory, Memory):
             raise InvalidArgumentError(argument, memory, "must be a Memory of this package")
-        fields_of(memory)
+        Record(id=memory.id, content=memory.content, **fields_of(memory))
         size = self.config.default_embedding_dimensions
         if memory.embedding is not None and size is not None and len(memory.embedding) != size:
             given = f"a vector of {len(memory.embedding)} components"
