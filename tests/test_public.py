@@ -21,6 +21,7 @@ from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
     "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change Commit CommitStream "
+    "Context ContextItem "
     "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
     "RecordList RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters "
     "migrate open operations rescue restore"

@@ -27,6 +27,7 @@ from recollect.engine.write.naming import Naming
 from recollect.engine.write.writer import Writer
 from recollect.errors import InvalidArgumentError, RecollectError, RecordExistsError, ScopeError
 from recollect.memory import Memory
+from recollect.memory.context.values import STYLES
 from recollect.operations import ABSENT, IfExists, Remember
 from recollect.records.record import Record
 from recollect.stores.memory import MemoryStore
@@ -247,6 +248,13 @@ does(
     user=whom,
 )
 does("record_task", lambda m, text, success: m.record_task(text, "done", success), text=texts, success=successes)
+does(
+    "context",
+    lambda m, text, user, style: m.context(text, 300, user=user, style=style).to_json(),
+    text=texts,
+    user=whom,
+    style=st.sampled_from(STYLES),
+)
 does("entity_context", lambda m, entity: m.entity_context(entity), entity=entities)
 does("user_context", lambda m, user: m.user_context(user), user=whom)
 does("conversation_context", lambda m, limit: m.conversation_context("c", limit), limit=st.integers(1, 3))

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from recollect.ledger.commits import Change, Commit
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
+    from recollect.memory.context.values import Context, ContextItem
     from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
     from recollect.operations import ABSENT
@@ -51,6 +52,8 @@ __all__ = [
     "Change",
     "Commit",
     "CommitStream",
+    "Context",
+    "ContextItem",
     "EntityId",
     "Export",
     "Failed",
@@ -85,6 +88,7 @@ __all__ = [
 _HOMES = {
     "": ("errors", "filters", "operations"),
     "memory.awaited": ("AsyncMemory",),
+    "memory.context.values": ("Context", "ContextItem"),
     "engine.call_log": ("Call",),
     "engine.listeners": ("Subscription",),
     "engine.streams": ("CommitStream",),

@@ -1,4 +1,4 @@
-"""Commands that only read: recall, grep, show, log, list, stats, namespaces."""
+"""Commands that only read: recall, context, grep, show, log, list, stats, namespaces."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import (
+    USER_VARIABLE,
     Settings,
     app,
     common,
@@ -16,6 +17,7 @@ from recollect.cli.app import (
     filter_options,
     print_json,
     time_of,
+    where_option,
     zone_option,
 )
 from recollect.cli.ids import short_ids, whole_id
@@ -23,8 +25,11 @@ from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.memory import Memory
+from recollect.memory.context.values import STYLES, Style
 from recollect.operations import ORDERS, Order
 from recollect.records.record import Record
+
+_OF_ONE = "Read the records of this {0} and those of none.{1}"
 
 
 def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> None:
@@ -95,6 +100,67 @@ def recall(
         short = short_ids(hit.record.id for hit in hits.standing)
         for hit in hits.standing:
             click.echo(f"  {short[hit.record.id]}  {render.content(hit.record, 200)}")
+
+
+@app.command()
+@click.argument("question")
+@click.option("--max-tokens", type=int, default=2000, show_default=True, metavar="N", help="Budget, headings included.")
+@click.option("--style", type=click.Choice(STYLES), default="markdown", show_default=True, help="Format of the text.")
+@click.option(
+    "--user", metavar="NAME", envvar=USER_VARIABLE, help=_OF_ONE.format("user", f" Default: {USER_VARIABLE}.")
+)
+@click.option("--agent", metavar="NAME", help=_OF_ONE.format("agent", ""))
+@click.option("--conversation", metavar="NAME", help=_OF_ONE.format("conversation", ""))
+@where_option
+@click.option("--items", is_flag=True, help="Also list on stderr what went in, what was left out, and why.")
+@click.option(
+    "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
+)
+@zone_option
+@common
+def context(
+    settings: Settings,
+    question: str,
+    max_tokens: int,
+    style: Style,
+    user: str | None,
+    agent: str | None,
+    conversation: str | None,
+    where: Filter | None,
+    items: bool,
+    reference: str | None,
+    zone: tzinfo,
+) -> None:
+    """Print what helps to answer QUESTION, as a text for a prompt within a budget of tokens.
+
+    Tokens are a quarter of the bytes of UTF-8, rounded up. Control characters are shown as symbols (not with --json).
+    """
+    time = None if reference is None else time_of("reference", reference, zone)
+    with settings.open() as memory:
+        found = memory.context(
+            question,
+            max_tokens,
+            user=user,
+            agent=agent,
+            conversation=conversation,
+            where=where,
+            style=style,
+            time=time,
+        )
+        if not found.items:
+            _show(settings, memory, [])
+    if settings.as_json:
+        print_json(found.to_json())
+        return
+    for line in found.rstrip("\n").split("\n") if found else ():
+        click.echo(render.plain(line, len(line)))
+    if items:
+        click.echo(f"{found.tokens} of {max_tokens} tokens", err=True)
+        short = short_ids(item.record.id for item in found.items)
+        for item in found.items:
+            of = f" of {item.duplicate_of}" if item.duplicate_of else ""
+            text = render.content(item.record, 60)
+            click.echo(f"{item.origin}: {item.outcome}{of}  {short[item.record.id]}  {text}", err=True)
 
 
 @app.command()

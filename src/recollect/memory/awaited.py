@@ -67,6 +67,12 @@ class AsyncBatch:
         self._wrapped = batch
         self._pool = pool
 
+    @property
+    def scope(self) -> dict[str, str]:
+        """The values of user, agent and conversation that all its records have; empty if it is not scoped."""
+        scope: dict[str, str] = self._wrapped.scope
+        return scope
+
     execute = _awaited(Batch.execute)
     """Execute an operation (`recollect.operations`) as part of the batch and return its result."""
     remember = _awaited(Batch.remember)
@@ -87,6 +93,8 @@ class AsyncBatch:
     """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
     record_task = _awaited(Batch.record_task)
     """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines."""
+    context = _awaited(Batch.context)
+    """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
     entity_context = _awaited(Batch.entity_context)
     """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
     user_context = _awaited(Batch.user_context)
@@ -161,6 +169,8 @@ class AsyncMemory:
     """Store a document in pieces: the paragraphs of plain text, or the sections of Markdown."""
     record_task = _awaited(Memory.record_task)
     """Store a task with its outcome and return its record, whose text is "Task: ...", "Outcome: ..." on two lines."""
+    context = _awaited(Memory.context)
+    """Return what helps to answer a question, as a text for a prompt that has at most `max_tokens` tokens."""
     entity_context = _awaited(Memory.entity_context)
     """Return what is known about an entity as text for a prompt, newest first; "" if nothing is."""
     user_context = _awaited(Memory.user_context)

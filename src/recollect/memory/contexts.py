@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from recollect import filters as f
 from recollect.arguments import all_named
-from recollect.errors import InvalidArgumentError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
 from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import Candidate, Owners, gathered
+from recollect.memory.context.quoting import indented
 from recollect.memory.context.values import STYLES, Context, Style, Tokenizer, counter
-from recollect.records.record import Instant
+from recollect.operations.checks import check_choice, check_count, check_instant, check_text
+from recollect.records.record import Instant, Record
 
 #: Share of the budget that standing instructions and preferences may take, and share of pinned records.
 _GOVERNING_SHARE = 0.1
@@ -70,15 +74,18 @@ class Contexts(Calls):
         Cost:
             A recall of 200 hits, a search for pinned records, and some milliseconds for a large budget.
         """
-        if isinstance(max_tokens, bool) or not isinstance(max_tokens, int) or max_tokens < 1:
-            raise InvalidArgumentError("max_tokens", max_tokens, "must be an integer of at least 1")
-        if style not in STYLES:
-            raise InvalidArgumentError("style", style, f"must be one of {', '.join(STYLES)}")
+        check_count("max_tokens", max_tokens)
+        check_choice("style", style, STYLES)
+        reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
-        scope = self.scope
-        owners = Owners(user or scope.get("user"), agent or scope.get("agent"), conversation)
+        scoped = self.scope
+        owners = Owners(
+            scoped.get("user") if user is None else user,
+            scoped.get("agent") if agent is None else agent,
+            scoped.get("conversation") if conversation is None else conversation,
+        )
         condition = as_filter(where)
-        standing, pinned, hits = gathered(self, question, owners, condition, time)
+        standing, pinned, hits = gathered(self, question, owners, condition, reference)
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)
@@ -91,3 +98,98 @@ class Contexts(Calls):
         filling.fill(pinned, _GOVERNING_SHARE)
         filling.fill(hits)
         return filling.finished(count)
+
+    def entity_context(self, entity: str) -> str:
+        """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.
+
+            Known facts about Ada:
+            - wrote the first program
+
+        The name is that of the newest fact that states one, otherwise the id. All records of the entity are facts,
+        whatever their kind, except turns. Further lines of a fact are indented by two spaces, so that they cannot pose
+        as another fact.
+
+        Args:
+            entity: The id of the entity.
+
+        Raises:
+            InvalidArgumentError: It is None, not text, or empty.
+
+        Cost:
+            In proportion to the number of records of the entity.
+        """
+        check_text("entity", entity)
+        facts = self.find(f.entity(entity) & ~f.kind("conversation"))
+        names = (record.metadata.get("entity_name") for record in facts)
+        name = next((name for name in names if isinstance(name, str) and name), entity)
+        return _listed(f"Known facts about {' '.join(name.split())}:", facts)
+
+    def user_context(self, user: str) -> str:
+        """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none.
+
+            Known facts about the user:
+            - prefers window seats
+
+        Further lines of a fact are indented by two spaces, so that they cannot pose as another fact.
+
+        Args:
+            user: The user. There is no default, so that it never returns the facts of all users.
+
+        Raises:
+            InvalidArgumentError: It is None, not text, or empty.
+
+        Cost:
+            In proportion to the number of records of the user.
+        """
+        check_text("user", user)
+        return _listed("Known facts about the user:", self.find(f.user(user) & f.kind("user_fact")))
+
+    def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
+        """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none.
+
+            Previous conversation:
+            [user]: I moved to Oslo.
+            [assistant]: Congratulations!
+
+        Further lines of a message are indented by two spaces, so that they cannot pose as another message.
+
+        Args:
+            conversation: The name of the conversation.
+            max_messages: Maximum number of messages, 1 or more: the newest by their time, shown by their position.
+
+        Raises:
+            InvalidArgumentError: `conversation` is None, not text, or empty, or `max_messages` is below 1.
+
+        Cost:
+            In proportion to the number of messages of the conversation.
+        """
+        check_text("conversation", conversation)
+        check_count("max_messages", max_messages)
+        where = f.conversation(conversation) & f.kind("conversation")
+        turns: list[Record] = list(self.find(where, limit=max_messages + 1))
+        if len(turns) > max_messages:
+            first = turns[max_messages - 1].time
+            if first == turns.pop().time and first is not None:  # the position decides between turns of equal time
+                turns = [turn for turn in turns if turn.time != first]
+                tied = self.find(where & f.between(first, first), order="position")
+                turns += tied[len(turns) - max_messages :]
+        turns.sort(key=_position)
+        return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
+
+
+def _listed(header: str, facts: Iterable[Record]) -> str:
+    lines = [f"- {_quoted(record)}" for record in facts]
+    return "\n".join([header, *lines]) if lines else ""
+
+
+def _said(turn: Record) -> str:
+    return f"[{turn.role or turn.speaker or 'unknown'}]: {_quoted(turn)}"
+
+
+def _quoted(record: Record) -> str:
+    """Return the text of a record as an item of a list; bytes are shown by their media type, in brackets."""
+    return f"[{record.media_type}]" if isinstance(record.content, bytes) else indented(record.content)
+
+
+def _position(turn: Record) -> tuple[bool, int]:
+    return turn.position is None, turn.position or 0

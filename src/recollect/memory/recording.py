@@ -1,4 +1,4 @@
-"""`Recording`: typed recording, and the text that a prompt gets about a person, a thing or a conversation.
+"""`Recording`: typed recording.
 
 Each call stores records of one kind with the fields, metadata and importance of `records.factories`, and is written
 against the other public calls, so that it works alike in a memory, a batch and a scope. Recording the same fact again
@@ -14,12 +14,11 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 from recollect import filters as f
 from recollect.arguments import all_named, check_known
 from recollect.engine.results import Report
-from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.memory.messages import MessageList
 from recollect.messages import Turn, UnreadableError, read_turns
-from recollect.operations import SCOPED, Remember, check_choice, check_count
+from recollect.operations import SCOPED, Remember, check_choice, check_text
 from recollect.records import factories
 from recollect.records.documents import PieceNames, is_piece, piece_id, take_former, with_added
 from recollect.records.factories import DEFAULT_IMPORTANCE
@@ -52,9 +51,7 @@ class RecordingFields(TypedDict, total=False):
 
 @all_named
 class Recording(Calls):
-    """Typed recording, and the text that a prompt gets about a person, a thing or a conversation."""
-
-    _scope: Scope
+    """Calls that store records of one kind each."""
 
     def _one_commit(self) -> AbstractContextManager[Calls]:
         """Return a context with calls that become one commit: a batch, or this one."""
@@ -104,7 +101,7 @@ class Recording(Calls):
         Cost:
             As `remember`.
         """
-        _check_text("conversation", conversation)
+        check_text("conversation", conversation)
         if isinstance(message, str):
             if role is None:
                 raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
@@ -174,7 +171,7 @@ class Recording(Calls):
         Cost:
             As `add_messages`, and about a microsecond more for each message that is passed again.
         """
-        _check_text("conversation", conversation)
+        check_text("conversation", conversation)
         read = MessageList(messages)
         read.turns = [_described(turn, conversation) for turn in read.turns]
         fields = {
@@ -220,7 +217,7 @@ class Recording(Calls):
         """
         _check_fields("record_entity_fact()", fields)
         for argument, value in (("entity", entity), ("name", name), ("entity_type", entity_type)):
-            _check_text(argument, value)
+            check_text(argument, value)
         built = factories.entity(
             fact, name=name, entity=entity, entity_type=entity_type, importance=importance, **fields
         )
@@ -287,13 +284,13 @@ class Recording(Calls):
             ScopeError: A field lies outside the scope.
             QuotaError: The pieces do not fit in the quota.
 
-        Nothing is changed if this raises. In a batch, the batch cannot be committed then.
+        Nothing is changed if this raises. A batch in which the pieces could not be stored cannot be committed.
 
         Cost:
             One durable commit, and with a source, reading what is stored under it.
         """
         _check_fields("record_knowledge()", fields)
-        _check_text("text", text)
+        check_text("text", text)
         check_choice("format", format, FORMATS)
         given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         common = Record(id="any", content="any", **given)  # raises for a field that all pieces share
@@ -308,7 +305,7 @@ class Recording(Calls):
         for piece, span in zip(pieces, spans, strict=True):
             piece["id"] = piece_id(source, names.of(span.name, span.part))
         with self._one_commit() as calls:
-            owner = {name: given.get(name) for name in SCOPED} | dict(self._scope.fixed)
+            owner = {name: given.get(name) for name in SCOPED} | self.scope
             former = {
                 record.id: record
                 for record in calls.find(f.kind("knowledge") & f.source(source), order="id")
@@ -348,93 +345,12 @@ class Recording(Calls):
             QuotaError: The record does not fit in the quota.
         """
         _check_fields("record_task()", fields)
-        _check_text("description", description)
-        _check_text("outcome", outcome)
+        check_text("description", description)
+        check_text("outcome", outcome)
         if not isinstance(success, bool):
             raise InvalidArgumentError("success", success, "must be True or False")
         built = factories.task(description, outcome, success=success, importance=importance, **fields)
         return kept_or_stored(self.execute(_remember(built)))
-
-    def entity_context(self, entity: str) -> str:
-        """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.
-
-            Known facts about Ada:
-            - wrote the first program
-
-        The name is that of the newest fact that states one, otherwise the id. All records of the entity are facts,
-        whatever their kind, except turns. Further lines of a fact are indented by two spaces, so that they cannot pose
-        as another fact.
-
-        Args:
-            entity: The id of the entity.
-
-        Raises:
-            InvalidArgumentError: It is None, not text, or empty.
-
-        Cost:
-            In proportion to the number of records of the entity.
-        """
-        _check_text("entity", entity)
-        facts = self.find(f.entity(entity) & ~f.kind("conversation"))
-        names = (record.metadata.get("entity_name") for record in facts)
-        name = next((name for name in names if isinstance(name, str) and name), entity)
-        return _listed(f"Known facts about {' '.join(name.split())}:", facts)
-
-    def user_context(self, user: str) -> str:
-        """Return the facts about a user (kind "user_fact") as text for a prompt, newest first; "" if there are none.
-
-            Known facts about the user:
-            - prefers window seats
-
-        Further lines of a fact are indented by two spaces, so that they cannot pose as another fact.
-
-        Args:
-            user: The user. There is no default, so that it never returns the facts of all users.
-
-        Raises:
-            InvalidArgumentError: It is None, not text, or empty.
-
-        Cost:
-            In proportion to the number of records of the user.
-        """
-        _check_text("user", user)
-        return _listed("Known facts about the user:", self.find(f.user(user) & f.kind("user_fact")))
-
-    def conversation_context(self, conversation: str, max_messages: int = 20) -> str:
-        """Return the newest messages of a conversation as text for a prompt, oldest first; "" if there are none.
-
-            Previous conversation:
-            [user]: I moved to Oslo.
-            [assistant]: Congratulations!
-
-        Further lines of a message are indented by two spaces, so that they cannot pose as another message.
-
-        Args:
-            conversation: The name of the conversation.
-            max_messages: Maximum number of messages, 1 or more: the newest by their time, shown by their position.
-
-        Raises:
-            InvalidArgumentError: `conversation` is None, not text, or empty, or `max_messages` is below 1.
-
-        Cost:
-            In proportion to the number of messages of the conversation.
-        """
-        _check_text("conversation", conversation)
-        check_count("max_messages", max_messages)
-        where = f.conversation(conversation) & f.kind("conversation")
-        turns: list[Record] = list(self.find(where, limit=max_messages + 1))
-        if len(turns) > max_messages:
-            first = turns[max_messages - 1].time
-            if first == turns.pop().time and first is not None:  # the position decides between turns of equal time
-                turns = [turn for turn in turns if turn.time != first]
-                tied = self.find(where & f.between(first, first), order="position")
-                turns += tied[len(turns) - max_messages :]
-        turns.sort(key=_position)
-        return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
-
-
-def _position(turn: Record) -> tuple[bool, int]:
-    return turn.position is None, turn.position or 0
 
 
 def _remember(fields: dict[str, Any]) -> Remember:
@@ -472,34 +388,6 @@ def _described(turn: Turn, conversation: str) -> Turn:
     return Turn(role, speaker, content, time, {"role": role, "conversation_id": conversation, **metadata})
 
 
-def _check_text(name: str, value: object) -> None:
-    if not isinstance(value, str) or not value.strip():
-        raise InvalidArgumentError(name, value, "must be text that is not empty")
-
-
 def _check_fields(call: str, fields: RecordingFields) -> None:
     for name in fields:
         check_known(call, name, tuple(RecordingFields.__annotations__))
-
-
-def _listed(header: str, facts: Iterable[Record]) -> str:
-    lines = [f"- {indented(record)}" for record in facts]
-    return "\n".join([header, *lines]) if lines else ""
-
-
-def _said(turn: Record) -> str:
-    return f"[{turn.role or turn.speaker or 'unknown'}]: {indented(turn)}"
-
-
-def indented(record: Record) -> str:
-    r"""Return the text of a record as an item of a list, with each further line indented by two spaces.
-
-    Bytes are shown by their media type, in brackets.
-
-    >>> indented(Record(id="a", content="one\n- two\n\nthree"))
-    'one\n  - two\n\n  three'
-    """
-    if isinstance(record.content, bytes):
-        return f"[{record.media_type}]"
-    first, *others = record.content.splitlines() or [""]
-    return "\n".join([first, *(f"  {line}" if line else "" for line in others)])

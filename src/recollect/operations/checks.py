@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
-from recollect.errors import InvalidArgumentError
+from recollect.errors import InvalidArgumentError, RecollectError
 from recollect.filters.tree import Filter
+from recollect.records.record import instant
 
 #: The longest `ttl`, in seconds: a hundred years.
 MAX_TTL_S = 3_155_760_000
@@ -41,6 +43,14 @@ def check_timeout(value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid timeout."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_TIMEOUT_S:
         raise InvalidArgumentError("timeout", value, f"must be seconds, 0 to {MAX_TIMEOUT_S}")
+
+
+def check_instant(name: str, value: object) -> datetime:
+    """Return an aware datetime, a text or a date as a time. Raise InvalidArgumentError if it is none of these."""
+    try:
+        return instant(name, value)
+    except RecollectError as error:
+        raise InvalidArgumentError(name, value, str(error.args[2])) from None
 
 
 def check_filter(where: object) -> None:

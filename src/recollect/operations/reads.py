@@ -6,11 +6,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias, get_args
 
-from recollect.errors import InvalidArgumentError, RecollectError
+from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Everything, Filter
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_choice, check_count, check_filter, check_tag, check_text, check_timeout
-from recollect.records.record import instant, record_id
+from recollect.operations.checks import (
+    check_choice,
+    check_count,
+    check_filter,
+    check_instant,
+    check_tag,
+    check_text,
+    check_timeout,
+)
+from recollect.records.record import record_id
 from recollect.records.unchecked import altered
 
 #: The orders in which records can be found. Ties always end with the id.
@@ -89,10 +97,7 @@ class Recall(Operation, name="recall"):
         if not isinstance(self.wait_for_vectors, bool):
             raise InvalidArgumentError("wait_for_vectors", self.wait_for_vectors, "must be true or false")
         if self.reference is not None:
-            try:
-                reference = instant("reference", self.reference)
-            except RecollectError as error:
-                raise InvalidArgumentError("reference", self.reference, str(error.args[2])) from None
+            reference = check_instant("reference", self.reference)
             if not isinstance(self.reference, datetime):
                 object.__setattr__(self, "reference", reference)
         if self.language is not None:

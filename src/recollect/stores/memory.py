@@ -16,7 +16,7 @@ from itertools import islice, takewhile
 from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
-from recollect.filters.tree import EVERYTHING, Everything, Filter
+from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.records.codec import microseconds
@@ -191,8 +191,11 @@ class _MemoryView:
         log = self._ledger(branch).log
         return Head(log[-1].seq, log[-1].root, log[-1].micros) if log else Head()
 
+    def _current(self, branch: Branch, record_id: str) -> tuple[Stored, Record] | None:
+        return self._ledger(branch).live.get(record_id)
+
     def get(self, branch: Branch, record_id: str) -> Stored | None:
-        current = self._ledger(branch).live.get(record_id)
+        current = self._current(branch, record_id)
         return current[0] if current else None
 
     def several(self, branch: Branch, record_ids: Sequence[str]) -> dict[str, Stored]:
@@ -220,11 +223,22 @@ class _MemoryView:
         after: SortKey | None = None,
         now: int,
     ) -> Iterator[Record]:
-        live = [record for _, record in self._live(branch)]  # a copy, because a custom filter may write to the store
+        live = self._candidates(branch, where)
         found = in_order(
             (record for record in live if not expired(record, now) and where.matches(record)), order, after
         )
         yield from found if limit is None else found[:limit]
+
+    def _candidates(self, branch: Branch, where: Filter) -> list[Record]:
+        """Return the records that may match, as a copy, because a custom filter may write to the store."""
+        if isinstance(where, Nothing):
+            return []
+        parts = where.parts if isinstance(where, AllOf) else (where,)
+        named = next((part.values for part in parts if isinstance(part, Is) and part.name == "id"), None)
+        if named is None:
+            return [record for _, record in self._live(branch)]
+        found = (self._current(branch, record_id) for record_id in dict.fromkeys(named))
+        return [current[1] for current in found if current is not None]
 
     def count(self, branch: Branch, where: Filter, *, now: int) -> int:
         return sum(1 for _ in self.select(branch, where, order="id", now=now))
@@ -329,12 +343,9 @@ class _MemoryTransaction(_MemoryView):
                 return Head(commit.seq, commit.root, commit.micros)
         return super().head(branch)
 
-    def get(self, branch: Branch, record_id: str) -> Stored | None:
+    def _current(self, branch: Branch, record_id: str) -> tuple[Stored, Record] | None:
         staged = self._staged.get(branch, {})
-        if record_id not in staged:
-            return super().get(branch, record_id)
-        current = staged[record_id]
-        return current[0] if current else None
+        return staged[record_id] if record_id in staged else super()._current(branch, record_id)
 
     def any_id(self, branch: Branch, first: str) -> bool:
         staged = self._staged.get(branch, {})

@@ -26,8 +26,8 @@ _NAMING = 4
 #: The name of the text before the first heading.
 TOP = "top"
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# After the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
+#: The end of a sentence: after the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
+SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -203,7 +203,7 @@ def divided(text: str, start: int, end: int, longest: int) -> Iterator[tuple[int
     while end - start > longest:
         # One character more, to recognise a sentence that ends with the piece.
         window = text[start : start + longest + 1]
-        ends = [found.end() for found in _SENTENCE_END.finditer(window) if found.end() <= longest]
+        ends = [found.end() for found in SENTENCE_END.finditer(window) if found.end() <= longest]
         cut = ends[-1] if ends else max(window.rfind("\n", 1), 0) or max(window.rfind(" ", 1), 0) or longest
         if piece := window[:cut].rstrip():
             yield start, start + len(piece)

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from recollect.memory.context.values import Span
+from recollect.text.pieces import SENTENCE_END
 from recollect.text.words import language_of, runs, stem, terms
 
 #: A text of at most this many bytes is not shortened.
@@ -18,9 +19,6 @@ LONGEST = 400
 GAP = "[...]"
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LINE = re.compile(r"[^\n]*\n?")
-# After the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
-_SENTENCE = re.compile(r".+?(?:[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*|\Z)", re.DOTALL)
-
 #: The beginning of a sentence up to a blank, or, if there is none, as many characters as a passage may have.
 _PIECE = re.compile(rf"\S.{{0,{LONGEST - 2}}}\S(?!\S)|\S{{1,{LONGEST}}}", re.DOTALL)
 
@@ -120,10 +118,12 @@ def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ..
 def _sentences(text: str) -> Iterator[Span]:
     """Yield the sentences of a text, without blanks around them. A line end is one; a long sentence is divided."""
     for line in _LINE.finditer(text):
-        for found in _SENTENCE.finditer(line.group()):
-            for piece in _PIECE.finditer(found.group()):
-                start = line.start() + found.start() + piece.start()
-                yield start, start + len(piece.group().rstrip())
+        start = line.start()
+        ends = [found.end() for found in SENTENCE_END.finditer(text, start, line.end())]
+        for end in (*ends, line.end()):
+            for piece in _PIECE.finditer(text, start, end):
+                yield piece.start(), piece.start() + len(piece.group().rstrip())
+            start = end
 
 
 def _weight(sentence: str, weights: Mapping[str, float], language: str) -> float:

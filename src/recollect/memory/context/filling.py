@@ -87,7 +87,7 @@ class Filling:
             self._leave_out(candidate, "no room")
 
     def _add(self, candidate: Candidate, spans: tuple[Span, ...]) -> bool:
-        """Add passages of a candidate, and return whether they fit and say something new."""
+        """Add passages of a candidate, or leave them out as a duplicate; return False if they do not fit."""
         record = candidate.record
         whole = spans == _whole(candidate)
         text = text_of(candidate) if whole else joined(record.text, spans)
@@ -102,7 +102,7 @@ class Filling:
             return False
         if (same := self._chosen.add(record.id, text)) is not None:
             self._leave_out(candidate, "duplicate", same)
-            return False
+            return True
         self._left -= tokens + sum(new.values())
         self._headings |= new.keys()
         self._entries[record.id] = entry
@@ -147,6 +147,8 @@ class Filling:
     def _explain(self, candidate: Candidate) -> None:
         """Add the turn that a hit mostly got its score from, since the hit alone does not say what it is about."""
         if candidate.explained_by is None or candidate.explained_by in self._entries:
+            return
+        if candidate.record.id not in self._entries:
             return
         if self._size(candidate.record.text) > _TERSE:
             return

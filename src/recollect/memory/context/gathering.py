@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 from recollect.engine.results import Hit, Hits
@@ -15,7 +16,7 @@ from recollect.filters import all_of, any_of, has
 from recollect.filters.tree import Filter, Is
 from recollect.memory.calls import Calls
 from recollect.memory.context.values import Origin
-from recollect.records.record import Instant, Record
+from recollect.records.record import Record
 
 #: Number of hits that are considered. With half as many, coverage at 2,000 tokens is 0.1 to 0.4 per cent lower.
 HITS = 200
@@ -75,7 +76,7 @@ def _of(name: str, value: str) -> Filter:
 
 
 def gathered(
-    calls: Calls, question: str, owners: Owners, where: Filter, time: Instant | None
+    calls: Calls, question: str, owners: Owners, where: Filter, time: datetime | None
 ) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
     """Return standing instructions, pinned records and hits, each in the order in which they get room.
 
@@ -94,7 +95,7 @@ def gathered(
 
 
 def _standing(
-    calls: Calls, hits: Hits, question: str, owners: Owners, governing: Filter, time: Instant | None
+    calls: Calls, hits: Hits, question: str, owners: Owners, governing: Filter, time: datetime | None
 ) -> Sequence[Hit]:
     """Return the standing instructions and preferences that may be shown."""
     if owners.user is not None or all(hit.record.user is None for hit in hits.standing):

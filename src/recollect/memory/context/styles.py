@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 from xml.sax.saxutils import escape, quoteattr
 
+from recollect.memory.context.quoting import indented
 from recollect.memory.context.values import Style
 from recollect.records.record import Record
 
@@ -115,8 +116,6 @@ SECTIONS = {
     "conversations": "Conversations",
 }
 _ORDER = {section: number for number, section in enumerate(SECTIONS)}
-#: Everything that some reader takes for the end of a line.
-_LINE_END = re.compile("\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 #: What XML 1.0 cannot contain, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RUN = re.compile("`{3,}")
@@ -172,8 +171,7 @@ class _Markdown:
 
     def entry(self, record: Record, text: str, place: Place) -> Entry:
         label = _label(record, place)
-        body = _LINE_END.sub(lambda found: found.group() + "  ", text)
-        block = f"- {label}: {body}\n" if label else f"- {body}\n"
+        block = f"- {label}: {indented(text)}\n" if label else f"- {indented(text)}\n"
         return Entry(_order(record, place), tuple(self._headings(record, place)), block)
 
     def _headings(self, record: Record, place: Place) -> Iterable[Heading]:
