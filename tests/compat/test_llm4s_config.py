@@ -116,6 +116,8 @@ class TestStore:
         scoped = open_store().memory.scoped(user="ana")
         with pytest.raises(ScopeError):
             MemoryStore(scoped, MemoryStoreConfig(max_memories=3))
+        with pytest.raises(InvalidArgumentError, match="3 components"):
+            MemoryStore(scoped, MemoryStoreConfig(None, 3)).store(Memory.user_fact("fact", "ana").with_embedding([1]))
 
     @pytest.mark.parametrize(
         "wrong",

@@ -62,7 +62,7 @@ class MemoryStore:
         config: The settings.
 
     Raises:
-        ScopeError: `config` was passed and the memory is scoped: a quota belongs to the whole namespace.
+        ScopeError: `config` has a maximum and the memory is scoped: a quota belongs to the whole namespace.
     """
 
     def __init__(self, memory: recollect.Memory, config: MemoryStoreConfig | None = None) -> None:
@@ -341,6 +341,8 @@ def _write(calls: recollect.Memory | Batch, memory: Memory) -> Record:
 
 def _set_quota(memory: recollect.Memory, config: MemoryStoreConfig) -> None:
     """Give a memory the quota of the settings, unless it has it."""
+    if memory.scope and config.max_memories is None:
+        return
     when_full: WhenFull = "least recent" if config.enable_auto_cleanup else "refuse"
     wanted = Quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
     if memory.quota() != (wanted if config.max_memories is not None else None):
