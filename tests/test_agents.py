@@ -17,7 +17,7 @@ def test_an_agent_that_recalls_nothing_knows_nothing_the_next_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recall = Calls.recall
-    monkeypatch.setattr(Calls, "recall", lambda self, question, **_: recall(self, question, where="user=nobody-has-it"))
+    monkeypatch.setattr(Calls, "recall", lambda self, question, *_, **__: recall(self, question, where="user=none"))
     monkeypatch.chdir(tmp_path)
     with model_server() as variables, pytest.raises(AssertionError) as failed:
         for name, value in variables.items():

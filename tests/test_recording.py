@@ -313,6 +313,11 @@ class TestKnowledge:
             each.record.text for each in memory.record_knowledge("# A\n\n# B", format="markdown").results if each.record
         ] == ["# A", "# B"]
 
+    def test_line_ends_before_a_text_are_no_part_of_a_piece(self, memory: Memory) -> None:
+        (outcome,) = memory.record_knowledge("\r\n\r\ntext\r\n", format="markdown").results
+        assert outcome.record
+        assert (outcome.record.text, outcome.record.metadata["start"]) == ("text", 4)
+
     def test_front_matter_is_a_piece(self, memory: Memory) -> None:
         report = memory.record_knowledge("---\ntitle: A\n---\n# B\ntext", format="markdown")
         assert [each.record.text for each in report.results if each.record] == ["---\ntitle: A\n---", "# B\ntext"]
@@ -325,7 +330,7 @@ class TestKnowledge:
             ({"text": "x", "format": "html"}, InvalidArgumentError),
             ({"text": "x", "source": ""}, RecollectError),
             ({"text": "x", "metadata": 0}, InvalidRecordError),
-            ({"text": "x\n\n\ud800", "source": "a"}, InvalidRecordError),
+            ({"text": "x\n\n\ud800", "source": "a"}, InvalidArgumentError),
             ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
             ({"text": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
             ({"text": "x", "importance": "high", "source": "a"}, InvalidRecordError),
@@ -375,8 +380,9 @@ class TestContexts:
         assert memory.entity_context("ada") == "Known facts about Ada Lovelace:\n- likes tea\n- wrote a program"
         assert memory.entity_context("eve") == ""
 
-    def test_an_entity_without_a_name_is_called_by_its_id(self, memory: Memory) -> None:
+    def test_an_entity_without_a_name_is_called_by_its_id_and_its_turns_are_no_facts(self, memory: Memory) -> None:
         memory.remember("likes tea", entity="ada")
+        memory.remember("Hello", entity="ada", kind="conversation", conversation="c")
         assert memory.entity_context("ada") == "Known facts about ada:\n- likes tea"
 
     def test_a_user_is_described_newest_first_and_no_other_user(self, memory: Memory) -> None:

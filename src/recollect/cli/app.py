@@ -115,7 +115,7 @@ COMMANDS = {
         "evaluating": "eval",
         "keeping": "backup migrate rescue restore",
         "moving": "export import",
-        "reading": "grep list log namespaces recall show stats",
+        "reading": "context grep list log namespaces recall show stats",
         "writing": "forget quota remember update",
     }.items()
     for name in names.split()

@@ -78,7 +78,7 @@ def _measuring(command: F) -> F:
             "--context",
             metavar="TOKENS,...",
             callback=_budgets,
-            help="Also measure the share of the evidence that is in a context of so many tokens.",
+            help="Also measure the share of the evidence that is in contexts of these budgets.",
         ),
         click.option("--seed", type=int, default=0, show_default=True, help="Seed for typing errors."),
         click.option(

@@ -155,7 +155,8 @@ class Contexts(Calls):
 
         Args:
             conversation: The name of the conversation.
-            max_messages: Maximum number of messages, 1 or more: the newest by their time, shown by their position.
+            max_messages: Maximum number of messages, 1 or more: the newest by their time, and of equal time by their
+                position. They are shown by their position.
 
         Raises:
             InvalidArgumentError: `conversation` is None, not text, or empty, or `max_messages` is below 1.
@@ -165,15 +166,9 @@ class Contexts(Calls):
         """
         check_text("conversation", conversation)
         check_count("max_messages", max_messages)
-        where = f.conversation(conversation) & f.kind("conversation")
-        turns: list[Record] = list(self.find(where, limit=max_messages + 1))
-        if len(turns) > max_messages:
-            first = turns[max_messages - 1].time
-            if first == turns.pop().time and first is not None:  # the position decides between turns of equal time
-                turns = [turn for turn in turns if turn.time != first]
-                tied = self.find(where & f.between(first, first), order="position")
-                turns += tied[len(turns) - max_messages :]
-        turns.sort(key=_position)
+        newest = self.find(f.conversation(conversation) & f.kind("conversation"), limit=max_messages)
+        # Newest first is by time, then by position; what is shown is in the order of the conversation.
+        turns = sorted(newest, key=_position)
         return "\n".join(["Previous conversation:", *map(_said, turns)]) if turns else ""
 
 
