@@ -1,0 +1,252 @@
+"""`MemoryManager`: recording what an agent learns, and the text that a prompt gets of it, on a store of memories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sized
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from recollect import Record
+from recollect import filters as f
+from recollect.compat.llm4s.config import MemoryManagerConfig
+from recollect.compat.llm4s.filters import MemoryFilter
+from recollect.compat.llm4s.records import fields_of, memory_of
+from recollect.compat.llm4s.store import MemoryStore
+from recollect.compat.llm4s.types import Memory, MemoryType
+from recollect.compat.llm4s.vectors import EMBEDDING
+from recollect.errors import InvalidArgumentError
+from recollect.filters import Filter
+
+
+@dataclass(frozen=True)
+class MemoryStats:
+    """Counts of a store.
+
+    Attributes:
+        total_memories: The number of memories.
+        by_type: The number of memories of each type that has some.
+        entity_count: The number of different entities.
+        conversation_count: The number of different conversations.
+        embedded_count: The number of memories with a vector.
+        oldest_memory: The earliest time of a memory; None if there is none.
+        newest_memory: The latest time of a memory; None if there is none.
+    """
+
+    total_memories: int = 0
+    by_type: Mapping[MemoryType, int] = field(default_factory=dict)
+    entity_count: int = 0
+    conversation_count: int = 0
+    embedded_count: int = 0
+    oldest_memory: datetime | None = None
+    newest_memory: datetime | None = None
+
+
+class MemoryManager:
+    """Records messages, facts, knowledge and tasks in a store, and returns them as text for a prompt.
+
+    Args:
+        store: The store; default: an empty one in memory.
+        config: The settings; default: the default ones.
+    """
+
+    def __init__(self, store: MemoryStore | None = None, config: MemoryManagerConfig | None = None) -> None:
+        if store is not None and not isinstance(store, MemoryStore):
+            raise InvalidArgumentError("store", store, "must be a MemoryStore")
+        if config is not None and not isinstance(config, MemoryManagerConfig):
+            raise InvalidArgumentError("config", config, "must be a MemoryManagerConfig")
+        self.store = MemoryStore.in_memory() if store is None else store
+        self.config = config or MemoryManagerConfig()
+
+    @classmethod
+    def empty(cls) -> MemoryManager:
+        """Return a manager of an empty store in memory, with the default settings."""
+        return cls()
+
+    @classmethod
+    def with_store(cls, store: MemoryStore, config: MemoryManagerConfig | None = None) -> MemoryManager:
+        """Return a manager of a store."""
+        return cls(store, config)
+
+    @classmethod
+    def for_testing(cls) -> MemoryManager:
+        """Return a manager of an empty store in memory, both with the settings for tests."""
+        return cls(MemoryStore.for_testing(), MemoryManagerConfig.testing())
+
+    # Recording
+
+    def on_message(self, message: Any, conversation_id: str) -> Memory | None:
+        """Record a message that passes through an agent, if the settings say so (`auto_record_messages`).
+
+        Call it with each message of the agent's loop.
+
+        Returns:
+            The memory; None if messages are not recorded.
+
+        Raises:
+            See `record_message`.
+        """
+        return self.record_message(message, conversation_id) if self.config.auto_record_messages else None
+
+    def record_message(self, message: Any, conversation_id: str, importance: float | None = None) -> Memory:
+        """Append a message to a conversation and return it. See `Memory.record_message` of `recollect`.
+
+        Args:
+            message: A message of an API, such as {"role": "user", "content": "Hello"}.
+            conversation_id: The conversation.
+            importance: Clamped to [0, 1]; default: that of the settings.
+        """
+        memory = self.store.memory
+        return self._stored(memory.record_message(message, conversation_id, importance=self._or_default(importance)))
+
+    def record_conversation(self, messages: Iterable[Any], conversation_id: str) -> list[Memory]:
+        """Store the messages of a conversation that are not stored yet, and return all of them.
+
+        Pass the whole list, each time. See `Memory.record_conversation` of `recollect`.
+        """
+        memory = self.store.memory
+        report = memory.record_conversation(messages, conversation_id, importance=self.config.default_importance)
+        records = [outcome.record for outcome in report.results if outcome.record is not None]
+        return [memory_of(record) for record in self.store.embed(records)]
+
+    def record_entity_fact(
+        self,
+        entity_id: str,
+        entity_name: str,
+        fact: str,
+        entity_type: str = "unknown",
+        importance: float | None = None,
+    ) -> Memory:
+        """Store a fact about an entity and return it. The same fact again changes nothing.
+
+        Args:
+            entity_id: The id of the entity (`EntityId.from_name`).
+            entity_name: Its name.
+            fact: The fact.
+            entity_type: The type of the entity, such as "person".
+            importance: Clamped to [0, 1]; default: that of the settings.
+        """
+        return self._stored(
+            self.store.memory.record_entity_fact(
+                entity_id, entity_name, fact, entity_type, importance=self._or_default(importance)
+            )
+        )
+
+    def record_user_fact(self, fact: str, user_id: str | None = None, importance: float | None = None) -> Memory:
+        """Store a fact about a user and return it. The same fact again changes nothing.
+
+        Args:
+            fact: The fact.
+            user_id: The user. Without one, the fact is in no user's context.
+            importance: Clamped to [0, 1]; default: that of the settings.
+        """
+        return self._stored(
+            self.store.memory.record_user_fact(fact, user=user_id, importance=self._or_default(importance))
+        )
+
+    def record_knowledge(self, content: str, source: str, metadata: Mapping[str, str] | None = None) -> Memory:
+        """Store a piece of a document, without importance, and return it. The same piece again changes nothing.
+
+        Pieces of one source are added to those that are stored, and never divided or replaced:
+        `Memory.record_knowledge` of `recollect` takes a whole document instead.
+
+        Args:
+            content: The text.
+            source: Where it comes from, such as a path or an address.
+            metadata: More metadata.
+        """
+        piece = Memory.from_knowledge(content, source).with_metadata(metadata or {})
+        fields = {name: value for name, value in fields_of(piece).items() if value is not None and name != "time"}
+        return self._stored(self.store.memory.remember(content, **fields))
+
+    def record_task(self, description: str, outcome: str, success: bool, importance: float | None = None) -> Memory:
+        """Store a task with its outcome and return it.
+
+        Args:
+            description: What was to be done.
+            outcome: What came of it.
+            success: Whether it succeeded.
+            importance: Clamped to [0, 1]; default: that of the settings.
+        """
+        return self._stored(
+            self.store.memory.record_task(description, outcome, success, importance=self._or_default(importance))
+        )
+
+    # Text for a prompt
+
+    def relevant_context(
+        self,
+        query: str,
+        max_tokens: int | None = None,
+        filter: Filter = MemoryFilter.ALL,  # noqa: A002 - its name there
+        *,
+        tokenizer: Callable[[str], int | Sized] | None = None,
+    ) -> str:
+        """Return what helps to answer a query as text, by type; "" if nothing does, or if the query is blank.
+
+        See `Memory.context` of `recollect`, which chooses what goes in, with its style "llm4s".
+
+        Args:
+            query: The query.
+            max_tokens: Maximum size, headings included; default: `context_token_budget` of the settings.
+            filter: Only memories that match it.
+            tokenizer: Converts a text to its tokens or to their number; default: a quarter of the UTF-8 bytes.
+        """
+        if not query.strip():
+            return ""
+        budget = self.config.context_token_budget if max_tokens is None else max_tokens
+        context = self.store.memory.context(query, budget, where=filter, style="llm4s", tokenizer=tokenizer)
+        return str(context)
+
+    def conversation_context(self, conversation_id: str, max_messages: int = 20) -> str:
+        """Return the newest messages of a conversation as text, oldest first; "" if there are none."""
+        return self.store.memory.conversation_context(conversation_id, max_messages)
+
+    def entity_context(self, entity_id: str) -> str:
+        """Return what is known about an entity as text, newest first; "" if nothing is."""
+        return self.store.memory.entity_context(entity_id)
+
+    def user_context(self, user_id: str) -> str:
+        """Return the facts about a user as text, newest first; "" if there are none.
+
+        Raises:
+            InvalidArgumentError: `user_id` is None: the facts of all users are never returned together.
+        """
+        return self.store.memory.user_context(user_id)
+
+    def stats(self) -> MemoryStats:
+        """Return counts of the store.
+
+        Cost:
+            Reads all memories.
+        """
+        found = self.store.memory.stats()
+        return MemoryStats(
+            found["records"],
+            {MemoryType(kind): count for kind, count in found["kinds"].items()},
+            found["entities"],
+            found["conversations"],
+            self.store.memory.count(f.meta(EMBEDDING)),
+            _time(found["oldest"]),
+            _time(found["newest"]),
+        )
+
+    def close(self) -> None:
+        """Close the store."""
+        self.store.close()
+
+    def __enter__(self) -> MemoryManager:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _or_default(self, importance: float | None) -> float:
+        return self.config.default_importance if importance is None else importance
+
+    def _stored(self, record: Record) -> Memory:
+        return memory_of(self.store.embed([record])[0])
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

@@ -1,0 +1,349 @@
+"""`MemoryStore`: the store of LLM4S on a memory of this package, in memory or in a file.
+
+Texts are durable before a model is called, and no model is called while a lock is held. So an embedder that fails
+loses nothing: the memory is stored without a vector, a RecollectWarning says why, and `embed_all` tries again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import recollect
+from recollect import ABSENT, Batch, Quota, Record
+from recollect import filters as f
+from recollect.compat.llm4s.config import MemoryStoreConfig
+from recollect.compat.llm4s.embedding import Embedding
+from recollect.compat.llm4s.filters import MemoryFilter
+from recollect.compat.llm4s.index import VectorIndex
+from recollect.compat.llm4s.records import changed, fields_of, memory_of
+from recollect.compat.llm4s.search import by_vector, by_words
+from recollect.compat.llm4s.types import Memory, ScoredMemory
+from recollect.compat.llm4s.vectors import EMBEDDING, VectorLike, as_vector
+from recollect.embedding.base import Embedder
+from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, UnsupportedError
+from recollect.filters import Filter
+from recollect.operations import WhenFull
+
+#: Maximum number of memories that `store_all` writes in one commit.
+_COMMIT = 1000
+
+
+class VectorStoreStats(NamedTuple):
+    """How many memories have a vector.
+
+    Attributes:
+        total: The number of memories.
+        embedded: The number of those with a vector.
+        dimensions: The numbers of components of the vectors that can be compared, ascending.
+        coverage: The share of memories with a vector, in per cent; 0 if there are no memories.
+    """
+
+    total: int
+    embedded: int
+    dimensions: tuple[int, ...]
+    coverage: float
+
+
+class MemoryStore:
+    """A store of memories on a `recollect.Memory`, or on a scope of one. Thread-safe, as that is.
+
+        with MemoryStore.open("agent.db") as store:
+            store.store(Memory.user_fact("prefers window seats", "ana"))
+
+    Args:
+        memory: The memory. Its embedder, if it has one, embeds what is stored and what is searched for.
+        config: The settings. None: any vector is accepted, and the memory keeps the quota that it has.
+
+    Attributes:
+        memory: The memory, for everything else that it can do.
+        config: The settings.
+
+    Raises:
+        ScopeError: `config` has a maximum and the memory is scoped: a quota belongs to the whole namespace.
+    """
+
+    def __init__(self, memory: recollect.Memory, config: MemoryStoreConfig | None = None) -> None:
+        if not isinstance(memory, recollect.Memory):
+            raise InvalidArgumentError("memory", memory, "must be a recollect.Memory: MemoryStore.open opens one")
+        if config is not None and not isinstance(config, MemoryStoreConfig):
+            raise InvalidArgumentError("config", config, "must be a MemoryStoreConfig")
+        self.memory = memory
+        self.config = config or MemoryStoreConfig()
+        if config is not None:
+            _set_quota(memory, config)
+        self._embedding = Embedding(memory, self.config.default_embedding_dimensions)
+        self._index = VectorIndex(memory)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        embedder: Embedder | str | None = None,
+        config: MemoryStoreConfig | None = None,
+    ) -> MemoryStore:
+        """Open a store, which is created if there is none. Arguments and errors are those of `recollect.open`.
+
+        Args:
+            path: A file, or ":memory:"; default: the default store.
+            embedder: The model; default: the one that RECOLLECT_EMBEDDER or LLM_EMBEDDING_MODEL names, or else none.
+            config: The settings.
+        """
+        memory = recollect.open(path, embedder=embedder)
+        try:
+            return cls(memory, config)
+        except BaseException:
+            memory.close()
+            raise
+
+    @classmethod
+    def in_memory(cls, embedder: Embedder | str | None = None, config: MemoryStoreConfig | None = None) -> MemoryStore:
+        """Open an empty store that ends with the process."""
+        return cls.open(":memory:", embedder, config)
+
+    @classmethod
+    def for_testing(cls, max_memories: int = 1000) -> MemoryStore:
+        """Open an empty store in memory with a maximum and without an embedder."""
+        return cls.open(":memory:", "none", MemoryStoreConfig(max_memories=max_memories))
+
+    # Writing
+
+    def store(self, memory: Memory) -> Memory:
+        """Store a memory and return it as it is stored. A memory with the same id is replaced, with its timestamp.
+
+        A memory without a vector is embedded afterwards, if there is an embedder.
+
+        Raises:
+            InvalidRecordError: A value is invalid, or the content is empty.
+            InvalidArgumentError: It is not a memory, or its vector has another size than the settings require.
+            QuotaError: The store is full and does not clean up.
+
+        A RecollectWarning is issued if it could not be embedded.
+
+        Cost:
+            One durable commit; another one for a computed vector.
+        """
+        self._check(memory)
+        record = _write(self.memory, memory)
+        return memory_of(self.embed([record])[0])
+
+    def store_all(self, memories: Iterable[Memory]) -> int:
+        """Store memories, in durable commits of up to 1,000, and return how many.
+
+        They are checked before the first is written; of memories with the same id the last one is stored.
+
+        Raises:
+            See `store`. After a QuotaError or a StoreError, earlier commits remain.
+        """
+        everything = list(memories)
+        for memory in everything:
+            self._check(memory)
+        for start in range(0, len(everything), _COMMIT):
+            with self.memory.batch() as batch:
+                records = [_write(batch, memory) for memory in everything[start : start + _COMMIT]]
+                written = {record.id: record for record in records}
+            self.embed(list(written.values()))
+        return len(everything)
+
+    def update(self, id: str, update: Callable[[Memory], Memory]) -> Memory:  # noqa: A002 - the field's name
+        """Replace a memory by what a function returns for it, atomically, and return it as it is stored.
+
+        If the content changes and the vector does not, the vector is removed, and computed again if there is an
+        embedder.
+
+        Args:
+            id: The id of the memory.
+            update: A function of the memory. The id must not change. It runs while the write lock is held.
+
+        Raises:
+            UnknownRecordError: There is no memory with this id.
+            InvalidRecordError: The id changes, or a value is invalid.
+            InvalidArgumentError: The function returns no memory, or a vector of another size.
+        """
+
+        def change(record: Record) -> Record:
+            before = memory_of(record)
+            after = update(before)
+            self._check(after, "update")
+            if after.content != before.content and after.embedding == before.embedding:
+                after = replace(after, embedding=None)
+            return changed(record, before, after)
+
+        return memory_of(self.embed([self.memory.update(id, change)])[0])
+
+    def delete(self, id: str) -> bool:  # noqa: A002 - the field's name
+        """Delete a memory and return whether there was one."""
+        try:
+            return self.memory.forget(id)
+        except UnknownRecordError:
+            return False
+
+    def delete_matching(self, filter: Filter) -> int:  # noqa: A002 - its name there
+        """Delete the memories that match a filter, in one commit, and return how many."""
+        return self.memory.forget_where(filter)
+
+    def clear(self) -> int:
+        """Delete all memories, in one commit, and return how many."""
+        return self.memory.clear()
+
+    # Reading
+
+    def get(self, id: str) -> Memory | None:  # noqa: A002 - the field's name
+        """Return the memory with an id; None if there is none."""
+        record = self.memory.get(id)
+        return None if record is None else memory_of(record)
+
+    def exists(self, id: str) -> bool:  # noqa: A002 - the field's name
+        """Return whether there is a memory with an id."""
+        return self.memory.exists(id)
+
+    def recall(self, filter: Filter = MemoryFilter.ALL, limit: int | None = 100) -> list[Memory]:  # noqa: A002
+        """Return the memories that match a filter, newest first; of equal times, in a fixed order.
+
+        Args:
+            filter: The filter.
+            limit: Maximum number of memories, 1 or more; None: no limit.
+        """
+        return [memory_of(record) for record in self.memory.find(filter, limit)]
+
+    def recent(self, limit: int = 10, filter: Filter = MemoryFilter.ALL) -> list[Memory]:  # noqa: A002
+        """Return the newest memories that match a filter, newest first."""
+        return self.recall(filter, limit)
+
+    def important(self, threshold: float = 0.5, limit: int = 100) -> list[Memory]:
+        """Return the memories whose importance is at least `threshold`, newest first."""
+        return self.recall(MemoryFilter.min_importance(threshold), limit)
+
+    def entity_memories(self, entity_id: str) -> list[Memory]:
+        """Return all memories about an entity, newest first."""
+        return self.recall(MemoryFilter.by_entity(entity_id), None)
+
+    def conversation(self, conversation_id: str, limit: int = 100) -> list[Memory]:
+        """Return the newest memories of a conversation, oldest first."""
+        return self.recall(MemoryFilter.by_conversation(conversation_id), limit)[::-1]
+
+    def count(self, filter: Filter = MemoryFilter.ALL) -> int:  # noqa: A002 - its name there
+        """Return how many memories match a filter."""
+        return self.memory.count(filter)
+
+    def search(
+        self,
+        query: str,
+        top_k: int = 10,
+        filter: Filter = MemoryFilter.ALL,  # noqa: A002 - its name there
+        *,
+        embedding: VectorLike | None = None,
+    ) -> list[ScoredMemory]:
+        """Return the memories that are most similar to a query, best first; equal scores newest first, then by id.
+
+        With a vector for the query, the score is (cosine + 1) / 2 of the vectors; memories without a vector of that
+        size, or with one that is not finite, are not compared, and the note of each result says how many. Otherwise
+        the search is made by words: the results of `Memory.recall` that share a word with the query, with their
+        confidence. If that is because a vector cannot be had or used, the note says why.
+
+        Args:
+            query: The text. A blank one finds nothing.
+            top_k: Maximum number of results, 1 or more.
+            filter: Only memories that match it.
+            embedding: The vector of the query; default: that of the embedder, if there is one.
+
+        Cost:
+            By vector: the first search reads all memories, later ones what was written since. Then one comparison of
+            all vectors, and the memories that are returned are read.
+        """
+        if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
+            raise InvalidArgumentError("top_k", top_k, "must be an integer of at least 1")
+        if not query.strip():
+            return []
+        vector, note = (as_vector(embedding), "") if embedding is not None else self._embedding.of_query(query)
+        if vector is not None:
+            found, note = by_vector(self.memory, self._index, vector, top_k, filter)
+            if found is not None:
+                return found
+        return by_words(self.memory, query, top_k, filter, note)
+
+    # Vectors
+
+    def embed_all(self, batch_size: int = 100) -> int:
+        """Embed the memories that have no vector, and return how many were embedded.
+
+        Each batch is stored before the next, so a run that was interrupted continues with the next call.
+
+        Args:
+            batch_size: Number of texts that are passed to the embedder at a time, 1 or more.
+
+        Raises:
+            UnsupportedError: There is no embedder.
+            EmbedderError: The embedder failed. Vectors that were stored before remain.
+
+        A RecollectWarning is issued if there are texts that the embedder cannot process.
+        """
+        if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+            raise InvalidArgumentError("batch_size", batch_size, "must be an integer of at least 1")
+        if self.memory.embedder is None:
+            raise UnsupportedError("embed_all", "the memory was opened without an embedder")
+        return self._embedding.embed_missing(batch_size)
+
+    def embed(self, records: Sequence[Record]) -> list[Record]:
+        """Embed those of some stored records that have no vector, and return them as they are stored.
+
+        Without an embedder they are returned as they are. If it fails, a RecollectWarning is issued.
+        """
+        return self._embedding.embed(records)
+
+    def vector_stats(self) -> VectorStoreStats:
+        """Return how many memories have a vector, and of which sizes."""
+        total, embedded = self.memory.count(), self.memory.count(f.meta(EMBEDDING))
+        coverage = 100.0 * embedded / total if total else 0.0
+        return VectorStoreStats(total, embedded, tuple(self._index.sizes()), coverage)
+
+    def close(self) -> None:
+        """Close the memory."""
+        self.memory.close()
+
+    def __enter__(self) -> MemoryStore:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<MemoryStore on {self.memory!r}>"
+
+    def _check(self, memory: object, argument: str = "memory") -> None:
+        """Raise the error of a memory that cannot be stored, before anything is written."""
+        if not isinstance(memory, Memory):
+            raise InvalidArgumentError(argument, memory, "must be a Memory of this package")
+        Record(id=memory.id, content=memory.content, **fields_of(memory))
+        size = self.config.default_embedding_dimensions
+        if memory.embedding is not None and size is not None and len(memory.embedding) != size:
+            given = f"a vector of {len(memory.embedding)} components"
+            raise InvalidArgumentError(
+                "embedding", given, f"must have {size} components (default_embedding_dimensions)"
+            )
+
+
+def _write(calls: recollect.Memory | Batch, memory: Memory) -> Record:
+    """Store a memory, replacing the record with its id, and return the record."""
+    fields = {name: value for name, value in fields_of(memory).items() if value is not None}
+    expected: Record | str = ABSENT
+    while True:
+        try:
+            return calls.remember(memory.content, id=memory.id, expect=expected, **fields)
+        except ConflictError as error:  # there is one, or another writer was faster, which has succeeded
+            current = calls.get(memory.id)
+            if error.satisfied and current is not None:
+                return current
+            expected = current or ABSENT
+
+
+def _set_quota(memory: recollect.Memory, config: MemoryStoreConfig) -> None:
+    """Give a memory the quota of the settings, unless it has it."""
+    if memory.scope and config.max_memories is None:
+        return
+    when_full: WhenFull = "least recent" if config.enable_auto_cleanup else "refuse"
+    wanted = Quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)
+    if memory.quota() != (wanted if config.max_memories is not None else None):
+        memory.set_quota(records=config.max_memories, when_full=when_full, low_water=config.low_water)

@@ -1,0 +1,229 @@
+"""The value types: `Memory`, its id, its type, and a memory with a score."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, ClassVar
+
+from recollect import Record
+from recollect.compat.llm4s.vectors import Vector, VectorLike, as_vector
+from recollect.errors import InvalidRecordError
+from recollect.records import factories
+
+
+class MemoryId(str):
+    """The id of a memory: text of 1 to 255 bytes. A type of its own, distinct from `EntityId`."""
+
+    __slots__ = ()
+
+    @classmethod
+    def generate(cls) -> MemoryId:
+        """Return a new random id (UUID 4)."""
+        return cls(uuid.uuid4())
+
+
+class MemoryType(str):
+    """The type of a memory: the kind of its record, whose rules apply. Case is ignored; an unknown name is custom.
+
+    >>> MemoryType("User_Fact") == MemoryType.USER_FACT, MemoryType("Recipe").is_custom
+    (True, True)
+
+    Raises:
+        InvalidRecordError: The name is not the name of a kind: it is empty, too long, or has a control character.
+    """
+
+    __slots__ = ()
+
+    CONVERSATION: ClassVar[MemoryType]
+    ENTITY: ClassVar[MemoryType]
+    KNOWLEDGE: ClassVar[MemoryType]
+    USER_FACT: ClassVar[MemoryType]
+    TASK: ClassVar[MemoryType]
+    BUILT_IN: ClassVar[frozenset[MemoryType]]
+
+    def __new__(cls, name: str) -> MemoryType:
+        if isinstance(name, cls):
+            return name
+        return super().__new__(cls, Record(id="-", content="-", kind=name).kind)
+
+    @classmethod
+    def from_string(cls, name: str) -> MemoryType:
+        """Return the type with a name: the same as `MemoryType(name)`."""
+        return cls(name)
+
+    @property
+    def name(self) -> str:
+        """The name, in folded case."""
+        return str(self)
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether it is not one of the five built-in types."""
+        return self not in MemoryType.BUILT_IN
+
+
+MemoryType.CONVERSATION = MemoryType("conversation")
+MemoryType.ENTITY = MemoryType("entity")
+MemoryType.KNOWLEDGE = MemoryType("knowledge")
+MemoryType.USER_FACT = MemoryType("user_fact")
+MemoryType.TASK = MemoryType("task")
+MemoryType.BUILT_IN = frozenset(
+    [MemoryType.CONVERSATION, MemoryType.ENTITY, MemoryType.KNOWLEDGE, MemoryType.USER_FACT, MemoryType.TASK]
+)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One memory. Immutable: the `with_...` methods return changed copies.
+
+    Attributes:
+        id: The id.
+        content: The text.
+        memory_type: The type.
+        metadata: Names and texts.
+        timestamp: An aware datetime; default: now. None if the record was copied without a time.
+        importance: 0 to 1; None if there is none.
+        embedding: The vector of the content, rounded to float32; None if there is none.
+
+    Raises:
+        InvalidRecordError: A value is invalid.
+    """
+
+    id: MemoryId
+    content: str
+    memory_type: MemoryType
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    timestamp: datetime | None = field(default_factory=lambda: datetime.now(UTC))
+    importance: float | None = None
+    embedding: Vector | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.content, str):
+            raise InvalidRecordError("content", self.content, "must be text")
+        if not isinstance(self.metadata, Mapping):
+            raise InvalidRecordError("metadata", self.metadata, "must be an object (a dict)")
+        for name, value in self.metadata.items():
+            if not isinstance(name, str) or not isinstance(value, str):
+                raise InvalidRecordError("metadata", {name: value}, "must have texts as names and as values")
+        # The record's own checks.
+        checked = Record(id=self.id, content="-", time=self.timestamp, importance=self.importance)
+        object.__setattr__(self, "id", MemoryId(checked.id))
+        object.__setattr__(self, "memory_type", MemoryType(self.memory_type))
+        object.__setattr__(self, "metadata", dict(self.metadata))
+        object.__setattr__(self, "timestamp", checked.time)
+        object.__setattr__(self, "importance", checked.importance)
+        if self.embedding is not None:
+            object.__setattr__(self, "embedding", as_vector(self.embedding))
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.content, self.timestamp))
+
+    @classmethod
+    def from_conversation(cls, content: str, role: str, conversation_id: str | None = None) -> Memory:
+        """Return a message. Its metadata has role and conversation_id."""
+        return _built(factories.conversation(content, role=role, conversation=conversation_id))
+
+    @classmethod
+    def for_entity(cls, entity_id: str, entity_name: str, fact: str, entity_type: str = "unknown") -> Memory:
+        """Return a fact about an entity. Its metadata has entity_id, entity_name and entity_type."""
+        return _built(factories.entity(fact, name=entity_name, entity=entity_id, entity_type=entity_type))
+
+    @classmethod
+    def from_knowledge(cls, content: str, source: str, chunk_index: int | None = None) -> Memory:
+        """Return a piece of a document, without importance. Its metadata has source and chunk_index."""
+        return _built(factories.knowledge(content, source=source, chunk_index=chunk_index))
+
+    @classmethod
+    def user_fact(cls, fact: str, user_id: str | None = None) -> Memory:
+        """Return a fact about a user. Its metadata has user_id."""
+        return _built(factories.user_fact(fact, user=user_id))
+
+    @classmethod
+    def from_task(cls, task_description: str, outcome: str, success: bool) -> Memory:
+        """Return a task with its outcome. Its metadata has success, "true" or "false"."""
+        return _built(factories.task(task_description, outcome, success=success))
+
+    def with_metadata(self, key: str | Mapping[str, str], value: str | None = None) -> Memory:
+        """Return a copy with one value of the metadata set, or with those of a mapping."""
+        added: Mapping[str, Any] = key if isinstance(key, Mapping) else {key: value}
+        return replace(self, metadata={**self.metadata, **added})
+
+    def with_importance(self, score: float) -> Memory:
+        """Return a copy with an importance, which is clamped to [0, 1].
+
+        Raises:
+            InvalidRecordError: It is not a number.
+        """
+        if isinstance(score, bool) or not isinstance(score, (int, float)) or math.isnan(score):
+            raise InvalidRecordError("importance", score, "must be a number")
+        return replace(self, importance=min(1.0, max(0.0, float(score))))
+
+    def with_embedding(self, vector: VectorLike) -> Memory:
+        """Return a copy with a vector."""
+        return replace(self, embedding=as_vector(vector))
+
+    def get_metadata(self, key: str) -> str | None:
+        """Return a value of the metadata; None if there is none."""
+        return self.metadata.get(key)
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether it has a vector."""
+        return self.embedding is not None
+
+    @property
+    def source(self) -> str | None:
+        """The source in the metadata."""
+        return self.metadata.get("source")
+
+    @property
+    def conversation_id(self) -> str | None:
+        """The conversation in the metadata."""
+        return self.metadata.get("conversation_id")
+
+    @property
+    def agent_id(self) -> str | None:
+        """The agent in the metadata."""
+        return self.metadata.get("agent_id")
+
+
+@dataclass(frozen=True)
+class ScoredMemory:
+    """A memory that a search found.
+
+    Attributes:
+        memory: The memory.
+        score: 0 to 1, higher is better: by vector (cosine + 1) / 2, by words the confidence of recall.
+        note: Why the search was made by words although there is an embedder or a vector, or which memories it could not
+            compare; otherwise "".
+    """
+
+    memory: Memory
+    score: float
+    note: str = ""
+
+
+def as_text(value: Any) -> str:
+    """Return a value of a record's metadata as a text: itself, or its JSON form.
+
+    >>> as_text("x"), as_text(True), as_text(3), as_text([1, "a"])
+    ('x', 'true', '3', '[1, "a"]')
+    """
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def _built(fields: Mapping[str, Any]) -> Memory:
+    """Return a memory with the fields that a factory of records returns."""
+    metadata = {name: as_text(value) for name, value in fields["metadata"].items()}
+    return Memory(
+        MemoryId.generate(),
+        fields["content"],
+        MemoryType(fields["kind"]),
+        metadata,
+        importance=fields.get("importance"),
+    )
