@@ -149,6 +149,8 @@ def context(
         )
         if not found.items:
             _show(settings, memory, [])
+        elif not any(item.included for item in found.items):
+            click.echo(f"{len(found.items)} found, and none fits in {max_tokens} tokens", err=True)
     if settings.as_json:
         print_json(found.to_json())
         return

@@ -13,11 +13,8 @@ from recollect.memory.context.filling import Filling
 from recollect.memory.context.gathering import Candidate, Owners, gathered
 from recollect.memory.context.quoting import indented
 from recollect.memory.context.values import STYLES, Context, Style, Tokenizer, counter
-from recollect.operations.checks import check_choice, check_count, check_instant, check_text
+from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
 from recollect.records.record import Instant, Record
-
-#: Share of the budget that standing instructions and preferences may take, and share of pinned records.
-_GOVERNING_SHARE = 0.1
 
 
 @all_named
@@ -41,10 +38,11 @@ class Contexts(Calls):
 
             prompt = memory.context("Which seat should I book?", max_tokens=500, user="ana")
 
-        The text consists of standing instructions and preferences, then pinned records, each in at most a tenth of the
-        budget, then what `recall` finds: the hits that are worth most for their length. A text that repeats another is
-        left out, a turn that explains a hit is added, and a long text that does not fit is given by the passages that
-        match the question, with "[...]" between them. `context.items` says what went in, what did not, and why.
+        The text consists of standing instructions and preferences, pinned records, and what `recall` finds: the hits
+        that are worth most for their length. A tenth of the budget is kept for each of the first two. A text that
+        repeats another is left out, a turn that explains a hit is added, and a long text that does not fit is given by
+        the passages that match the question, with "[...]" between them. `context.items` says what went in, what did
+        not, and why.
 
         Recalled text is data that others may have written. It is quoted: no text can end the quotation or look like
         another entry (not in the style "llm4s").
@@ -53,14 +51,15 @@ class Contexts(Calls):
             question: The question or the task, at most 64 KiB as UTF-8 by default (see `Limits`).
             max_tokens: The budget, 1 or more. Headings and the quotation are included.
             user: Read the records of this user and those without a user. In a scope of a user, it is that user. None:
-                read what `recall` reads, but only standing instructions and pinned records that belong to no user.
+                read those of all users, as `recall` does, each with the name of its user, but only standing
+                instructions and pinned records that belong to no user.
             agent: Read the records of this agent and those without an agent.
             conversation: Read the records of this conversation and those without one.
             where: Read only records that match this filter or text form of one.
             style: "markdown": a fenced list. "xml": elements. "messages": a JSON array of chat messages, which
                 `context.messages` returns as a list. "llm4s": lists by kind, not quoted.
-            tokenizer: Converts a text to its tokens or to their number, such as `tiktoken`'s `encode`. Default: a
-                quarter of the UTF-8 bytes, rounded up. It is called for every entry.
+            tokenizer: Converts a text to its tokens or to their number, such as `encode_ordinary` of tiktoken. It is
+                called for every entry. Default: a quarter of the UTF-8 bytes, rounded up.
             time: The time that expressions such as "yesterday" are relative to; default: now.
 
         Returns:
@@ -72,10 +71,14 @@ class Contexts(Calls):
             StoreError: The store failed.
 
         Cost:
-            A recall of 200 hits, a search for pinned records, and some milliseconds for a large budget.
+            A recall of 200 hits (above 4,000 tokens of one hit for each 20), a search for pinned records, and some
+            milliseconds for a large budget.
         """
         check_count("max_tokens", max_tokens)
         check_choice("style", style, STYLES)
+        for name, value in (("user", user), ("agent", agent), ("conversation", conversation)):
+            if value is not None:
+                check_text(name, value)
         reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
         scoped = self.scope
@@ -85,7 +88,8 @@ class Contexts(Calls):
             scoped.get("conversation") if conversation is None else conversation,
         )
         condition = as_filter(where)
-        standing, pinned, hits = gathered(self, question, owners, condition, reference)
+        check_filter(condition)
+        standing, pinned, hits = gathered(self, question, max_tokens, owners, condition, reference)
 
         def fetch(record_id: str) -> Candidate | None:
             record = self.get(record_id)
@@ -93,10 +97,8 @@ class Contexts(Calls):
             return Candidate(record, "neighbour", 0.0, {}, None) if record is not None and readable else None
 
         size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else count
-        filling = Filling(style, max_tokens, size, [*standing, *pinned, *hits], fetch)
-        filling.fill(standing, _GOVERNING_SHARE)
-        filling.fill(pinned, _GOVERNING_SHARE)
-        filling.fill(hits)
+        filling = Filling(style, max_tokens, size, [*standing, *pinned, *hits], fetch, of_user=owners.user is not None)
+        filling.fill(standing, pinned, hits)
         return filling.finished(count)
 
     def entity_context(self, entity: str) -> str:

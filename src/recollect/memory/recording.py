@@ -107,6 +107,8 @@ class Recording(Calls):
                 raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
             message = {"role": role, "content": message}
         elif role is not None:
+            if message is None:
+                raise InvalidArgumentError("message", message, "must be a text or a message")
             raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
         turns = []
         for _, turn in read_turns([message]):

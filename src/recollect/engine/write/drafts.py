@@ -24,6 +24,8 @@ CONVERSATION = "conversation"
 #: Kinds with this prefix are reserved for the engine.
 INTERNAL = "_"
 _NO_TAGS: frozenset[str] = frozenset()
+#: Kinds of records whose text no user wrote as a wish.
+_OF_OTHERS = ("entity", "task")
 _ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 
 
@@ -128,8 +130,12 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
 
 def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -> Any:
     """Return the tags, with a standing tag added if a person states an instruction or preference in the text."""
-    # A record with a source is a document: its instructions are not wishes of the user who added it.
+    # A record with a source is a document, a fact about an entity was extracted, and a task has the outcome of a tool:
+    # their instructions are not wishes of the user.
     if not isinstance(content, str) or fields.get("role") in MACHINE_ROLES or fields.get("source") is not None:
+        return tags
+    kind = fields.get("kind")
+    if isinstance(kind, str) and kind.casefold() in _OF_OTHERS:
         return tags
     found = standing_tags(content)
     # Anything but a list of tags is refused later, by the record.
@@ -148,7 +154,7 @@ def retagged(existing: Record, record: Record, *, tags_given: bool) -> Record:
     if tags_given or existing.content == record.content:
         return record
     kept = [tag for tag in record.tags if tag not in STANDING_TAGS]
-    fields = {"role": record.role, "source": record.source}
+    fields = {"role": record.role, "source": record.source, "kind": record.kind}
     return record.changed(tags=_with_standing_tags(record.content, fields, kept))
 
 

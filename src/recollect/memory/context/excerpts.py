@@ -12,10 +12,12 @@ from recollect.memory.context.values import Span
 from recollect.text.pieces import SENTENCE_END
 from recollect.text.words import language_of, runs, stem, terms
 
-#: A text of at most this many bytes is not shortened.
-SHORT_BYTES = 400
-#: Maximum number of characters of a passage that cannot be divided.
-LONGEST = 400
+#: Maximum number of characters of a passage that is chosen as a whole. A shorter text is not shortened.
+LONGEST = 160
+#: Blanks between two passages that do not separate them.
+_FEW_BLANKS = 4
+#: Share of the greatest weight from which on a sentence is one of the best.
+_NEARLY = 0.7
 GAP = "[...]"
 _FENCE = re.compile(r"[ \t]*(?:```|~~~)")
 _LINE = re.compile(r"[^\n]*\n?")
@@ -46,7 +48,7 @@ def without_repeated_code(text: str) -> tuple[Span, ...] | None:
 
     All prose remains, and of each code block the lines with a word that neither the prose nor an earlier line has.
     """
-    if len(text) <= SHORT_BYTES // 4 or not _has_code(text):
+    if len(text) <= LONGEST or not _has_code(text):
         return None
     lines = [found.span() for found in _LINE.finditer(text) if found.group()]
     inside, code = False, []
@@ -88,8 +90,8 @@ def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ..
         room: Maximum number of UTF-8 bytes of the passages and the marks between them, 0 or more.
 
     Returns:
-        Passages in the order of the text. Sentences without a word of the question are included only next to one that
-        has one, and the first sentence if none has. Empty if nothing fits.
+        Passages in the order of the text: sentences with words of the question, and what surrounds them as far as there
+        is room; the beginning of the text if no sentence has such a word. Empty if nothing fits.
 
     Cost:
         O(n log n) for a text of n characters.
@@ -100,18 +102,28 @@ def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ..
     found = [_weight(text[start:end], weights, language) for start, end in sentences]
     sizes = [len(text[start:end].encode("utf-8")) + len(GAP) + 2 for start, end in sentences]
     order = sorted(range(len(sentences)), key=lambda number: (-found[number] / (sizes[number] + 40) ** 0.5, number))
-    chosen: set[int] = set()
+    best = max(found, default=0.0)
+    chosen: dict[int, None] = {}
+
+    def choose(number: int) -> None:
+        nonlocal room
+        if 0 <= number < len(sentences) and number not in chosen and sizes[number] <= room:
+            chosen[number] = None
+            room -= sizes[number]
+
     for number in order:
         if found[number] <= 0.0 and chosen:
             break
-        if sizes[number] <= room:
-            chosen.add(number)
-            room -= sizes[number]
-    for number in sorted(chosen):  # what follows a matching sentence explains it better than what precedes it
-        for beside in (number + 1, number - 1):
-            if 0 <= beside < len(sentences) and beside not in chosen and sizes[beside] <= room:
-                chosen.add(beside)
-                room -= sizes[beside]
+        choose(number)
+        if found[number] >= _NEARLY * best:  # what is next to one of the best explains it, first what follows
+            choose(number + 1)
+            choose(number - 1)
+    grown = list(chosen)
+    for number in grown:  # what is left of the room goes to what surrounds them
+        before = len(chosen)
+        choose(number + 1)
+        choose(number - 1)
+        grown += list(chosen)[before:]
     return _merged(text, [sentences[number] for number in sorted(chosen)])
 
 
@@ -134,7 +146,7 @@ def _merged(text: str, spans: Sequence[Span]) -> tuple[Span, ...]:
     """Join spans with only blanks between them."""
     out: list[Span] = []
     for start, end in spans:
-        if out and not text[out[-1][1] : start].strip():
+        if out and start - out[-1][1] <= _FEW_BLANKS and not text[out[-1][1] : start].strip():
             out[-1] = (out[-1][0], end)
         else:
             out.append((start, end))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from recollect.memory.context.duplicates import Chosen
-from recollect.memory.context.excerpts import joined, passages, without_repeated_code
+from recollect.memory.context.excerpts import LONGEST, joined, passages, without_repeated_code
 from recollect.memory.context.gathering import Candidate
 from recollect.memory.context.places import places_of
 from recollect.memory.context.styles import Entry, body_of, layout
@@ -20,12 +20,17 @@ from recollect.memory.context.values import Context, ContextItem, Outcome, Span,
 from recollect.records.record import Record
 from recollect.text.words import language_of, stem, terms
 
-#: Share of the budget that passages of long texts may take, and the share from which on a text is long.
+#: Share of the budget that is kept for standing instructions and preferences, and for pinned records; its least number
+#: of tokens, and the share of a small budget that this may be.
+GOVERNING_SHARE = 0.1
+_LEAST_GOVERNING = 40
+_MOST_GOVERNING = 0.25
+#: Share of the budget that is kept for passages of long texts, which are those with this share of it.
 EXCERPT_SHARE = 0.1
 LONG_SHARE = 0.5
-#: Tokens of the smallest excerpt, and of the smallest entry.
-_LEAST_EXCERPT = 12
+#: Tokens of the smallest entry, and of the smallest excerpt.
 _LEAST_TOKENS = 3
+_LEAST_EXCERPT = 20
 #: The least share of a text that remains without repeated code, roughly: a text that is longer is not tried.
 _LEAST_OF_CODE = 0.3
 #: Tokens of a hit that may need another turn to be understood, and of the turn that is added.
@@ -44,6 +49,7 @@ class Filling:
         size: Returns the size of a part in tokens, not rounded.
         candidates: All candidates.
         fetch: Returns the turn with an id as a candidate; None if it may not be read.
+        of_user: Whether the context is that of one user.
     """
 
     def __init__(
@@ -53,26 +59,70 @@ class Filling:
         size: Callable[[str], float],
         candidates: Sequence[Candidate],
         fetch: Callable[[str], Candidate | None],
+        *,
+        of_user: bool,
     ) -> None:
         self._style, self._max_tokens, self._size, self._fetch = style, max_tokens, size, fetch
         self._by_id = {each.record.id: each for each in candidates}
         self._layout = layout(style, (text for each in candidates for text in _texts(each.record)))
-        self._places = places_of(candidates)
+        self._places = places_of(candidates, of_user=of_user)
         self._left = max_tokens - size(self._layout.whole("\n"))
-        self._excerpts = EXCERPT_SHARE * max_tokens
         self._entries: dict[str, Entry] = {}  # of the chosen records, in the order in which they were chosen
         self._items: dict[str, ContextItem] = {}
         self._headings: set[tuple[Any, ...]] = set()
+        self._reserved: dict[str, float] = {}  # room for passages, in tokens
         self._chosen = Chosen()
 
-    def fill(self, candidates: Sequence[Candidate], share: float = 1.0) -> None:
-        """Give candidates room, one after the other, within a share of the budget."""
-        kept = max(self._left - share * self._max_tokens, 0.0)
+    def fill(self, standing: Sequence[Candidate], pinned: Sequence[Candidate], hits: Sequence[Candidate]) -> None:
+        """Give candidates room.
+
+        First each kind gets its share of the budget. What is left of it then goes to those that did not fit, first
+        whole, then in part, so that nothing is left out while there is room for it.
+        """
+        share = min(max(GOVERNING_SHARE * self._max_tokens, _LEAST_GOVERNING), _MOST_GOVERNING * self._max_tokens)
+        self._add_whole(standing, self._left - share)
+        self._add_whole(pinned, self._left - share)
+        self._add_whole(hits, 0.0)
+        self._add_long()
+        everything = [*standing, *pinned, *hits]
+        self._add_whole(everything, 0.0)
+        for each in self._missing(everything):
+            self._add_passages(each, self._left)
+
+    def _missing(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """Return the candidates that did not fit so far."""
+        items = self._items
+        return [each for each in candidates if (item := items.get(each.record.id)) is None or item.outcome == "no room"]
+
+    def _add_whole(self, candidates: Sequence[Candidate], kept: float) -> None:
+        """Add those candidates that fit, as far as `kept` tokens remain."""
+        kept = max(kept, 0.0)
         self._left -= kept
-        for each in candidates:
-            if each.record.id not in self._entries:
+        for each in self._missing(candidates):
+            if each.record.id not in self._entries:  # it may have come with the hit that it explains
                 self._try(each)
         self._left += kept
+
+    def _reserve(self, candidate: Candidate) -> None:
+        """Reserve room for passages of a long text that does not fit, within a small share of the budget in all.
+
+        A short text that fits as a whole is more likely to be an answer. When all of them have had their chance,
+        `_add_long` divides what is left among the long ones.
+        """
+        if self._size(candidate.record.text) < LONG_SHARE * self._max_tokens or candidate.record.id in self._reserved:
+            return
+        room = min(EXCERPT_SHARE * self._max_tokens - sum(self._reserved.values()), self._left)
+        if room >= _LEAST_EXCERPT:
+            self._reserved[candidate.record.id] = room
+            self._left -= room
+
+    def _add_long(self) -> None:
+        """Add the passages of long texts that room was reserved for."""
+        reserved, self._reserved = list(self._reserved.items()), {}
+        for number, (record_id, room) in enumerate(reserved):
+            extra = self._left / (len(reserved) - number)
+            self._left += room
+            self._add_passages(self._by_id[record_id], room + extra)
 
     def _try(self, candidate: Candidate) -> None:
         """Add a candidate and the turn that explains it, or what fits of them."""
@@ -83,8 +133,9 @@ class Filling:
             self._leave_out(candidate, "no room")
         elif self._size(text) <= self._left and self._add(candidate, _whole(candidate)):
             self._explain(candidate)
-        elif not self._shorten(candidate):
+        elif not self._add_without_code(candidate):
             self._leave_out(candidate, "no room")
+            self._reserve(candidate)
 
     def _add(self, candidate: Candidate, spans: tuple[Span, ...]) -> bool:
         """Add passages of a candidate, or leave them out as a duplicate; return False if they do not fit."""
@@ -113,31 +164,22 @@ class Filling:
         )
         return True
 
-    def _shorten(self, candidate: Candidate) -> bool:
-        """Add passages of a text that does not fit, and return whether any do.
-
-        They are all of it but code that repeats its words, or else those that match the question. These take a small
-        share of the budget in all: a short text that fits as a whole is more likely to be an answer.
-        """
+    def _add_without_code(self, candidate: Candidate) -> bool:
+        """Add a text without code that repeats its words, and return whether it fits."""
         text = candidate.record.text
-        size = self._size(text)
-        if (
-            self._left >= _LEAST_OF_CODE * size
-            and (spans := without_repeated_code(text))
-            and self._add(candidate, spans)
-        ):
-            return True
-        if size < LONG_SHARE * self._max_tokens:
+        if self._left < _LEAST_OF_CODE * self._size(text):
             return False
-        room = min(self._excerpts, self._left - self._size(self._bare(candidate)))
-        if room < _LEAST_EXCERPT:
-            return False
-        before = self._left
-        spans = passages(text, candidate.words, int(_BYTES_PER_TOKEN * room))
-        if not spans or not self._add(candidate, spans):
-            return False
-        self._excerpts -= before - self._left
-        return True
+        spans = without_repeated_code(text)
+        return spans is not None and self._add(candidate, spans)
+
+    def _add_passages(self, candidate: Candidate, room: float) -> None:
+        """Add the passages of a text that match the question, as far as there is room."""
+        text = candidate.record.text
+        room = min(room, self._left) - self._size(self._bare(candidate))
+        if room >= _LEAST_EXCERPT and len(text) > LONGEST:
+            spans = passages(text, candidate.words, int(_BYTES_PER_TOKEN * room))
+            if spans:
+                self._add(candidate, spans)
 
     def _bare(self, candidate: Candidate) -> str:
         """Return the entry of a candidate without its text, and its headings."""

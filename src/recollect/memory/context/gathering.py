@@ -18,8 +18,10 @@ from recollect.memory.calls import Calls
 from recollect.memory.context.values import Origin
 from recollect.records.record import Record
 
-#: Number of hits that are considered. With half as many, coverage at 2,000 tokens is 0.1 to 0.4 per cent lower.
+#: Minimum number of hits that are considered, and the tokens of the budget for each one of more. With half as many,
+#: coverage at 2,000 tokens is up to 0.4 per cent lower.
 HITS = 200
+_TOKENS_PER_HIT = 20
 #: Maximum number of pinned records that are considered, the most important first.
 PINNED = 50
 #: A hit is worth its score divided by its length to this power. So a short text precedes a long one of nearly equal
@@ -76,13 +78,15 @@ def _of(name: str, value: str) -> Filter:
 
 
 def gathered(
-    calls: Calls, question: str, owners: Owners, where: Filter, time: datetime | None
+    calls: Calls, question: str, max_tokens: int, owners: Owners, where: Filter, time: datetime | None
 ) -> tuple[list[Candidate], list[Candidate], list[Candidate]]:
     """Return standing instructions, pinned records and hits, each in the order in which they get room.
 
     A record may be among several of them: what does not fit in the share of pinned records is still a hit.
     """
-    hits = calls.recall(question, HITS, all_of(where, *owners.readable), reference=time)
+    hits = calls.recall(
+        question, max(HITS, max_tokens // _TOKENS_PER_HIT), all_of(where, *owners.readable), reference=time
+    )
     governing = all_of(where, *owners.governing)
     standing = [_candidate(hit, "standing") for hit in _standing(calls, hits, question, owners, governing, time)]
     scores = {hit.record.id: hit for hit in hits}

@@ -13,11 +13,15 @@ _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)
 Session = tuple[str, str]
 
 
-def places_of(candidates: Sequence[Candidate]) -> Callable[[Candidate], Place]:
+def places_of(candidates: Sequence[Candidate], *, of_user: bool) -> Callable[[Candidate], Place]:
     """Return a function that returns the place of a candidate, also of a neighbour that is not in the list.
 
     Sessions and conversations are ordered by the time of their first turn among the candidates, documents by their best
     passage.
+
+    Args:
+        candidates: All candidates.
+        of_user: Whether they are those of one user, who need not be named.
     """
     sessions: dict[Session, datetime] = {}
     conversations: dict[str, datetime] = {}
@@ -35,15 +39,16 @@ def places_of(candidates: Sequence[Candidate]) -> Callable[[Candidate], Place]:
     def place(candidate: Candidate) -> Place:
         record = candidate.record
         rank = ranks.get(record.id, len(ranks))
+        owner = "" if of_user else record.user or ""
         if candidate.origin in ("standing", "pinned"):
-            return Place(candidate.origin, rank)
+            return Place(candidate.origin, rank, owner=owner)
         if (session := _session(record)) is not None:
             first = sessions.get(session, record.time or _LONG_AGO)
             group = (conversations.get(session[0], first), session[0], first, session[1])
-            return Place("conversations", rank, None if first == _LONG_AGO else first, group)
+            return Place("conversations", rank, None if first == _LONG_AGO else first, group, owner)
         if record.kind == "knowledge" and record.source is not None:
-            return Place("documents", rank, None, (documents.get(record.source, rank), record.source))
-        return Place("facts", rank)
+            return Place("documents", rank, None, (documents.get(record.source, rank), record.source), owner)
+        return Place("facts", rank, owner=owner)
 
     return place
 

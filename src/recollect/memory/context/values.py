@@ -156,10 +156,14 @@ def counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
         raise InvalidArgumentError("tokenizer", tokenizer, "must be a function of a text")
 
     def count(text: str) -> int:
-        found = tokenizer(text)
+        try:
+            found = tokenizer(text)
+        except Exception as error:
+            reason = f"failed for a text of {len(text)} characters: {type(error).__name__}: {error}"
+            raise InvalidArgumentError("tokenizer", tokenizer, reason) from error
         number = found if isinstance(found, int) else len(found) if isinstance(found, Sized) else -1
-        if isinstance(found, bool) or number < 0:
-            raise InvalidArgumentError("tokenizer", found, "must return tokens or their number")
+        if isinstance(found, (bool, Mapping)) or number < 0:  # a mapping has one item for each of several lists
+            raise InvalidArgumentError("tokenizer", found, "must return the tokens of the text, or their number")
         return number
 
     return count
