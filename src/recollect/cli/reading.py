@@ -147,7 +147,7 @@ def context(
             style=style,
             time=time,
         )
-        if not found.items:
+        if not found.items and not settings.as_json:
             _show(settings, memory, [])
         elif not any(item.included for item in found.items):
             click.echo(f"{len(found.items)} found, and none fits in {max_tokens} tokens", err=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from recollect import filters as f
 from recollect.arguments import all_named
+from recollect.errors import ScopeError
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
 from recollect.memory.calls import Calls
@@ -15,6 +16,9 @@ from recollect.memory.context.quoting import indented
 from recollect.memory.context.values import STYLES, Context, Style, Tokenizer, counter
 from recollect.operations.checks import check_choice, check_count, check_filter, check_instant, check_text
 from recollect.records.record import Instant, Record
+
+#: How often the finished text is counted with the caller's tokenizer and filled further.
+_MOST_ROUNDS = 3
 
 
 @all_named
@@ -67,7 +71,8 @@ class Contexts(Calls):
             style "messages").
 
         Raises:
-            InvalidArgumentError: An argument is invalid.
+            InvalidArgumentError: An argument is invalid, or the tokenizer failed.
+            ScopeError: This memory is scoped to another user, agent or conversation.
             StoreError: The store failed.
 
         Cost:
@@ -76,17 +81,9 @@ class Contexts(Calls):
         """
         check_count("max_tokens", max_tokens)
         check_choice("style", style, STYLES)
-        for name, value in (("user", user), ("agent", agent), ("conversation", conversation)):
-            if value is not None:
-                check_text(name, value)
         reference = None if time is None else check_instant("time", time)
         count = counter(tokenizer)
-        scoped = self.scope
-        owners = Owners(
-            scoped.get("user") if user is None else user,
-            scoped.get("agent") if agent is None else agent,
-            scoped.get("conversation") if conversation is None else conversation,
-        )
+        owners = self._owners(user, agent, conversation)
         condition = as_filter(where)
         check_filter(condition)
         standing, pinned, hits = gathered(self, question, max_tokens, owners, condition, reference)
@@ -96,10 +93,33 @@ class Contexts(Calls):
             readable = record is not None and all(each.matches(record) for each in (condition, *owners.readable))
             return Candidate(record, "neighbour", 0.0, {}, None) if record is not None and readable else None
 
-        size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else count
+        empty = count("")  # a tokenizer may add tokens for the beginning and the end to each text
+        size = (lambda text: len(text.encode("utf-8")) / 4) if tokenizer is None else lambda text: count(text) - empty
         filling = Filling(style, max_tokens, size, [*standing, *pinned, *hits], fetch, of_user=owners.user is not None)
         filling.fill(standing, pinned, hits)
+        # The parts of a text may have more tokens than the whole. What that leaves is filled, too.
+        for _ in range(_MOST_ROUNDS if tokenizer is not None else 0):
+            if not filling.count(count):
+                break
+            filling.fill(standing, pinned, hits)
         return filling.finished(count)
+
+    def _owners(self, user: str | None, agent: str | None, conversation: str | None) -> Owners:
+        """Return whose records are read: within a scope, those of the scope.
+
+        Raises:
+            InvalidArgumentError: A name is not text, or is empty.
+            ScopeError: The scope fixes another name.
+        """
+        fixed = self.scope
+        given = {"user": user, "agent": agent, "conversation": conversation}
+        for name, value in given.items():
+            if value is None:
+                continue
+            check_text(name, value)
+            if fixed.get(name) not in (None, value):
+                raise ScopeError(f"{name} {value!r}", ", ".join(f"{key}={each}" for key, each in fixed.items()))
+        return Owners(**(given | fixed))
 
     def entity_context(self, entity: str) -> str:
         """Return what is known about an entity as text for a prompt, newest first; "" if nothing is.
@@ -180,7 +200,7 @@ def _listed(header: str, facts: Iterable[Record]) -> str:
 
 
 def _said(turn: Record) -> str:
-    return f"[{turn.role or turn.speaker or 'unknown'}]: {_quoted(turn)}"
+    return f"[{' '.join((turn.role or turn.speaker or 'unknown').split())}]: {_quoted(turn)}"
 
 
 def _quoted(record: Record) -> str:

@@ -1,53 +1,42 @@
-"""Near-duplicates: texts that add nothing to one that is chosen already.
+"""Duplicates: entries that say nothing that a chosen one does not say.
 
-A text is folded into another if the other has all of its words, and nearly all of its sequences of three words. So a
-restated sentence is folded, but never one with another number, another name, or a "not" that the other lacks.
+A record repeats another if both have the same words in the same order, apart from case, blanks and punctuation, and are
+of the same user and speaker and about the same entity. Turns must be of the same day, too: "I paid the rent today" of
+another month is another event. Nothing that differs in a word, a number or a sign is ever folded.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
-from itertools import chain
+from typing import Any
 
-from recollect.text.words import runs
+from recollect.records.record import Record
 
-#: Share of common shingles (Jaccard) from which on a text is a near-duplicate.
-_ALIKE = 0.8
-_SHINGLE = 3
+#: Punctuation at the ends of words that makes no difference. Signs such as + - # < $ do.
+_PUNCTUATION = ".,;:!?…\"'“”„‘’«»()[]"
 
 
-@dataclass(slots=True)
 class Chosen:
-    """The texts that are chosen, by their shingles."""
+    """The chosen records by what they say."""
 
-    _ids: list[str] = field(default_factory=list)
-    _words: list[frozenset[str]] = field(default_factory=list)
-    _counts: list[int] = field(default_factory=list)
-    _having: dict[tuple[str, ...], list[int]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self._ids: dict[tuple[Any, ...], str] = {}
 
-    def add(self, record_id: str, text: str) -> str | None:
-        """Add the text of a record, unless it is a near-duplicate: then return the id of the record that it repeats.
+    def add(self, record: Record, text: str) -> str | None:
+        """Add a record, unless a chosen one says the same: then return the id of that one.
 
-        >>> chosen = Chosen()
-        >>> chosen.add("a", "Ana moved to Oslo in May 2021."), chosen.add("b", "Ana moved to Oslo in May 2022.")
-        (None, None)
-        >>> chosen.add("c", "ana moved to Oslo, in May 2021!")
-        'a'
+        Args:
+            record: The record.
+            text: What is shown of it.
+
+        >>> chosen, said = Chosen(), "Ana moved to Oslo in May 2021."
+        >>> [chosen.add(Record(id=text, content=text), text) for text in (said, "Ana moved to Oslo in May 2022.")]
+        [None, None]
+        >>> chosen.add(Record(id="c", content="ana moved to Oslo, in May 2021!"), "ana moved to Oslo, in May 2021!")
+        'Ana moved to Oslo in May 2021.'
         """
-        words = [run for run, _ in runs(text)]
-        distinct = frozenset(words)
-        padded = ["", *words, ""]
-        shingles = frozenset(zip(*(padded[at:] for at in range(_SHINGLE)), strict=False))
-        common = Counter(chain.from_iterable(filter(None, map(self._having.get, shingles))))
-        for number, shared in sorted(common.items()):
-            union = len(shingles) + self._counts[number] - shared
-            if shared >= _ALIKE * union and distinct <= self._words[number]:
-                return self._ids[number]
-        number = len(self._ids)
-        self._ids.append(record_id)
-        self._words.append(distinct)
-        self._counts.append(len(shingles))
-        for shingle in shingles:
-            self._having.setdefault(shingle, []).append(number)
-        return None
+        words = (word.strip(_PUNCTUATION) for word in text.casefold().split())
+        day = record.time.date() if record.time is not None and record.kind == "conversation" else None
+        who = (record.user, record.speaker or record.role, record.entity, record.metadata.get("success"))
+        key = (*who, day, " ".join(filter(None, words)))
+        same = self._ids.setdefault(key, record.id)
+        return None if same == record.id else same

@@ -5,8 +5,9 @@ Passages are exact pieces of the text. `joined` marks what was left out between 
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from recollect.memory.context.values import Span
 from recollect.text.pieces import SENTENCE_END
@@ -16,6 +17,9 @@ from recollect.text.words import language_of, runs, stem, terms
 LONGEST = 160
 #: Blanks between two passages that do not separate them.
 _FEW_BLANKS = 4
+#: Maximum number of characters of a text that are analysed, and characters around a word of the question.
+_MOST_ANALYSED = 65_536
+_AROUND = 1000
 #: Share of the greatest weight from which on a sentence is one of the best.
 _NEARLY = 0.7
 GAP = "[...]"
@@ -94,11 +98,11 @@ def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ..
         is room; the beginning of the text if no sentence has such a word. Empty if nothing fits.
 
     Cost:
-        O(n log n) for a text of n characters.
+        O(n) for a text of n characters to find the words in it; only the surroundings of some of them are analysed.
     """
     language = language_of(text[:2000])
     weights = {stem(word, language): weight for word, weight in words.items()}
-    sentences = list(_sentences(text))
+    sentences = [span for start, end in _windows(text, weights) for span in _sentences(text, start, end)]
     found = [_weight(text[start:end], weights, language) for start, end in sentences]
     sizes = [len(text[start:end].encode("utf-8")) + len(GAP) + 2 for start, end in sentences]
     order = sorted(range(len(sentences)), key=lambda number: (-found[number] / (sizes[number] + 40) ** 0.5, number))
@@ -127,9 +131,30 @@ def passages(text: str, words: Mapping[str, float], room: int) -> tuple[Span, ..
     return _merged(text, [sentences[number] for number in sorted(chosen)])
 
 
-def _sentences(text: str) -> Iterator[Span]:
-    """Yield the sentences of a text, without blanks around them. A line end is one; a long sentence is divided."""
-    for line in _LINE.finditer(text):
+def _windows(text: str, stems: Iterable[str]) -> Iterator[Span]:
+    """Yield the parts of a text to look for passages in: all of it, or, if it is long, the surroundings of words."""
+    if len(text) <= _MOST_ANALYSED:
+        yield 0, len(text)
+        return
+    pattern = "|".join(re.escape(each[: max(3, len(each) - 1)]) for each in sorted(stems)) or r"\S"
+    search = re.compile(pattern, re.IGNORECASE).search
+    at = room = 0
+    found = search(text)
+    while found is not None and room < _MOST_ANALYSED:
+        start, end = max(at, found.start() - _AROUND), min(len(text), found.end() + _AROUND)
+        yield start, end
+        at, room = end, room + end - start
+        found = search(text, end)
+    if room == 0:
+        yield 0, _MOST_ANALYSED
+
+
+def _sentences(text: str, first: int, last: int) -> Iterator[Span]:
+    """Yield the sentences of a part of a text, without blanks around them.
+
+    A line end ends a sentence, and a long sentence is divided.
+    """
+    for line in _LINE.finditer(text, first, last):
         start = line.start()
         ends = [found.end() for found in SENTENCE_END.finditer(text, start, line.end())]
         for end in (*ends, line.end()):
@@ -139,7 +164,8 @@ def _sentences(text: str) -> Iterator[Span]:
 
 
 def _weight(sentence: str, weights: Mapping[str, float], language: str) -> float:
-    return sum(weights.get(term, 0.0) for term in {term for term, _ in terms(sentence, language)})
+    # Exact, so that it does not depend on the order of a set.
+    return math.fsum(weights.get(term, 0.0) for term in {term for term, _ in terms(sentence, language)})
 
 
 def _merged(text: str, spans: Sequence[Span]) -> tuple[Span, ...]:

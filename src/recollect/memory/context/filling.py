@@ -8,12 +8,12 @@ the caller counts need not add up, so the finished text is counted, and the last
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from recollect.memory.context.duplicates import Chosen
 from recollect.memory.context.excerpts import LONGEST, joined, passages, without_repeated_code
-from recollect.memory.context.gathering import Candidate
+from recollect.memory.context.gathering import BYTES_PER_TOKEN, EXCERPT_SHARE, LONG_SHARE, Candidate
 from recollect.memory.context.places import places_of
 from recollect.memory.context.styles import Entry, body_of, layout
 from recollect.memory.context.values import Context, ContextItem, Outcome, Span, Style
@@ -25,9 +25,6 @@ from recollect.text.words import language_of, stem, terms
 GOVERNING_SHARE = 0.1
 _LEAST_GOVERNING = 40
 _MOST_GOVERNING = 0.25
-#: Share of the budget that is kept for passages of long texts, which are those with this share of it.
-EXCERPT_SHARE = 0.1
-LONG_SHARE = 0.5
 #: Tokens of the smallest entry, and of the smallest excerpt.
 _LEAST_TOKENS = 3
 _LEAST_EXCERPT = 20
@@ -36,8 +33,10 @@ _LEAST_OF_CODE = 0.3
 #: Tokens of a hit that may need another turn to be understood, and of the turn that is added.
 _TERSE = 15
 _SHORT = 60
-#: UTF-8 bytes for each token, to choose passages. They are then counted.
-_BYTES_PER_TOKEN = 4
+#: A text of more characters for each token of the budget does not fit, whatever a tokenizer makes of it.
+_MOST_PER_TOKEN = 100
+#: Maximum number of characters of long texts that are searched for passages, except those of the last of them.
+_MOST_READ = 4_000_000
 
 
 class Filling:
@@ -70,6 +69,8 @@ class Filling:
         self._entries: dict[str, Entry] = {}  # of the chosen records, in the order in which they were chosen
         self._items: dict[str, ContextItem] = {}
         self._headings: set[tuple[Any, ...]] = set()
+        self._sizes: dict[str, float] = {}
+        self._unread = _MOST_READ
         self._reserved: dict[str, float] = {}  # room for passages, in tokens
         self._chosen = Chosen()
 
@@ -88,6 +89,14 @@ class Filling:
         self._add_whole(everything, 0.0)
         for each in self._missing(everything):
             self._add_passages(each, self._left)
+
+    def _size_of(self, record: Record) -> float:
+        """Return the size of a record's text in tokens; infinite if it is so long that it need not be counted."""
+        size = self._sizes.get(record.id)
+        if size is None:
+            too_long = len(record.text) > _MOST_PER_TOKEN * self._max_tokens
+            size = self._sizes[record.id] = math.inf if too_long else self._size(record.text)
+        return size
 
     def _missing(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Return the candidates that did not fit so far."""
@@ -109,7 +118,7 @@ class Filling:
         A short text that fits as a whole is more likely to be an answer. When all of them have had their chance,
         `_add_long` divides what is left among the long ones.
         """
-        if self._size(candidate.record.text) < LONG_SHARE * self._max_tokens or candidate.record.id in self._reserved:
+        if self._size_of(candidate.record) < LONG_SHARE * self._max_tokens or candidate.record.id in self._reserved:
             return
         room = min(EXCERPT_SHARE * self._max_tokens - sum(self._reserved.values()), self._left)
         if room >= _LEAST_EXCERPT:
@@ -131,7 +140,7 @@ class Filling:
             self._leave_out(candidate, "no text")
         elif self._left < _LEAST_TOKENS:
             self._leave_out(candidate, "no room")
-        elif self._size(text) <= self._left and self._add(candidate, _whole(candidate)):
+        elif self._size_of(candidate.record) <= self._left and self._add(candidate, _whole(candidate)):
             self._explain(candidate)
         elif not self._add_without_code(candidate):
             self._leave_out(candidate, "no room")
@@ -151,7 +160,7 @@ class Filling:
         tokens = self._size(entry.block)
         if tokens + sum(new.values()) > self._left:
             return False
-        if (same := self._chosen.add(record.id, text)) is not None:
+        if (same := self._chosen.add(record, text)) is not None:
             self._leave_out(candidate, "duplicate", same)
             return True
         self._left -= tokens + sum(new.values())
@@ -166,18 +175,18 @@ class Filling:
 
     def _add_without_code(self, candidate: Candidate) -> bool:
         """Add a text without code that repeats its words, and return whether it fits."""
-        text = candidate.record.text
-        if self._left < _LEAST_OF_CODE * self._size(text):
+        if self._left < _LEAST_OF_CODE * self._size_of(candidate.record):
             return False
-        spans = without_repeated_code(text)
+        spans = without_repeated_code(candidate.record.text)
         return spans is not None and self._add(candidate, spans)
 
     def _add_passages(self, candidate: Candidate, room: float) -> None:
         """Add the passages of a text that match the question, as far as there is room."""
         text = candidate.record.text
         room = min(room, self._left) - self._size(self._bare(candidate))
-        if room >= _LEAST_EXCERPT and len(text) > LONGEST:
-            spans = passages(text, candidate.words, int(_BYTES_PER_TOKEN * room))
+        if room >= _LEAST_EXCERPT and len(text) > LONGEST and self._unread > 0:
+            self._unread -= len(text)
+            spans = passages(text, candidate.words, int(BYTES_PER_TOKEN * room))
             if spans:
                 self._add(candidate, spans)
 
@@ -192,10 +201,10 @@ class Filling:
             return
         if candidate.record.id not in self._entries:
             return
-        if self._size(candidate.record.text) > _TERSE:
+        if self._size_of(candidate.record) > _TERSE:
             return
         found = self._by_id.get(candidate.explained_by) or self._fetch(candidate.explained_by)
-        if found is not None and self._size(found.record.text) <= _SHORT:
+        if found is not None and self._size_of(found.record) <= _SHORT:
             self._add(found, _whole(found))
 
     def _leave_out(self, candidate: Candidate, outcome: Outcome, same: str | None = None) -> None:
@@ -203,22 +212,29 @@ class Filling:
             candidate.record, candidate.origin, outcome, candidate.score, duplicate_of=same
         )
 
+    def count(self, count: Callable[[str], int]) -> bool:
+        """Set the room that is left by counting the finished text; return whether it is much more than was known."""
+        before, self._left = self._left, self._max_tokens - count(self._text(self._entries))
+        return self._left > before + _LEAST_EXCERPT
+
+    def _text(self, entries: Mapping[str, Entry]) -> str:
+        return self._layout.whole(body_of(list(entries.values())))
+
     def finished(self, count: Callable[[str], int]) -> Context:
         """Return the context, of at most `max_tokens` as `count` returns them."""
-        entries = dict(self._entries)
-        while True:
-            text = self._layout.whole(body_of(list(entries.values())))
-            tokens = count(text)
-            if tokens <= self._max_tokens or not entries:
-                break
+        entries, items = dict(self._entries), dict(self._items)
+        while (tokens := count(text := self._text(entries))) > self._max_tokens and entries:
             last, _ = entries.popitem()
-            item = self._items.pop(last)
-            self._items[last] = ContextItem(item.record, item.origin, "no room", item.score)
+            item = items.pop(last)
+            items[last] = ContextItem(item.record, item.origin, "no room", item.score)
         if tokens > self._max_tokens:  # even an empty context has tokens
             text, tokens = "", count("")
-        items = [*(self._items[record_id] for record_id in entries)]
-        items += [item for record_id, item in self._items.items() if record_id not in entries]
-        return Context(text, tuple(items), tokens, self._max_tokens, self._style)
+        for record_id, item in items.items():
+            if item.duplicate_of is not None and item.duplicate_of not in entries:
+                items[record_id] = ContextItem(item.record, item.origin, "no room", item.score)
+        ordered = [*(items[record_id] for record_id in entries)]
+        ordered += [item for record_id, item in items.items() if record_id not in entries]
+        return Context(text, tuple(ordered), tokens, self._max_tokens, self._style)
 
 
 def text_of(candidate: Candidate) -> str:

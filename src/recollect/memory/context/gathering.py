@@ -32,6 +32,12 @@ _ENTRY_BYTES = 40
 #: A long answer lends this part of its score to the turn before it, which is the question or the request that led to
 #: it: the turn says in few words what the answer is about.
 _LENT = 0.3
+#: A text with the first share of the budget is long: it is given by passages, of the second share in all, and is worth
+#: as much as a text of their length.
+LONG_SHARE = 0.5
+EXCERPT_SHARE = 0.1
+#: UTF-8 bytes of a token, roughly.
+BYTES_PER_TOKEN = 4
 #: Bytes of a text that is a long answer.
 _LONG_BYTES = 800
 
@@ -94,7 +100,7 @@ def gathered(
         _candidate(scores[record.id], "pinned") if record.id in scores else Candidate(record, "pinned", 0.0, {}, None)
         for record in calls.find(all_of(has("pinned"), governing), limit=PINNED, order="importance")
     ]
-    found = [_candidate(hit, "hit") for hit in by_worth(hits)]
+    found = [_candidate(hit, "hit") for hit in by_worth(hits, max_tokens)]
     return _own_first(standing, owners.user), _own_first(pinned, owners.user), found
 
 
@@ -112,7 +118,7 @@ def _own_first(found: list[Candidate], user: str | None) -> list[Candidate]:
     return sorted(found, key=lambda each: each.record.user is None) if user is not None else found
 
 
-def by_worth(hits: Sequence[Hit]) -> list[Hit]:
+def by_worth(hits: Sequence[Hit], max_tokens: int) -> list[Hit]:
     """Return hits by what they are worth for their length; equal ones in their order."""
     scores = [hit.score for hit in hits]
     sizes = [len(hit.record.text.encode("utf-8")) for hit in hits]
@@ -122,7 +128,9 @@ def by_worth(hits: Sequence[Hit]) -> list[Hit]:
             before = turns.get((*_turn(hit.record)[:2], hit.record.position - 1))
             if before is not None:
                 scores[before] += _LENT * hit.score
-    worth = [score / (size + _ENTRY_BYTES) ** _LENGTH_POWER for score, size in zip(scores, sizes, strict=True)]
+    budget = BYTES_PER_TOKEN * max_tokens
+    shown = [EXCERPT_SHARE * budget if size >= LONG_SHARE * budget else size for size in sizes]
+    worth = [score / (size + _ENTRY_BYTES) ** _LENGTH_POWER for score, size in zip(scores, shown, strict=True)]
     return [hits[number] for number in sorted(range(len(hits)), key=lambda number: -worth[number])]
 
 

@@ -4,8 +4,9 @@ A context is a tree: headings, and blocks below them. What a heading and a block
 the record alone, so the size of a context is the sum of the sizes of its parts, and `filling` knows it in advance.
 
 Recalled text is data that anybody may have written. Nothing in a text can end the quotation or look like another entry:
-in Markdown, the fence is longer than any run of its character, and each further line of a text is indented; in XML,
-markup is escaped; in messages, the Markdown is the value of a string. The exception is "llm4s", whose form is fixed.
+in Markdown, the fence is longer than any run of its character (very long runs are cut), and each further line of a text
+is indented; in XML, markup is escaped; in messages, the Markdown is the value of a string. The exception is "llm4s",
+whose form is fixed.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def body_of(entries: Sequence[Entry]) -> str:
 
 #: The titles of the sections, in their order.
 SECTIONS = {
-    "standing": "Standing instructions and preferences, to be followed",
+    "standing": "Instructions and preferences to follow",
     "pinned": "Pinned",
     "facts": "Facts",
     "documents": "Documents",
@@ -123,6 +124,8 @@ _ORDER = {section: number for number, section in enumerate(SECTIONS)}
 #: What XML 1.0 cannot contain, not even escaped.
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _RUN = re.compile("`{3,}")
+#: Maximum number of characters of a fence, so that a text of backticks cannot fill the budget. Longer runs are cut.
+_LONGEST_FENCE = 8
 #: Maximum number of characters of a name that is shown.
 _MOST_OF_A_NAME = 80
 
@@ -169,9 +172,12 @@ def _same_day(one: datetime, other: datetime | None) -> bool:
 
 
 def _order(record: Record, place: Place) -> tuple[Any, ...]:
-    if place.section in ("conversations", "documents"):
+    if place.section == "conversations":
         position = -1 if record.position is None else record.position
         return (_ORDER[place.section], *place.group, position, place.rank)
+    if place.section == "documents":
+        start = record.metadata.get("start")  # where the piece is in the document, if that is known
+        return (_ORDER[place.section], *place.group, start if isinstance(start, int) else -1, place.rank)
     return (_ORDER[place.section], place.rank)
 
 
@@ -180,10 +186,13 @@ class _Markdown:
 
     def __init__(self, texts: Iterable[str]) -> None:
         runs = (len(run) for text in texts if "```" in text for run in _RUN.findall(text))
-        self._fence = "`" * (max(runs, default=2) + 1)
+        self._fence = "`" * min(max(runs, default=2) + 1, _LONGEST_FENCE)
+        self._as_long = re.compile(f"{self._fence}`*")
 
     def entry(self, record: Record, text: str, place: Place) -> Entry:
         label = _label(record, place)
+        if self._fence in text:  # it has a longer run than any fence, or is a neighbour
+            text = self._as_long.sub(self._fence[1:] + "…", text)
         block = f"- {label}: {indented(text)}\n" if label else f"- {indented(text)}\n"
         return Entry(_order(record, place), tuple(self._headings(record, place)), block)
 

@@ -6,11 +6,13 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sized
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.arguments import json_form
 from recollect.engine.results import record_from_json, record_json
 from recollect.errors import InvalidArgumentError
+from recollect.operations.checks import check_choice, check_count, check_text
 from recollect.records.record import Record
 
 #: How a context is formatted (see `Memory.context`).
@@ -77,6 +79,12 @@ class ContextItem:
     @json_form("an item of a context")
     def from_json(cls, data: Mapping[str, Any]) -> ContextItem:
         """Rebuild an item from its JSON form."""
+        check_choice("origin", data["origin"], get_args(Origin))
+        check_choice("outcome", data["outcome"], get_args(Outcome))
+        check_count("tokens", data["tokens"], least=0)
+        for span in data["spans"]:
+            for place in span:
+                check_count("span", place, least=0)
         return cls(
             record_from_json(data["record"]),
             data["origin"],
@@ -112,8 +120,8 @@ class Context(str):
         self.items, self.tokens, self.max_tokens, self.style = items, tokens, max_tokens, style
         return self
 
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return str(self), self.items, self.tokens, self.max_tokens, self.style
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Context, (str(self), self.items, self.tokens, self.max_tokens, self.style)
 
     @property
     def messages(self) -> list[dict[str, str]]:
@@ -138,7 +146,12 @@ class Context(str):
     def from_json(cls, data: Mapping[str, Any]) -> Context:
         """Rebuild a context from its JSON form."""
         items = tuple(map(ContextItem.from_json, data["items"]))
-        return cls(data["text"], items, data["tokens"], data["max_tokens"], data["style"])
+        text, tokens, max_tokens, style = (data[name] for name in ("text", "tokens", "max_tokens", "style"))
+        check_text("text", text, blank=True)
+        check_count("tokens", tokens, least=0)
+        check_count("max_tokens", max_tokens)
+        check_choice("style", style, STYLES)
+        return cls(text, items, tokens, max_tokens, style)
 
 
 def counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
@@ -161,8 +174,9 @@ def counter(tokenizer: Tokenizer | None) -> Callable[[str], int]:
         except Exception as error:
             reason = f"failed for a text of {len(text)} characters: {type(error).__name__}: {error}"
             raise InvalidArgumentError("tokenizer", tokenizer, reason) from error
-        number = found if isinstance(found, int) else len(found) if isinstance(found, Sized) else -1
-        if isinstance(found, (bool, Mapping)) or number < 0:  # a mapping has one item for each of several lists
+        number = int(found) if isinstance(found, Integral) else len(found) if isinstance(found, Sized) else -1
+        # A mapping has an item for each of several lists, not for each token.
+        if isinstance(found, (bool, Mapping)) or not 0 <= number < 2**62:
             raise InvalidArgumentError("tokenizer", found, "must return the tokens of the text, or their number")
         return number
 
