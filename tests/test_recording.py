@@ -241,10 +241,11 @@ class TestKnowledge:
         assert memory.seq == 1
 
     def test_sections_have_their_headings_and_are_found_by_those_above(self, memory: Memory) -> None:
-        text = f"# Redis\n\n## Backups\n\n{'Copy the file. ' * 200}\n\n# Empty\n"
+        text = f"# Redis\n\n## Backups\n\n{'Copy the file. ' * 200}\n"
         memory.record_knowledge(text, format="markdown")
         pieces = sorted(memory.find(), key=lambda record: record.metadata["start"])
-        assert [piece.metadata["headings"] for piece in pieces] == [["Redis", "Backups"], ["Redis", "Backups", ""]]
+        assert [piece.metadata["headings"] for piece in pieces] == [["Redis", "Backups"]] * 2
+        assert [piece.metadata.get("continued") for piece in pieces] == [None, True]
         assert pieces[0].text.startswith("## Backups\n\nCopy")
         assert pieces[1].text.startswith("Copy")
         assert memory.recall("redis backups")[0].record in pieces
@@ -307,6 +308,11 @@ class TestKnowledge:
         import_path(memory, IMPORTERS["markdown"], tmp_path / "guide.md")
         assert memory.count() == 4
         assert not any("start" in record.metadata for record in memory.find())
+
+    def test_a_paragraph_that_is_a_heading_without_text_is_found(self, memory: Memory) -> None:
+        text = "# Guide\nWelcome.\n\nThe emergency number of the plant is 4711.\n---\n\n# Next\nSome text."
+        memory.record_knowledge(text, source="g.md", format="markdown")
+        assert memory.recall("emergency number plant")[0].record.text.startswith("The emergency number")
 
     def test_markdown_of_headings_alone_is_not_lost(self, memory: Memory) -> None:
         assert [

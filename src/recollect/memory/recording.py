@@ -262,8 +262,8 @@ class Recording(Calls):
         Paragraphs and sections of more than 2,000 characters are divided, at the ends of blocks or sentences; fenced
         code is not. The text of a piece is `text[start:end]`, where `start` and `end` are in its metadata, in
         characters (code points of Python's str, not bytes). Other metadata: "chunk_index", the number of the piece in
-        the text, from 0, and of Markdown "headings", the titles above it and its own (empty in the further parts of a
-        section, which do not repeat it). Front matter is a piece of its own, and not read.
+        the text, from 0, and of Markdown "headings", the titles above it and its own, and "continued", true in the
+        further parts of a section, which do not repeat its heading. Front matter is a piece of its own, and not read.
 
         A text with a source takes the place of what was recorded or imported under this source for the same user,
         agent and conversation: the same text again changes nothing; of an edited text, changed pieces are updated, and
@@ -361,8 +361,7 @@ def _remember(fields: dict[str, Any]) -> Remember:
 
 
 def _spans(text: str, format: Format) -> list[Span]:  # noqa: A002 - the word for it
-    found = list(paragraphs(text) if format == "text" else markdown_pieces(text))
-    return found or list(paragraphs(text))  # Markdown of headings alone
+    return list(paragraphs(text) if format == "text" else markdown_pieces(text))
 
 
 def _piece(text: str, span: Span, at: int, importance: float | None, fields: dict[str, Any]) -> dict[str, Any]:
@@ -370,8 +369,9 @@ def _piece(text: str, span: Span, at: int, importance: float | None, fields: dic
     piece = factories.knowledge(text[span.start : span.end], chunk_index=at, importance=importance, **fields)
     piece["metadata"] |= {"start": span.start, "end": span.end}
     if span.headings is not None:
-        # Only the first part has its own heading in its text.
-        piece["metadata"]["headings"] = [*span.headings, ""] if span.part and span.headings else list(span.headings)
+        piece["metadata"]["headings"] = list(span.headings)
+        if span.part and span.headings:
+            piece["metadata"]["continued"] = True  # only the first part has its own heading in its text
     return piece
 
 

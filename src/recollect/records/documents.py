@@ -18,7 +18,7 @@ from recollect.text.unicode import nfc
 #: Bytes of a source that the ids of its pieces begin with, even if the ids are shortened (`bounded_id`).
 _PREFIX_BYTES = 200
 #: The metadata that belongs to a document.
-_METADATA = ("source", "chunk_index", "headings", "title", "front_matter", "start", "end")
+_METADATA = ("source", "chunk_index", "headings", "continued", "title", "front_matter", "start", "end")
 #: The counters at the end of an id.
 _COUNTERS = re.compile(r"(?:-\d+)+$")
 
