@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Memory, RecollectWarning
+from recollect import filters as f
 from recollect.errors import (
     InvalidArgumentError,
     InvalidRecordError,
@@ -85,6 +86,14 @@ class TestMessages:
             last = memory.record_message({"role": "user", "content": results}, "c")
             assert memory.seq == seq + 1
         assert (memory.count(), last.position, last.metadata["tool_use_id"]) == (4, 3, "t2")
+
+    def test_every_turn_of_a_message_has_the_tags_that_an_iterator_gives(self, memory: Memory) -> None:
+        results = [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "done"} for number in (1, 2)]
+        memory.record_message({"role": "user", "content": results}, "c", tags=iter(["x", "y"]))
+        memory.record_conversation([TURN, TURN], "d", tags=iter(["x", "y"]))
+        memory.add_messages([TURN, TURN], conversation="e", tags=iter(["x", "y"]))
+        memory.remember_all([{"role": "user", "content": results, "conversation": "f", "tags": iter(["x", "y"])}])
+        assert [record.tags for record in memory.find()] == [("x", "y")] * 8
 
     def test_a_message_that_was_recorded_is_known_to_add_messages(self, memory: Memory) -> None:
         memory.record_message(TURN, "c", user="ana")
@@ -184,6 +193,37 @@ class TestFacts:
             memory.record_user_fact("likes tea", user="ana", importance=0.9)
         assert caught[0].filename == __file__
 
+    def test_a_task_with_another_success_updates_its_record(self, memory: Memory) -> None:
+        first = memory.record_task("deploy", "finished", True, user="ana", metadata={"ticket": 7})
+        with warnings.catch_warnings(action="error"):
+            second = memory.record_task("deploy", "finished", False, user="ana", metadata={"ticket": 7})
+            assert (second.id, second.metadata) == (first.id, {"success": False, "ticket": 7})
+            seq = memory.seq
+            assert memory.record_task("deploy", "finished", False, user="ana", metadata={"ticket": 7}) == second
+        assert memory.seq == seq
+        with pytest.warns(RecollectWarning, match="kept its importance"):
+            third = memory.record_task("deploy", "finished", True, user="ana", importance=1, metadata={"ticket": 7})
+        assert (third.metadata["success"], third.importance) == (True, 0.5)
+        with memory.batch() as batch:
+            assert batch.record_task("deploy", "finished", False, user="ana", metadata={"ticket": 7}) == second
+        assert memory.count() == 1
+
+    def test_a_stated_type_takes_the_place_of_an_unknown_one_and_of_no_other(self, memory: Memory) -> None:
+        memory.record_entity_fact("ada", "Ada", "wrote a program")
+        with warnings.catch_warnings(action="error"):
+            record = memory.record_entity_fact("ada", "Ada", "wrote a program", "person")
+        assert record.metadata["entity_type"] == "person"
+        for other in ("unknown", "robot"):
+            with pytest.warns(RecollectWarning, match="kept its metadata"):
+                assert memory.record_entity_fact("ada", "Ada", "wrote a program", other) == record
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_an_importance_of_any_size_is_clamped(self, memory: Memory, sign: int) -> None:
+        record = memory.record_message(TURN, "c", importance=sign * 10**400)
+        (outcome,) = memory.record_knowledge("text", importance=sign * 10**400).results
+        assert outcome.record
+        assert record.importance == outcome.record.importance == (sign > 0)
+
     def test_the_id_of_an_entity_of_a_name(self) -> None:
         assert EntityId.from_name("  extra   spaces  ") == "_extra_spaces_"
 
@@ -194,6 +234,12 @@ class TestFacts:
             lambda m: m.record_entity_fact("ada", None, "x"),
             lambda m: m.record_entity_fact("ada", "Ada", ""),
             lambda m: m.record_entity_fact("ada", "Ada", "x", None),
+            lambda m: m.record_entity_fact("ada", "Ada", None),
+            lambda m: m.record_user_fact(None, user="ana"),
+            lambda m: m.record_user_fact("x", metadata={"user_id": "bob"}),
+            lambda m: m.record_task("x", "y", True, metadata={"success": False}),
+            lambda m: m.record_entity_fact("ada", "Ada", "x", metadata={"entity_type": "y"}),
+            lambda m: m.record_message(TURN, "c", tags="abc"),
             lambda m: m.record_user_fact(" ", user="ana"),
             lambda m: m.record_user_fact("x", user="ana", metadata=["a"]),
             lambda m: m.record_user_fact("x", user="ana", importance="high"),
@@ -241,10 +287,11 @@ class TestKnowledge:
         assert memory.seq == 1
 
     def test_sections_have_their_headings_and_are_found_by_those_above(self, memory: Memory) -> None:
-        text = f"# Redis\n\n## Backups\n\n{'Copy the file. ' * 200}\n\n# Empty\n"
+        text = f"# Redis\n\n## Backups\n\n{'Copy the file. ' * 200}\n"
         memory.record_knowledge(text, format="markdown")
         pieces = sorted(memory.find(), key=lambda record: record.metadata["start"])
-        assert [piece.metadata["headings"] for piece in pieces] == [["Redis", "Backups"], ["Redis", "Backups", ""]]
+        assert [piece.metadata["headings"] for piece in pieces] == [["Redis", "Backups"]] * 2
+        assert [piece.metadata.get("continued") for piece in pieces] == [None, True]
         assert pieces[0].text.startswith("## Backups\n\nCopy")
         assert pieces[1].text.startswith("Copy")
         assert memory.recall("redis backups")[0].record in pieces
@@ -308,6 +355,11 @@ class TestKnowledge:
         assert memory.count() == 4
         assert not any("start" in record.metadata for record in memory.find())
 
+    def test_a_paragraph_that_is_a_heading_without_text_is_found(self, memory: Memory) -> None:
+        text = "# Guide\nWelcome.\n\nThe emergency number of the plant is 4711.\n---\n\n# Next\nSome text."
+        memory.record_knowledge(text, source="g.md", format="markdown")
+        assert memory.recall("emergency number plant")[0].record.text.startswith("The emergency number")
+
     def test_markdown_of_headings_alone_is_not_lost(self, memory: Memory) -> None:
         assert [
             each.record.text for each in memory.record_knowledge("# A\n\n# B", format="markdown").results if each.record
@@ -330,6 +382,10 @@ class TestKnowledge:
             ({"text": "x", "format": "html"}, InvalidArgumentError),
             ({"text": "x", "source": ""}, RecollectError),
             ({"text": "x", "metadata": 0}, InvalidRecordError),
+            *(
+                ({"text": "x", "metadata": {name: "x"}, "source": "a"}, InvalidRecordError)
+                for name in ("source", "chunk_index", "start", "end", "headings", "continued")
+            ),
             ({"text": "x\n\n\ud800", "source": "a"}, InvalidArgumentError),
             ({"text": "x", "chunk_index": 1}, UnknownArgumentError),
             ({"text": "x", "tags": "abc", "source": "a"}, InvalidRecordError),
@@ -370,6 +426,95 @@ class TestKnowledge:
 def _in_batch(memory: Memory, *args: Any, **kwargs: Any) -> None:
     with memory.batch() as batch:
         batch.record_knowledge(*args, **kwargs)
+
+
+class TestKnowledgeOfSeveralOwners:
+    TEXT = "Rooms are on floor two.\n\nRooms are on floor two.\n\nThe end."
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ({"user": "ana"}, {}),
+            ({"user": "ana", "agent": "a"}, {"user": "ana"}),
+            ({"agent": "a"}, {"user": "ana"}),
+            ({"conversation": "c"}, {}),
+        ],
+    )
+    def test_each_owner_has_the_whole_text_and_the_same_call_again_changes_nothing(
+        self, memory: Memory, first: Any, second: Any
+    ) -> None:
+        memory.record_knowledge(self.TEXT, source="s", **first)
+        report = memory.record_knowledge(self.TEXT, source="s", **second)
+        assert [outcome.status for outcome in report.results] == ["created"] * 3
+        for outcome in report.results:
+            assert outcome.record
+            assert {name: getattr(outcome.record, name) for name in ("user", "agent", "conversation")} == {
+                **dict.fromkeys(("user", "agent", "conversation")),
+                **second,
+            }
+        root = memory.root
+        for owner in (first, second):
+            memory.record_knowledge(self.TEXT, source="s", **owner)
+        assert (memory.root, memory.count()) == (root, 6)
+
+    def test_a_record_of_another_user_with_the_id_and_the_text_of_a_piece_is_no_piece_of_ours(
+        self, memory: Memory
+    ) -> None:
+        memory.remember("Mine", id="s#mine", kind="knowledge", user="ana")
+        memory.remember("Mine", id="s#mine-2", kind="knowledge", user="bob")
+        (outcome,) = memory.record_knowledge("Mine", source="s").results
+        assert outcome.record
+        assert (outcome.record.id, outcome.record.user) == ("s#mine-3", None)
+
+    def test_what_was_recorded_in_a_scope_is_replaced_from_outside_of_it_and_back(self, memory: Memory) -> None:
+        scoped = memory.scoped(user="cy")
+        narrow = scoped.scoped(agent="a")
+        for user in ("cy", "di"):
+            memory.scoped(user=user).record_knowledge("alpha one\n\nbeta two\n\ngamma is the value: old", source="s")
+        narrow.record_knowledge("alpha one", source="s")
+        memory.record_knowledge("alpha one\n\ngamma is the value: new", source="s", user="cy")
+        own = f.user("cy") & ~f.agent("a")
+        assert sorted(record.text for record in memory.find(own)) == ["alpha one", "gamma is the value: new"]
+        assert {record.id for record in memory.find(own)} == {"@user=cy/s#alpha-one", "@user=cy/s#gamma-is-the-value"}
+        scoped.record_knowledge("delta", source="s", agent="a")
+        assert [record.text for record in narrow.find()] == ["delta"]
+        scoped.record_knowledge("epsilon", source="s")
+        assert [record.text for record in memory.find(own)] == ["epsilon"]
+        assert memory.count("user=di") == 3
+
+
+class TestCallsOfSeveralWritesInABatch:
+    def test_a_document_of_another_scope_is_refused_before_anything_is_forgotten(self, memory: Memory) -> None:
+        scoped = memory.scoped(user="ana")
+        scoped.record_knowledge("doc one\n\ndoc two", source="s")
+        before = scoped.find()
+        with scoped.batch() as batch:
+            with pytest.raises(ScopeError):
+                batch.record_knowledge("doc four", source="s", user="bob")
+            batch.remember("a note")
+        assert [record for record in scoped.find() if record.text != "a note"] == before
+        assert scoped.count() == 3
+
+    def test_a_document_beyond_a_limit_loses_nothing_if_the_error_is_caught_in_a_batch(self, memory: Memory) -> None:
+        memory.record_knowledge("doc one\n\ndoc two", source="s", metadata={"a": "x" * 60_000})
+        before = memory.find()
+        with pytest.raises(InvalidRecordError), memory.batch() as batch, suppress(InvalidRecordError):
+            batch.record_knowledge("doc one\n\nother", source="s", metadata={"b": "x" * 1_000_000})
+        assert memory.find() == before
+
+    def test_a_batch_goes_on_after_a_call_that_wrote_nothing(self, memory: Memory) -> None:
+        with memory.batch() as batch:
+            with pytest.raises(InvalidRecordError):
+                batch.record_knowledge("doc", source="s", metadata={"b": "x" * 2_000_000})
+            batch.remember("a note")
+        assert [record.text for record in memory.find()] == ["a note"]
+
+    def test_a_message_of_several_turns_is_never_committed_in_part(self, memory: Memory) -> None:
+        memory.set_quota(records=1)
+        results = [{"type": "tool_result", "tool_use_id": f"t{number}", "content": "done"} for number in (1, 2)]
+        with pytest.raises(QuotaError), memory.batch() as batch, suppress(QuotaError):
+            batch.record_message({"role": "user", "content": results}, "c")
+        assert memory.count() == 0
 
 
 class TestContexts:

@@ -224,3 +224,14 @@ def test_filters_are_filters_of_recollect(filled: MemoryStore) -> None:
 def test_a_wrong_argument_is_refused(wrong: Callable[[], object]) -> None:
     with pytest.raises(InvalidFilterError):
         wrong()
+
+
+@pytest.mark.parametrize("name", ["after", "before"])
+def test_an_error_of_a_time_names_the_test(name: str) -> None:
+    with pytest.raises(InvalidFilterError, match=f"{name} "):
+        getattr(MemoryFilter, name)(datetime(2026, 3, 1))
+
+
+def test_types_are_a_list_and_not_the_letters_of_a_name() -> None:
+    with pytest.raises(InvalidFilterError, match="list of types"):
+        MemoryFilter.by_types("task")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from tests.compat.conftest import Open
 
@@ -45,6 +47,20 @@ class TestRecording:
         assert [manager.store.get(each.id) for each in (turn, fact, person, piece, task)] == [
             *(turn, fact, person, piece, task)
         ]
+
+    def test_the_same_piece_with_other_metadata_is_a_warning_of_this_layer_to_the_caller(
+        self, manager: MemoryManager
+    ) -> None:
+        first = manager.record_knowledge("same text", "tea.txt", {"page": "2"})
+        with pytest.warns(RecollectWarning, match=r"kept its metadata: update\(\) of the store") as caught:
+            assert manager.record_knowledge("same text", "tea.txt", {"page": "3"}) == first
+        assert caught[0].filename == __file__
+
+    def test_a_query_that_is_not_text_is_an_error_of_ours(self, manager: MemoryManager) -> None:
+        calls: list[Any] = [manager.relevant_context, manager.store.search]
+        for call in calls:
+            with pytest.raises(InvalidArgumentError, match=r"query .*must be text"):
+                call(None)
 
     @pytest.mark.in_process
     def test_what_is_recorded_is_found_by_its_metadata(self, manager: MemoryManager) -> None:

@@ -164,3 +164,7 @@ class TestVectorOps:
             ([-1, 0], "l"),
         ]
         assert VectorOps.top_k_by_similarity([1, 0], candidates, 2) == [("right", 1.0), ("up", 0.0)]
+
+
+def test_an_importance_beyond_a_float_is_clamped() -> None:
+    assert Memory.user_fact("x").with_importance(10**400).importance == 1.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -21,6 +22,7 @@ from recollect.compat.llm4s import (
     MemoryStore,
     MemoryType,
     ScoredMemory,
+    VectorOps,
     index,
 )
 from recollect.embedding import similarity
@@ -319,3 +321,25 @@ def _store_without_vectors(store: MemoryStore, model: Model, memories: Sequence[
     with pytest.warns(RecollectWarning, match="have no vector: .*away"):
         store.store_all(memories)
     model.fails = False
+
+
+def test_a_blank_query_with_a_vector_searches_by_it(store: MemoryStore) -> None:
+    store.store(memory("a", [1, 0, 0]))
+    assert scores(store.search("", 2, embedding=[1, 0, 0])) == {"a": 1.0}
+    assert store.search(" ", 2, embedding=[NAN, 0, 0]) == store.search(" ") == []
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [{"a": [1.0, 0.0]}, {(1.0, 0.0): "a"}, [("a", [1.0, 0.0])], [([1.0, 0.0], "a", 1)], ["ab"], [(["x", "y"], "a")]],
+)
+def test_candidates_that_are_not_pairs_of_a_vector_and_a_value_are_refused(candidates: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=r"\(vector, value\) pairs"):
+        VectorOps.top_k_by_similarity([1.0, 0.0], candidates, 1)
+
+
+def test_the_representation_of_a_memory_has_the_size_of_its_vector() -> None:
+    shown = repr(memory("a", [0.25] * 1000))
+    assert "embedding=<1000 components>" in shown
+    assert "content='content of a'" in shown
+    assert len(shown) < 400

@@ -284,5 +284,5 @@ def test_a_markdown_folder_is_read_whole_and_twice_adds_nothing(
     write("docs/sub/c.txt", "not this")
     report = run("markdown", tmp_path / "docs")
     root = memory.root
-    assert (report.created, report.damaged) == (8, ())
-    assert (run("markdown", tmp_path / "docs").unchanged, memory.root) == (8, root)
+    assert (report.created, report.damaged) == (9, ())
+    assert (run("markdown", tmp_path / "docs").unchanged, memory.root) == (9, root)

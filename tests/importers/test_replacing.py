@@ -44,6 +44,14 @@ def test_an_edited_section_is_updated_and_the_others_stay(write: Write, run: Run
     assert len(memory.changes(id="guide.md#install")) == 2
 
 
+def test_a_document_that_a_user_has_is_also_stored_for_all(write: Write, run: Run, memory: Memory) -> None:
+    path = write("guide.md", GUIDE)
+    run("markdown", path, defaults={"user": "ana"})
+    assert run("markdown", path).created == 3
+    assert [memory.count(f.user("ana")), memory.count()] == [3, 6]
+    assert run("markdown", path).unchanged == 3
+
+
 def test_a_section_that_is_gone_is_forgotten_and_a_new_one_stored(write: Write, run: Run, memory: Memory) -> None:
     path = write("guide.md", GUIDE)
     run("markdown", path)

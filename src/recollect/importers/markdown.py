@@ -1,7 +1,7 @@
 """Markdown files: each section becomes a piece of knowledge that begins with its heading.
 
-`text.pieces` finds the sections. A heading without text below it is the title of the sections further down and no
-piece of its own. Front matter is not text: its tags, date and title become those of every piece.
+`text.pieces` finds the sections. A heading without text below it is a piece unless the next heading is deeper: then it
+is the title of the sections below. Front matter is not text: its tags, date and title become those of every piece.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from recollect.importers import front_matter
 from recollect.importers.base import Document, Item
 from recollect.messages.values import UnreadableError
 from recollect.operations import SCOPED
-from recollect.records.documents import is_piece, take_former, with_added
+from recollect.records.documents import free_ids, is_piece, take_former, with_added
 from recollect.records.record import Record
 
 if TYPE_CHECKING:
@@ -109,14 +109,19 @@ def _owned(record: Record, memory: Memory, fields: Mapping[str, Any]) -> bool:
 def _replace(
     batch: Batch, memory: Memory, items: tuple[Item, ...], former: list[Record], owner: Mapping[str, Any]
 ) -> Replaced:
-    left = {record.id: record for record in former if _owned(record, memory, owner)}
+    def is_own(record: Record) -> bool:
+        return _owned(record, memory, owner)
+
+    pieces = [item.fields for item in items]
+    left = {record.id: record for record in former if is_own(record)}
     count = len(left)
-    kept = take_former([item.fields for item in items], left)
+    kept = take_former(pieces, left)
     forgotten = sum(batch.forget(record_id) for record_id in left)
+    ids = free_ids(pieces, kept, lambda some: batch.find(f.id(*some)), is_own)
     results: list[Outcome | RecollectError] = []
-    for item, record in zip(items, kept, strict=True):
+    for fields, record_id, record in zip(pieces, ids, kept, strict=True):
         try:
-            results.append(_stored(batch, item.fields, record))
+            results.append(_stored(batch, {**fields, "id": record_id}, record))
         except StoreError:
             raise
         except RecollectError as error:

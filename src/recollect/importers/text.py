@@ -10,7 +10,7 @@ from recollect.text.pieces import paragraphs
 
 
 class Text(Documents):
-    """A text file, or the .txt files of a folder: paragraphs, separated by blank lines."""
+    """A text file, or the .txt files of a folder: paragraphs, separated by blank lines or form feeds."""
 
     name = "text"
     summary = "Text: a file, or the .txt files of a folder and its subfolders; paragraphs as knowledge"

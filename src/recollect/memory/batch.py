@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from recollect.arguments import all_named
@@ -11,7 +12,10 @@ from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
-from recollect.operations import Operation
+from recollect.operations import Forget, Operation, Remember, RememberAll
+
+#: The writes that a call of several operations consists of.
+_WRITES = (Remember, RememberAll, Forget)
 
 
 @all_named
@@ -20,13 +24,17 @@ class Batch(Facets):
 
     Reads see the uncommitted writes of the batch. A call that is refused changes nothing, and the batch can continue
     if the caller catches the error. After a StoreError, an interrupted call or a failed
-    `remember_all(on_error="raise")`, the batch cannot be committed: leaving its `with` block raises the error. After
-    the block, every call raises ClosedError.
+    `remember_all(on_error="raise")`, the batch cannot be committed: leaving its `with` block raises the error. The same
+    applies to a call that consists of several writes (`record_message` with the results of several tools,
+    `record_knowledge` with a source) if it fails after the first of them. After the block, every call raises
+    ClosedError.
     """
 
     def __init__(self, executor: BatchExecutor, scope: Scope) -> None:
         self._executor = executor
         self._scope = scope
+        self._writes = 0
+        self._failure: BaseException | None = None
 
     @property
     def scope(self) -> dict[str, str]:
@@ -51,7 +59,21 @@ class Batch(Facets):
             raise InvalidArgumentError("actor", actor or reason, "and reason must be passed to Memory.batch")
         if not operation.in_batch:
             raise InvalidArgumentError("operation", operation.name, "cannot be part of a batch: call it on the memory")
-        return self._executor.execute(operation)
+        result = self._executor.execute(operation)
+        self._writes += isinstance(operation, _WRITES)
+        return result
 
-    def _one_commit(self) -> AbstractContextManager[Calls]:
-        return nullcontext(self)
+    @contextmanager
+    def _one_commit(self) -> Iterator[Calls]:
+        writes = self._writes
+        try:
+            yield self
+        except BaseException as error:
+            if self._writes > writes:  # only a part of the call is staged
+                self._failure = self._failure or error
+            raise
+
+    def _check_complete(self) -> None:
+        """Raise the error of a call that is only staged in part."""
+        if self._failure is not None:
+            raise self._failure

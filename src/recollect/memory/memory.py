@@ -141,7 +141,9 @@ class Memory(Facets):
         # Creating the operation checks the arguments.
         checked = BatchOperation(operations=(), actor=actor, reason=reason, expect_head=expect_head)
         with self._executor.batch(self._branch, self._scope, actor, reason, checked.expect_head) as opened:
-            yield Batch(opened, self._scope)
+            batch = Batch(opened, self._scope)
+            yield batch
+            batch._check_complete()
 
     def _one_commit(self) -> AbstractContextManager[Calls]:
         return self.batch()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -50,7 +50,7 @@ class MessageList:
 
     def operation(self, fields: Mapping[str, Any]) -> AddMessages:
         """Return the operation that stores the turns."""
-        return AddMessages(turns=tuple(self.turns), fields={k: v for k, v in fields.items() if v is not None})
+        return AddMessages(turns=tuple(self.turns), fields=_rereadable(fields))
 
     def report(self, stored: Report) -> Report:
         """Return the report of the operation, in which failures name the messages that were passed."""
@@ -71,6 +71,7 @@ def turn_operations(item: Mapping[str, Any]) -> list[Remember]:
         InvalidArgumentError: The message cannot be read.
     """
     own = {key: value for key, value in item.items() if key in Fields.__annotations__ and key not in _SHARED}
+    own |= _rereadable(own)
     arguments = {key: item[key] for key in ARGUMENTS if key in item and key != "content"}
     message = {key: value for key, value in item.items() if key not in own and key not in (*arguments, "metadata")}
     out: list[Remember] = []
@@ -84,3 +85,12 @@ def turn_operations(item: Mapping[str, Any]) -> list[Remember]:
         # An id and what applies to it are those of the first turn.
         out.append(Remember(content=fields.pop("content"), fields=fields, **({} if out else arguments)))
     return out
+
+
+def _rereadable(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields that have a value; an iterator, such as of tags, as a tuple, since every turn reads it."""
+    return {
+        name: tuple(value) if isinstance(value, Iterator) else value
+        for name, value in fields.items()
+        if value is not None
+    }

@@ -7,24 +7,27 @@ changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, get_args
 
 from recollect import filters as f
 from recollect.arguments import all_named, check_known
-from recollect.engine.results import Report
-from recollect.errors import InvalidArgumentError
+from recollect.engine.results import Outcome, Report
+from recollect.engine.scope import Scope
+from recollect.errors import ConflictError, InvalidArgumentError, InvalidRecordError, UnknownRecordError
 from recollect.memory.calls import Calls, kept_or_stored, warned
 from recollect.memory.messages import MessageList
 from recollect.messages import Turn, UnreadableError, read_turns
-from recollect.operations import SCOPED, Remember, check_choice, check_text
+from recollect.operations import SCOPED, IfExists, Remember, Update, check_choice, check_text
 from recollect.records import factories
-from recollect.records.documents import PieceNames, is_piece, piece_id, take_former, with_added
-from recollect.records.factories import DEFAULT_IMPORTANCE
+from recollect.records.documents import PieceNames, free_ids, is_piece, piece_id, take_former, with_added
+from recollect.records.factories import DEFAULT_IMPORTANCE, UNKNOWN_TYPE
 from recollect.records.record import Instant, Record
 from recollect.text.pieces import Span, markdown_pieces, paragraphs
 
+#: The metadata that `record_knowledge` writes.
+PIECE_METADATA = ("source", "chunk_index", "start", "end", "headings", "continued")
 #: The structure by which `record_knowledge` divides a text.
 Format: TypeAlias = Literal["text", "markdown"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -110,6 +113,8 @@ class Recording(Calls):
             if message is None:
                 raise InvalidArgumentError("message", message, "must be a text or a message")
             raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
+        # Read once, for all turns: it may be an iterator.
+        tags = Record(id="any", content="any", tags=tags or ()).tags  # type: ignore[arg-type]
         turns = []
         for _, turn in read_turns([message]):
             if isinstance(turn, UnreadableError):
@@ -193,7 +198,7 @@ class Recording(Calls):
         entity: str,
         name: str,
         fact: str,
-        entity_type: str = "unknown",
+        entity_type: str = UNKNOWN_TYPE,
         *,
         importance: float | None = DEFAULT_IMPORTANCE,
         **fields: Unpack[RecordingFields],
@@ -206,7 +211,7 @@ class Recording(Calls):
             entity: The id of the entity. `EntityId.from_name(name)` makes one of a name.
             name: The name of the entity.
             fact: What is known of it. The same text again changes nothing.
-            entity_type: The type of the entity, such as "person".
+            entity_type: The type of the entity, such as "person". If the fact is stored with "unknown", it is updated.
             importance: Clamped to [0, 1]; None: none.
             **fields: Other fields of the record: user, agent, conversation, session, source, tags, metadata, time,
                 valid_from, valid_to, expires, language, pinned and trust.
@@ -217,13 +222,15 @@ class Recording(Calls):
             ScopeError: A field lies outside the scope.
             QuotaError: The record does not fit in the quota.
         """
-        _check_fields("record_entity_fact()", fields)
-        for argument, value in (("entity", entity), ("name", name), ("entity_type", entity_type)):
+        _check_fields("record_entity_fact()", fields, "entity_id", "entity_name", "entity_type")
+        for argument, value in (("entity", entity), ("name", name), ("fact", fact), ("entity_type", entity_type)):
             check_text(argument, value)
         built = factories.entity(
             fact, name=name, entity=entity, entity_type=entity_type, importance=importance, **fields
         )
-        return kept_or_stored(self.execute(_remember(built)))
+        return kept_or_stored(
+            self._restated(built, "entity_type", lambda stored: stored == UNKNOWN_TYPE != entity_type)
+        )
 
     def record_user_fact(
         self, fact: str, *, importance: float | None = DEFAULT_IMPORTANCE, **fields: Unpack[RecordingFields]
@@ -237,14 +244,15 @@ class Recording(Calls):
             importance: Clamped to [0, 1]; None: none.
             **fields: The user, and other fields of the record: agent, conversation, session, source, tags, metadata,
                 time, valid_from, valid_to, expires, language, pinned and trust. Without a user (and outside the scope
-                of one), the fact is in no user's context.
+                of one), the fact belongs to no user: `user_context` never returns it, `context` does for every user.
 
         Raises:
             InvalidRecordError: A field is invalid.
             ScopeError: A field lies outside the scope.
             QuotaError: The record does not fit in the quota.
         """
-        _check_fields("record_user_fact()", fields)
+        _check_fields("record_user_fact()", fields, "user_id")
+        check_text("fact", fact)
         return kept_or_stored(self.execute(_remember(factories.user_fact(fact, importance=importance, **fields))))
 
     def record_knowledge(
@@ -262,8 +270,8 @@ class Recording(Calls):
         Paragraphs and sections of more than 2,000 characters are divided, at the ends of blocks or sentences; fenced
         code is not. The text of a piece is `text[start:end]`, where `start` and `end` are in its metadata, in
         characters (code points of Python's str, not bytes). Other metadata: "chunk_index", the number of the piece in
-        the text, from 0, and of Markdown "headings", the titles above it and its own (empty in the further parts of a
-        section, which do not repeat it). Front matter is a piece of its own, and not read.
+        the text, from 0, and of Markdown "headings", the titles above it and its own, and "continued", true in the
+        further parts of a section, which do not repeat its heading. Front matter is a piece of its own, and not read.
 
         A text with a source takes the place of what was recorded or imported under this source for the same user,
         agent and conversation: the same text again changes nothing; of an edited text, changed pieces are updated, and
@@ -286,16 +294,19 @@ class Recording(Calls):
             ScopeError: A field lies outside the scope.
             QuotaError: The pieces do not fit in the quota.
 
-        Nothing is changed if this raises. A batch in which the pieces could not be stored cannot be committed.
+        Nothing is changed if this raises. A batch cannot be committed any more if pieces were forgotten and the new
+        ones could not be stored.
 
         Cost:
             One durable commit, and with a source, reading what is stored under it.
         """
-        _check_fields("record_knowledge()", fields)
+        _check_fields("record_knowledge()", fields, *PIECE_METADATA)
         check_text("text", text)
         check_choice("format", format, FORMATS)
         given: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
-        common = Record(id="any", content="any", **given)  # raises for a field that all pieces share
+        # These raise for a field that all pieces share, before anything is forgotten.
+        common = Record(id="any", content="any", **given)
+        Scope().narrowed(**self.scope).fill(given)
         if "tags" in given:
             given["tags"] = common.tags
         spans = _spans(text, format)
@@ -306,17 +317,22 @@ class Recording(Calls):
         names = PieceNames()
         for piece, span in zip(pieces, spans, strict=True):
             piece["id"] = piece_id(source, names.of(span.name, span.part))
+        owner = {name: given.get(name) for name in SCOPED} | self.scope
+
+        def is_own(record: Record) -> bool:
+            return all(getattr(record, name) == value for name, value in owner.items())
+
         with self._one_commit() as calls:
-            owner = {name: given.get(name) for name in SCOPED} | self.scope
             former = {
                 record.id: record
                 for record in calls.find(f.kind("knowledge") & f.source(source), order="id")
-                if is_piece(record) and all(getattr(record, name) == value for name, value in owner.items())
+                if is_piece(record) and is_own(record)
             }
             kept = take_former(pieces, former)
             for record_id in former:
                 calls.forget(record_id)
-            operations = [_replacement(piece, record) for piece, record in zip(pieces, kept, strict=True)]
+            ids = free_ids(pieces, kept, lambda some: calls.find(f.id(*some)), is_own)
+            operations = [_replacement(*each) for each in zip(pieces, ids, kept, strict=True)]
             return calls.remember_all(operations, on_error="raise")
 
     def record_task(
@@ -335,7 +351,8 @@ class Recording(Calls):
         Args:
             description: What was to be done.
             outcome: What came of it.
-            success: Whether it succeeded; in the metadata.
+            success: Whether it succeeded; in the metadata. If the same task is stored with the other value, its record
+                is updated, and its history remains.
             importance: Clamped to [0, 1]; None: none.
             **fields: Other fields of the record: user, agent, conversation, session, source, tags, metadata, time,
                 valid_from, valid_to, expires, language, pinned and trust.
@@ -346,13 +363,31 @@ class Recording(Calls):
             ScopeError: A field lies outside the scope.
             QuotaError: The record does not fit in the quota.
         """
-        _check_fields("record_task()", fields)
+        _check_fields("record_task()", fields, "success")
         check_text("description", description)
         check_text("outcome", outcome)
         if not isinstance(success, bool):
             raise InvalidArgumentError("success", success, "must be True or False")
         built = factories.task(description, outcome, success=success, importance=importance, **fields)
-        return kept_or_stored(self.execute(_remember(built)))
+        return kept_or_stored(self._restated(built, "success", lambda stored: stored is not success))
+
+    def _restated(self, built: dict[str, Any], name: str, outdated: Callable[[Any], bool]) -> Outcome:
+        """Store the fields of a factory; of a record that is stored already, update one outdated value of metadata.
+
+        Args:
+            built: The fields.
+            name: The name of the value.
+            outdated: Returns whether a stored value is to be replaced.
+        """
+        while True:
+            outcome: Outcome = self.execute(_remember(dict(built)))
+            record = outcome.record
+            assert record is not None
+            if not outdated(record.metadata.get(name)):
+                return outcome
+            metadata = {**record.metadata, name: built["metadata"][name]}
+            with suppress(ConflictError, UnknownRecordError):  # another writer was faster: look again
+                self.execute(Update(id=record.id, changes={"metadata": metadata}, expect=record.hash))
 
 
 def _remember(fields: dict[str, Any]) -> Remember:
@@ -361,8 +396,7 @@ def _remember(fields: dict[str, Any]) -> Remember:
 
 
 def _spans(text: str, format: Format) -> list[Span]:  # noqa: A002 - the word for it
-    found = list(paragraphs(text) if format == "text" else markdown_pieces(text))
-    return found or list(paragraphs(text))  # Markdown of headings alone
+    return list(paragraphs(text) if format == "text" else markdown_pieces(text))
 
 
 def _piece(text: str, span: Span, at: int, importance: float | None, fields: dict[str, Any]) -> dict[str, Any]:
@@ -370,18 +404,18 @@ def _piece(text: str, span: Span, at: int, importance: float | None, fields: dic
     piece = factories.knowledge(text[span.start : span.end], chunk_index=at, importance=importance, **fields)
     piece["metadata"] |= {"start": span.start, "end": span.end}
     if span.headings is not None:
-        # Only the first part has its own heading in its text.
-        piece["metadata"]["headings"] = [*span.headings, ""] if span.part and span.headings else list(span.headings)
+        piece["metadata"]["headings"] = list(span.headings)
+        if span.part and span.headings:
+            piece["metadata"]["continued"] = True  # only the first part has its own heading in its text
     return piece
 
 
-def _replacement(piece: dict[str, Any], former: Record | None) -> Remember:
-    """Return the operation that stores a piece, under the id of its former record."""
-    if former is None:
-        return Remember(content=piece.pop("content"), id=piece.pop("id"), fields=piece)
-    fields = with_added(piece, former)
+def _replacement(piece: dict[str, Any], record_id: str, former: Record | None) -> Remember:
+    """Return the operation that stores a piece, in the place of its former record."""
+    fields = piece if former is None else with_added(piece, former)
     del fields["id"]
-    return Remember(content=fields.pop("content"), id=former.id, fields=fields, if_exists="update")
+    if_exists: IfExists = "keep" if former is None else "update"
+    return Remember(content=fields.pop("content"), id=record_id, fields=fields, if_exists=if_exists)
 
 
 def _described(turn: Turn, conversation: str) -> Turn:
@@ -390,6 +424,11 @@ def _described(turn: Turn, conversation: str) -> Turn:
     return Turn(role, speaker, content, time, {"role": role, "conversation_id": conversation, **metadata})
 
 
-def _check_fields(call: str, fields: RecordingFields) -> None:
+def _check_fields(call: str, fields: RecordingFields, *own: str) -> None:
+    """Check the names of fields, and that their metadata has none of the names that the call writes itself."""
     for name in fields:
         check_known(call, name, tuple(RecordingFields.__annotations__))
+    metadata: object = fields.get("metadata")
+    for name in own:
+        if isinstance(metadata, Mapping) and name in metadata:
+            raise InvalidRecordError("metadata", {name: metadata[name]}, f"may not have {name!r}: {call} writes it")

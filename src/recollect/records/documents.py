@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from recollect.records.identity import numbered_ids
 from recollect.records.record import MAX_ID_BYTES, Record
 from recollect.text.unicode import nfc
 
 #: Bytes of a source that the ids of its pieces begin with, even if the ids are shortened (`bounded_id`).
 _PREFIX_BYTES = 200
 #: The metadata that belongs to a document.
-_METADATA = ("source", "chunk_index", "headings", "title", "front_matter", "start", "end")
+_METADATA = ("source", "chunk_index", "headings", "continued", "title", "front_matter", "start", "end")
+#: What an id that was chosen in a scope begins with, as callers outside of the scope see it (`engine.scope`).
+_QUALIFIER = re.compile(r"@[^/]*/")
 #: The counters at the end of an id.
 _COUNTERS = re.compile(r"(?:-\d+)+$")
 
@@ -68,11 +71,11 @@ def bounded_id(text: str) -> str:
 
 
 def is_piece(record: Record) -> bool:
-    """Return whether a record was stored as a piece of a document, by this or an earlier release."""
+    """Return whether a record was stored as a piece of a document, by this or an earlier release, in any scope."""
     if record.kind != "knowledge" or record.source is None or "chunk_index" not in record.metadata:
         return False
     start = nfc(f"{record.source}#").encode("utf-8")[:_PREFIX_BYTES].decode("utf-8", "ignore")
-    return record.id.startswith(start)
+    return record.id.startswith(start) or _unqualified(record.id).startswith(start)
 
 
 def take_former(pieces: Sequence[Mapping[str, Any]], left: dict[str, Record]) -> list[Record | None]:
@@ -80,29 +83,77 @@ def take_former(pieces: Sequence[Mapping[str, Any]], left: dict[str, Record]) ->
 
     It is the one with its id and text; otherwise one with its text, so that a piece that moved stays what it is;
     otherwise the one with its id; otherwise one whose id differs in the counter alone, as those of equal headings do.
+    The scope in which an id was chosen only decides between ids that are equal otherwise.
 
     Args:
         pieces: The fields of the pieces, with "id" and "content".
         left: The former records by id. Those that remain belong to no piece any more.
     """
-    out: list[Record | None] = []
-    for piece in pieces:
-        record = left.get(piece["id"])
-        same = record is not None and record.content == piece["content"]
-        out.append(left.pop(piece["id"]) if same else None)
-    by_text: dict[Any, list[str]] = {}
-    for record_id, record in left.items():
-        by_text.setdefault(record.content, []).append(record_id)
-    for at, piece in enumerate(pieces):
-        if out[at] is None and (ids := by_text.get(piece["content"])):
-            out[at] = left.pop(ids.pop(0))
-    out = [left.pop(piece["id"], None) if each is None else each for piece, each in zip(pieces, out, strict=True)]
-    by_name: dict[str, list[str]] = {}
-    for record_id in left:
-        by_name.setdefault(_COUNTERS.sub("", record_id), []).append(record_id)
-    for at, piece in enumerate(pieces):
-        if out[at] is None and (ids := by_name.get(_COUNTERS.sub("", piece["id"]))):
-            out[at] = left.pop(ids.pop(0))
+    out: list[Record | None] = [None] * len(pieces)
+    for key in _KEYS:
+        if not left:
+            break
+        by_key: dict[Any, list[str]] = {}
+        for record in sorted(left.values(), key=_order):
+            by_key.setdefault(key(record.id, record.content), []).append(record.id)
+        for at, piece in enumerate(pieces):
+            if out[at] is None and (ids := by_key.get(key(piece["id"], piece["content"]))):
+                out[at] = left.pop(ids.pop(0))
+    return out
+
+
+def _order(record: Record) -> tuple[int, int, str]:
+    """Return the sort key of a former record: pieces with the same text keep their order."""
+    start = record.metadata.get("start")
+    return (start if isinstance(start, int) else 0, len(record.id), record.id)
+
+
+def _unqualified(record_id: str) -> str:
+    return _QUALIFIER.sub("", record_id, count=1)
+
+
+#: What the id and the content of a piece and of its former record have in common, the best first.
+_KEYS: tuple[Callable[[str, Any], Any], ...] = (
+    lambda record_id, content: (record_id, content),
+    lambda record_id, content: (_unqualified(record_id), content),
+    lambda record_id, content: content,
+    lambda record_id, content: record_id,
+    lambda record_id, content: _unqualified(record_id),
+    lambda record_id, content: _COUNTERS.sub("", _unqualified(record_id)),
+)
+
+
+def free_ids(
+    pieces: Sequence[Mapping[str, Any]],
+    former: Sequence[Record | None],
+    stored: Callable[[Iterable[str]], Iterable[Record]],
+    is_own: Callable[[Record], bool],
+) -> list[str]:
+    """Return the id under which to store each piece: that of its former record, or one that nothing else has.
+
+    An id that has the text of another owner is not free: storing the same text there would change nothing.
+
+    Args:
+        pieces: The fields of the pieces, with "id" and "content".
+        former: Their former records (`take_former`).
+        stored: Returns the stored records that have one of some ids.
+        is_own: Returns whether a record has the user, agent and conversation of the pieces.
+    """
+    out = [piece["id"] if record is None else record.id for piece, record in zip(pieces, former, strict=True)]
+    used = set(out)
+    unchecked = [at for at, record in enumerate(former) if record is None]
+    candidates = {at: numbered_ids(out[at]) for at in unchecked}
+    while unchecked:
+        found = {record.id: record for record in stored([out[at] for at in unchecked])}
+        taken = {
+            at: record
+            for at in unchecked
+            if (record := found.get(out[at])) and not (is_own(record) and record.content == pieces[at]["content"])
+        }
+        for at in taken:
+            out[at] = next(each for each in candidates[at] if each not in used)
+            used.add(out[at])
+        unchecked = list(taken)
     return out
 
 

@@ -14,6 +14,8 @@ from recollect.records.record import EntityId
 
 #: The default importance of messages, facts and tasks; knowledge has none.
 DEFAULT_IMPORTANCE = 0.5
+#: The type of an entity whose type was not stated.
+UNKNOWN_TYPE = "unknown"
 
 
 def conversation(
@@ -34,7 +36,7 @@ def entity(
     *,
     name: str,
     entity: str | None = None,
-    entity_type: str = "unknown",
+    entity_type: str = UNKNOWN_TYPE,
     importance: float | None = DEFAULT_IMPORTANCE,
     **fields: Any,
 ) -> dict[str, Any]:
@@ -104,4 +106,4 @@ def clamped(importance: float | None) -> float | None:
         return None
     if not isinstance(importance, (int, float)) or importance != importance:
         raise InvalidRecordError("importance", importance, "must be a number")
-    return min(1.0, max(0.0, float(importance)))
+    return float(min(1, max(0, importance)))  # clamped first: an integer may be too great for a float

@@ -2,15 +2,16 @@
 
 A piece is a range of the text, in characters (code points), so its text is `text[start:end]` and its location is known
 exactly. Line ends are "\\n", "\\r\\n" and "\\r"; they stay as they are. Every character belongs to at most one piece.
-Between pieces are only white space, and, in Markdown, headings without text below them, which are the titles of the
-sections further down.
+Between pieces are only white space, and, in Markdown, headings without text directly below them that are the titles of
+the sections below.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
-from itertools import chain
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from recollect.text.markdown import Section, front_matter_end, sections
@@ -25,7 +26,11 @@ _LONGEST_NAME = 60
 _NAMING = 4
 #: The name of the text before the first heading.
 TOP = "top"
+#: Added to the name of a heading that is a piece without a text below it, so that it takes no section's name.
+_HEADING = "/heading"
 _LINE_END = re.compile(r"\r\n|\r|\n")
+#: What is between two form feeds, which end the pages of plain text.
+_PAGE = re.compile(r"[^\f]+")
 #: The end of a sentence: after the punctuation and closing quotes or brackets; CJK punctuation needs no space after it.
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*(?=\s)|[。！？][」』”）]*")
 _WORD = re.compile(r"[^\W_]+")
@@ -73,6 +78,10 @@ class Lines:
         """Return the index after the last character of a line."""
         return self.starts[line] + len(self.lines[line])
 
+    def size(self, first: int, end: int) -> int:
+        """Return the number of characters of lines from `first` to before `end`, the last line end counted as one."""
+        return self.end(end - 1) - self.starts[first] + 1
+
     def trimmed(self, start: int, end: int) -> tuple[int, int]:
         """Return a range without line ends at its beginning and white space at its end."""
         while end > start and self.text[end - 1].isspace():
@@ -83,11 +92,11 @@ class Lines:
 
 
 def paragraphs(text: str) -> Iterator[Span]:
-    """Yield the paragraphs of a text, which blank lines separate. A long one is divided.
+    """Yield the paragraphs of a text, which blank lines and form feeds separate. A long one is divided.
 
-    >>> text = "One\\ntwo.\\n\\n\\nThree."
+    >>> text = "One\\ntwo.\\n\\n\\nThree.\\fFour."
     >>> [(text[each.start : each.end], each.name) for each in paragraphs(text)]
-    [('One\\ntwo.', 'one'), ('Three.', 'three')]
+    [('One\\ntwo.', 'one'), ('Three.', 'three'), ('Four.', 'four')]
     """
     lines = Lines(text)
     first = None
@@ -95,9 +104,13 @@ def paragraphs(text: str) -> Iterator[Span]:
         if line.strip():
             first = number if first is None else first
         elif first is not None:
-            name = slug(lines.lines[first], _NAMING)
-            found = divided(text, *lines.trimmed(lines.starts[first], lines.end(number - 1)), LONGEST)
-            yield from (Span(*span, first, name, part) for part, span in enumerate(found))
+            for page in _PAGE.finditer(text, lines.starts[first], lines.end(number - 1)):
+                start, end = lines.trimmed(*page.span())
+                if start < end:
+                    at = bisect_right(lines.starts, start) - 1
+                    name = slug(text[start : min(end, lines.end(at))], _NAMING)
+                    found = divided(text, start, end, LONGEST)
+                    yield from (Span(*span, at, name, part) for part, span in enumerate(found))
             first = None
 
 
@@ -121,21 +134,28 @@ def sections_of(lines: Lines, start: int = 0) -> Iterator[Span]:
         lines: The text.
         start: The first line that is Markdown: that after the front matter.
     """
-    for section in sections([line.replace("\0", "\ufffd") for line in lines.lines], start):
+    found = sections([line.replace("\0", "\ufffd") for line in lines.lines], start)
+    for section, following in pairwise([*found, None]):
+        assert section is not None
         headings = (*section.above, section.title) if section.level else ()
         heading = "\n".join(lines.lines[section.first : section.body])
         name = slug(section.title) if section.level else TOP
-        for part, (begin, end, line) in enumerate(_parts(section, lines, heading)):
-            yield Span(begin, end, line, name, part, headings, heading)
+        if any(line.strip() for line in lines.lines[section.body : section.end]):
+            for part, (begin, end, line) in enumerate(_parts(section, lines, heading)):
+                yield Span(begin, end, line, name, part, headings, heading)
+        elif section.level and (following is None or following.level <= section.level):
+            # It is the title of no section. A paragraph above a line of "---" is such a heading, too.
+            begin, end = lines.trimmed(lines.starts[section.first], lines.end(section.body - 1))
+            yield Span(begin, end, section.first, name + _HEADING, 0, headings, heading)
 
 
 def _parts(section: Section, lines: Lines, heading: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the ranges of a section's text, and the number of the first line of each."""
-    body = lines.lines[section.body : section.end]
-    if not any(line.strip() for line in body):
-        return
-    room = max(LONGEST - len(heading) - 2, _LEAST_ROOM)
-    if len(heading) + 1 + sum(len(line) + 1 for line in body) <= LONGEST:
+    """Yield the ranges of a section that has a text, and the number of the first line of each."""
+    text = next(number for number in range(section.body, section.end) if lines.lines[number].strip())
+    # The first part begins with the heading and the blank lines below it; another may repeat it above a blank line.
+    above = lines.starts[text] - lines.starts[section.first] if heading else 0
+    room = max(LONGEST - max(above, len(heading) + 2), _LEAST_ROOM)
+    if lines.size(section.first, section.end) + (not heading) <= LONGEST:
         found = [(lines.starts[section.body], lines.end(section.end - 1), section.body)]
     else:
         found = list(_packed(section, lines, room))
@@ -147,19 +167,16 @@ def _parts(section: Section, lines: Lines, heading: str) -> Iterator[tuple[int, 
 def _packed(section: Section, lines: Lines, room: int) -> Iterator[tuple[int, int, int]]:
     """Yield the ranges of a section's body: complete blocks, long paragraphs divided, with their first lines."""
     start = end = section.body
-    size = 0
     for first, last, is_code in _blocks(section, lines.lines):
-        more = sum(len(line) + 1 for line in lines.lines[end:last])
-        if size and size + more > room + 1:
+        if start < end and lines.size(start, last) > room + 1:
             yield lines.starts[start], lines.end(end - 1), start
-            start, size = first, 0
-            more = sum(len(line) + 1 for line in lines.lines[first:last])
-        end, size = last, size + more
-        if size > room + 1 and not is_code:
+            start = first
+        end = last
+        if lines.size(start, end) > room + 1 and not is_code:
             found = divided(lines.text, *lines.trimmed(lines.starts[start], lines.end(end - 1)), room)
             yield from ((*span, start) for span in found)
-            start, size = end, 0
-    if size:
+            start = end
+    if start < end:
         yield lines.starts[start], lines.end(end - 1), start
 
 

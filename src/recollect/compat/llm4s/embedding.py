@@ -97,9 +97,12 @@ class Embedding:
 
 
 def _warn(count: int, total: int, reason: str) -> None:
+    warn_caller(f"{count} of {total} memories have no vector: {reason}; embed_all() tries again")
+
+
+def warn_caller(message: str) -> None:
     """Issue a RecollectWarning at the caller of this layer."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_globals["__name__"].startswith(_LAYER):
         level, frame = level + 1, frame.f_back
-    what = f"{count} of {total} memories have no vector: {reason}; embed_all() tries again"
-    warnings.warn(what, RecollectWarning, stacklevel=level)
+    warnings.warn(message, RecollectWarning, stacklevel=level)

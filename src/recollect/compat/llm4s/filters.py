@@ -41,6 +41,8 @@ class MemoryFilter:
     @staticmethod
     def by_types(memory_types: Iterable[str]) -> Filter:
         """Match memories of one of some types; of none, if there are none."""
+        if isinstance(memory_types, str):
+            raise InvalidFilterError(memory_types, "by_types takes a list of types")
         types = [MemoryType(each) for each in memory_types]
         return f.kind(*types) if types else f.nothing()
 
@@ -97,6 +99,10 @@ class MemoryFilter:
             after: A datetime with a time zone, ISO 8601 text, or a date.
             before: The same; if it is a date, the whole day (in UTC) is included.
         """
+        if after is not None:
+            f.after(after)  # an error names the argument
+        if before is not None:
+            f.before(before)
         if after is None and before is None:
             return f.everything()
         return f.between(_FIRST if after is None else after, _LAST if before is None else before)

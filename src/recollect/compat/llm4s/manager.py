@@ -10,6 +10,7 @@ from typing import Any
 from recollect import Record
 from recollect import filters as f
 from recollect.compat.llm4s.config import MemoryManagerConfig
+from recollect.compat.llm4s.embedding import warn_caller
 from recollect.compat.llm4s.filters import MemoryFilter
 from recollect.compat.llm4s.records import fields_of, memory_of
 from recollect.compat.llm4s.store import MemoryStore
@@ -17,6 +18,7 @@ from recollect.compat.llm4s.types import Memory, MemoryType
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
+from recollect.operations import Remember
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ class MemoryManager:
 
         Args:
             fact: The fact.
-            user_id: The user. Without one, the fact is in no user's context.
+            user_id: The user. Without one, the fact is in no `user_context`, and in `relevant_context`.
             importance: Clamped to [0, 1]; default: that of the settings.
         """
         return self._stored(
@@ -146,6 +148,8 @@ class MemoryManager:
 
     def record_knowledge(self, content: str, source: str, metadata: Mapping[str, str] | None = None) -> Memory:
         """Store a piece of a document, without importance, and return it. The same piece again changes nothing.
+
+        If it has other metadata then, a RecollectWarning is issued.
 
         Pieces of one source are added to those that are stored, and never divided or replaced:
         `Memory.record_knowledge` of `recollect` takes a whole document instead.
@@ -157,7 +161,13 @@ class MemoryManager:
         """
         piece = Memory.from_knowledge(content, source).with_metadata(metadata or {})
         fields = {name: value for name, value in fields_of(piece).items() if value is not None and name != "time"}
-        return self._stored(self.store.memory.remember(content, **fields))
+        outcome = self.store.memory.execute(Remember(content=content, fields=fields))
+        if outcome.differing:
+            warn_caller(
+                f"already stored as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
+                "update() of the store changes them"
+            )
+        return self._stored(outcome.record)
 
     def record_task(self, description: str, outcome: str, success: bool, importance: float | None = None) -> Memory:
         """Store a task with its outcome and return it.
@@ -192,6 +202,8 @@ class MemoryManager:
             filter: Only memories that match it.
             tokenizer: Converts a text to its tokens or to their number; default: a quarter of the UTF-8 bytes.
         """
+        if not isinstance(query, str):
+            raise InvalidArgumentError("query", query, "must be text")
         if not query.strip():
             return ""
         budget = self.config.context_token_budget if max_tokens is None else max_tokens

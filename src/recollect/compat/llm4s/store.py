@@ -244,7 +244,7 @@ class MemoryStore:
         confidence. If that is because a vector cannot be had or used, the note says why.
 
         Args:
-            query: The text. A blank one finds nothing.
+            query: The text. A blank one finds nothing without `embedding`.
             top_k: Maximum number of results, 1 or more.
             filter: Only memories that match it.
             embedding: The vector of the query; default: that of the embedder, if there is one.
@@ -255,14 +255,17 @@ class MemoryStore:
         """
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 1:
             raise InvalidArgumentError("top_k", top_k, "must be an integer of at least 1")
-        if not query.strip():
+        if not isinstance(query, str):
+            raise InvalidArgumentError("query", query, "must be text")
+        blank = not query.strip()
+        if blank and embedding is None:
             return []
         vector, note = (as_vector(embedding), "") if embedding is not None else self._embedding.of_query(query)
         if vector is not None:
             found, note = by_vector(self.memory, self._index, vector, top_k, filter)
             if found is not None:
                 return found
-        return by_words(self.memory, query, top_k, filter, note)
+        return [] if blank else by_words(self.memory, query, top_k, filter, note)
 
     # Vectors
 

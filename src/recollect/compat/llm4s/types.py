@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
@@ -123,6 +122,12 @@ class Memory:
     def __hash__(self) -> int:
         return hash((self.id, self.content, self.timestamp))
 
+    def __repr__(self) -> str:
+        shown = {each.name: repr(getattr(self, each.name)) for each in fields(self)}
+        if self.embedding is not None:
+            shown["embedding"] = f"<{len(self.embedding)} components>"
+        return f"Memory({', '.join(f'{name}={value}' for name, value in shown.items())})"
+
     @classmethod
     def from_conversation(cls, content: str, role: str, conversation_id: str | None = None) -> Memory:
         """Return a message. Its metadata has role and conversation_id."""
@@ -159,9 +164,9 @@ class Memory:
         Raises:
             InvalidRecordError: It is not a number.
         """
-        if isinstance(score, bool) or not isinstance(score, (int, float)) or math.isnan(score):
+        if score is None or isinstance(score, bool):
             raise InvalidRecordError("importance", score, "must be a number")
-        return replace(self, importance=min(1.0, max(0.0, float(score))))
+        return replace(self, importance=factories.clamped(score))
 
     def with_embedding(self, vector: VectorLike) -> Memory:
         """Return a copy with a vector."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import binascii
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from recollect import Record
 from recollect.embedding import similarity
-from recollect.errors import InvalidRecordError
+from recollect.errors import InvalidArgumentError, InvalidRecordError
 
 T = TypeVar("T")
 Floats = NDArray[np.float32]
@@ -111,6 +111,23 @@ class VectorOps:
             k: Maximum number of candidates, 0 or more.
 
         Raises:
-            InvalidArgumentError: `k` is invalid.
+            InvalidArgumentError: `k` is invalid, or `candidates` are not such pairs.
         """
-        return similarity.top_k_by_similarity(query, ((value, vector) for vector, value in candidates), k)
+        return similarity.top_k_by_similarity(query, _pairs(candidates), k)
+
+
+def _pairs(candidates: Iterable[tuple[Sequence[float], T]]) -> Iterator[tuple[T, Sequence[float]]]:
+    """Yield the values of (vector, value) pairs with their vectors."""
+    rule = "must be (vector, value) pairs, in this order"
+    if isinstance(candidates, Mapping):
+        raise InvalidArgumentError("candidates", candidates, rule)
+    for pair in candidates:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not _is_vector(pair[0]):
+            raise InvalidArgumentError("candidates", pair, rule)
+        yield pair[1], pair[0]
+
+
+def _is_vector(value: object) -> bool:
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in "fiu"
+    return isinstance(value, (list, tuple)) and all(isinstance(each, (int, float, np.number)) for each in value)

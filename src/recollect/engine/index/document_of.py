@@ -63,12 +63,13 @@ def _titles(titles: tuple[str, ...], language: str) -> tuple[Term, ...]:
 def _titles_above(record: Record) -> tuple[str, ...]:
     """Return the title of a record's document and the headings above it, or the name of the entity that it is about.
 
-    Its own heading is part of its text.
+    Its own heading is part of its text, unless it continues a section ("continued").
     """
     if record.conversation is not None:  # a turn
         return ()
     title, headings = record.metadata.get("title"), record.metadata.get("headings")
-    above = (title, *headings[:-1]) if isinstance(headings, (list, tuple)) else (title,)
+    own = None if record.metadata.get("continued") is True else -1
+    above = (title, *headings[:own]) if isinstance(headings, (list, tuple)) else (title,)
     if record.entity is not None:
         above = (*above, record.metadata.get("entity_name"))
     return tuple(each for each in above if isinstance(each, str))
@@ -89,7 +90,8 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
     """Convert a record to a document: its text, and the caption of an attached picture (`metadata["caption"]`).
 
     The titles above a record that is not a turn are `metadata["title"]`, the title of its document, and
-    `metadata["headings"]`, a list of headings that ends with its own; the name of an entity is
+    `metadata["headings"]`, a list of headings that ends with its own, which is part of the text unless
+    `metadata["continued"]` is true; the name of an entity is
     `metadata["entity_name"]`.
 
     Args:
