@@ -436,7 +436,7 @@ def kept_or_stored(outcome: Outcome) -> Record:
     if outcome.differing:
         warnings.warn(
             f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
-            "use if_exists='update' to change them",
+            "change them with update() or if_exists='update'",
             RecollectWarning,
             stacklevel=_DEPTH,
         )
