@@ -32,6 +32,7 @@ from bench.plotting import latencies, plot
 from bench.recall import recalls
 from bench.sdrs import packed_rows, scanned
 from bench.sentences import sentences, sentences_of
+from tests.examples import FULL
 from torture.worst_cases import Case
 
 from recollect.indexes.scoring.scores import weighed
@@ -128,6 +129,7 @@ def test_questions_are_3_to_10_words_of_one_text_and_ask_for_something(here: Pat
     assert any("the" in question.split() for question in asked)  # as people ask
 
 
+@pytest.mark.skipif(not FULL, reason="takes five seconds: make test-all")
 def test_recall_prints_our_figures_the_peers_and_the_ratio(machine: dict[str, str]) -> None:
     found = printed(machine, "recall", "--records", "300", "--peers", "fts5", "--questions", "10")
     assert (found["records"], found["questions"]) == (300, 10)
@@ -147,6 +149,7 @@ def test_write_prints_one_write_beside_the_disk_many_and_threads(machine: dict[s
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="resident memory is read where Linux tells it")
+@pytest.mark.skipif(not FULL, reason="takes five seconds: make test-all")
 def test_open_prints_the_first_answer_and_memory(machine: dict[str, str]) -> None:
     found = printed(machine, "open", "--records", "300", "--runs", "1")
     assert found["records"] == 300
@@ -171,6 +174,7 @@ def test_the_other_measurements_have_their_figures() -> None:
     assert min(_loaded({})) > 0
 
 
+@pytest.mark.skipif(not FULL, reason="takes five seconds: make test-all")
 def test_the_feed_is_measured_with_the_listeners_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeding, "COMMITS", 5)
     monkeypatch.setattr(feeding, "FOREIGN", 2)
