@@ -6,11 +6,11 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import click
 from click.core import ParameterSource
@@ -21,6 +21,7 @@ from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOErr
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, watching
 from recollect.importers.jsonl import is_export, write_jsonl
+from recollect.importers.knowledge_graph import write_graph
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
 from recollect.stores.sqlite.header import part_path
@@ -195,9 +196,8 @@ def _watch(settings: Settings, reports: Iterator[ImportReport], folder: Path) ->
                 _show(folder, report)
 
 
-def _write_export(path: Path, memories: list[Memory], replace: bool, quiet: bool) -> int:
-    """Write the export next to `path`, rename it when it is complete, and return the number of records."""
-    store = str(memories[0].stats()["store"]["path"]) if memories else ""
+def _write_export(path: Path, write: Callable[[TextIO], int], store: str, *, replace: bool) -> int:
+    """Write an export next to `path`, rename it when it is complete, and return what `write` returns."""
     if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
         raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
     if os.path.exists(path) and not path.is_file():
@@ -210,8 +210,7 @@ def _write_export(path: Path, memories: list[Memory], replace: bool, quiet: bool
             # Readable only by its owner, as the store is, regardless of the umask and of the replaced file.
             descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
             with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                with render.progress("exporting", quiet=quiet) as show:
-                    count = sum(write_jsonl(each, file, progress=show) for each in memories)
+                count = write(file)
                 file.flush()
                 os.fsync(file.fileno())
             part.replace(path)
@@ -240,20 +239,37 @@ def _same(one: Path, other: str) -> bool:
 @app.command()
 @click.argument("path", type=click.Path(path_type=Path, allow_dash=True), default="-")
 @click.option("--all", "everything", is_flag=True, help="Export all namespaces.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("jsonl", "mcp-memory")),
+    default="jsonl",
+    show_default=True,
+    help="jsonl: all records; mcp-memory: the knowledge graph, in the form of the reference MCP memory server.",
+)
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
 @common
-def export(settings: Settings, path: Path, everything: bool, force: bool) -> None:
+def export(settings: Settings, path: Path, everything: bool, form: str, force: bool) -> None:
     """Write the records to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
+    if everything and form == "mcp-memory":
+        raise InvalidArgumentError("all", True, "is for jsonl; a graph is that of one namespace")
     with settings.open() as memory:
         chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
+        quiet = settings.as_json or str(path) == "-"
+
+        def write(file: TextIO) -> int:
+            if form == "mcp-memory":
+                return write_graph(memory, file)
+            with render.progress("exporting", quiet=quiet) as show:
+                return sum(write_jsonl(each, file, progress=show) for each in chosen)
+
         if str(path) == "-":
             stdout: Any = sys.stdout
             stdout.reconfigure(encoding="utf-8", newline="\n")
-            for each in chosen:
-                write_jsonl(each, stdout)
+            write(stdout)
             return
-        count = _write_export(path, chosen, force, settings.as_json)
+        count = _write_export(path, write, str(memory.stats()["store"]["path"]), replace=force)
     if settings.as_json:
-        print_json({"path": str(path), "records": count})
+        print_json({"path": str(path), "records" if form == "jsonl" else "lines": count})
     else:
-        click.echo(f"{path}: {count} records")
+        click.echo(f"{path}: {count} {'records' if form == 'jsonl' else 'entities and relations'}")

@@ -10,6 +10,7 @@ from recollect.importers.anthropic import Anthropic
 from recollect.importers.base import Damage, Document, Importer, Item
 from recollect.importers.chatgpt import ChatGPT
 from recollect.importers.jsonl import JsonLines, write_jsonl
+from recollect.importers.knowledge_graph import KnowledgeGraph, write_graph
 from recollect.importers.markdown import Markdown
 from recollect.importers.mem0 import Mem0
 from recollect.importers.openai import OpenAI
@@ -17,8 +18,28 @@ from recollect.importers.run import ImportReport, import_path
 from recollect.importers.tables import Csv
 from recollect.importers.text import Text
 
-__all__ = ["IMPORTERS", "Damage", "Document", "ImportReport", "Importer", "Item", "import_path", "write_jsonl"]
+__all__ = [
+    "IMPORTERS",
+    "Damage",
+    "Document",
+    "ImportReport",
+    "Importer",
+    "Item",
+    "import_path",
+    "write_graph",
+    "write_jsonl",
+]
 
-_ALL: tuple[Importer, ...] = (OpenAI(), Anthropic(), ChatGPT(), Mem0(), Text(), Markdown(), Csv(), JsonLines())
+_ALL: tuple[Importer, ...] = (
+    OpenAI(),
+    Anthropic(),
+    ChatGPT(),
+    Mem0(),
+    KnowledgeGraph(),
+    Text(),
+    Markdown(),
+    Csv(),
+    JsonLines(),
+)
 #: Name -> importer.
 IMPORTERS: dict[str, Importer] = {importer.name: importer for importer in _ALL}

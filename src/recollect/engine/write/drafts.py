@@ -25,7 +25,7 @@ CONVERSATION = "conversation"
 INTERNAL = "_"
 _NO_TAGS: frozenset[str] = frozenset()
 #: Kinds of records whose text no user wrote as a wish.
-_OF_OTHERS = ("entity", "task")
+_OF_OTHERS = ("entity", "node", "relation", "task")
 _ALL_FIELDS = frozenset(FIELD_NAMES) - {"id"}
 
 

@@ -1,0 +1,221 @@
+"""Knowledge graphs as records: entities with observations, and the relations between them.
+
+An entity is a record of the kind "node", which states a name and a type. An observation is a fact about it, built by
+`factories.entity` (kind "entity"), so facts that were recorded by other means are observations too. A relation is a
+record of the kind "relation". Names are compared exactly, and each record has an id that is derived from what it
+states, so stating it again changes nothing. `Graph` is the view of such records as a graph.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from recollect.errors import InvalidRecordError
+from recollect.records import factories
+from recollect.records.record import EntityId, Record
+
+NODE, OBSERVATION, RELATION = "node", "entity", "relation"
+#: The kinds of the records of a graph.
+GRAPH_KINDS = (NODE, OBSERVATION, RELATION)
+_FIRST = datetime(2, 1, 1, tzinfo=UTC)
+
+
+class Entity(NamedTuple):
+    """An entity with its observations, oldest first."""
+
+    name: str
+    type: str
+    observations: tuple[str, ...]
+
+
+class Relation(NamedTuple):
+    """A directed relation between two names. There need not be entities of these names."""
+
+    source: str
+    target: str
+    type: str
+
+
+def node(name: str, entity_type: str) -> dict[str, Any]:
+    """Build the record of an entity, as fields for `memory.remember`."""
+    metadata = {"entity_id": entity_id(name), "entity_name": name, "entity_type": entity_type}
+    return {
+        "id": _id(NODE, name),
+        "kind": NODE,
+        "content": f"{name}: {entity_type}",
+        "entity": entity_id(name),
+        "metadata": metadata,
+    }
+
+
+def observation(name: str, entity_type: str, text: str) -> dict[str, Any]:
+    """Build the record of an observation about an entity, as fields for `memory.remember`."""
+    fields = factories.entity(text, name=name, entity=entity_id(name), entity_type=entity_type)
+    return {"id": _id("observation", name, text), **fields}
+
+
+def relation(value: Relation) -> dict[str, Any]:
+    """Build the record of a relation, as fields for `memory.remember`. It is about the entity where it starts."""
+    return {
+        "id": _id(RELATION, *value),
+        "kind": RELATION,
+        "content": f"{value.source} {value.type} {value.target}",
+        "entity": entity_id(value.source),
+        "metadata": {"from": value.source, "to": value.target, "relation_type": value.type},
+    }
+
+
+def entity_id(name: str) -> str:
+    """Return the id of the entity of this name: `EntityId.from_name`, or a digest if that is not a valid id."""
+    wanted = EntityId.from_name(name)
+    try:
+        return Record(id="any", content="any", entity=wanted).entity or wanted
+    except InvalidRecordError:
+        return _id(NODE, name)
+
+
+def _id(kind: str, *parts: str) -> str:
+    # A lone surrogate is refused later, by the record.
+    stated = json.dumps(parts, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return f"{kind}-{hashlib.sha256(stated).hexdigest()[:24]}"
+
+
+class Graph:
+    """The graph that a set of records describes. Other records are ignored. Entities and relations are ordered by time.
+
+    Attributes:
+        newest: The latest time of a record that was ever in it; None if none had a time.
+    """
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.newest: datetime | None = None
+        self._records: dict[str, Record] = {}
+        self._of_entity: dict[str, dict[str, Record]] = {}  # name -> its nodes and observations, by id
+        self._of_relation: dict[Relation, dict[str, Record]] = {}
+        for record in records:
+            self.put(record)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def get(self, record_id: str) -> Record | None:
+        """Return the record with this id, or None if it is not in the graph."""
+        return self._records.get(record_id)
+
+    def put(self, record: Record) -> bool:
+        """Add a record, or replace the one with its id, and return whether this changes the graph."""
+        if self._records.get(record.id) == record:
+            return False
+        removed = self.remove(record.id)
+        if record.kind == RELATION:
+            stated = _relation_of(record)
+            if stated is None:
+                return removed
+            self._of_relation.setdefault(stated, {})[record.id] = record
+        elif record.kind in (NODE, OBSERVATION):
+            name = _name_of(record)
+            if name is None or not isinstance(record.content, str):
+                return removed
+            self._of_entity.setdefault(name, {})[record.id] = record
+        else:
+            return removed
+        self._records[record.id] = record
+        if record.time is not None and (self.newest is None or record.time > self.newest):
+            self.newest = record.time
+        return True
+
+    def remove(self, record_id: str) -> bool:
+        """Remove the record with this id, and return whether it was in the graph."""
+        record = self._records.pop(record_id, None)
+        if record is None:
+            return False
+        stated = _relation_of(record) if record.kind == RELATION else None
+        if stated is not None:
+            _remove(self._of_relation, stated, record_id)
+        else:
+            name = _name_of(record)
+            assert name is not None
+            _remove(self._of_entity, name, record_id)
+        return True
+
+    def expire(self, now: datetime) -> None:
+        """Remove the records that have expired."""
+        for record in [each for each in self._records.values() if each.expires is not None and each.expires <= now]:
+            self.remove(record.id)
+
+    def entity(self, name: str) -> Entity | None:
+        """Return the entity of this name, or None."""
+        records = self._of_entity.get(name)
+        return None if records is None else _entity(name, sorted(records.values(), key=_age))
+
+    def entities(self) -> list[Entity]:
+        """Return all entities, the oldest first."""
+        found = []
+        for name, records in self._of_entity.items():
+            ordered = sorted(records.values(), key=_age)
+            found.append((_age(ordered[0]), _entity(name, ordered)))
+        return [entity for _, entity in sorted(found, key=lambda each: each[0])]
+
+    def relations(self, names: Iterable[str] | None = None) -> list[Relation]:
+        """Return the relations that start or end at one of these names, or all, the oldest first."""
+        wanted = None if names is None else set(names)
+        found = [
+            (min(map(_age, records.values())), stated)
+            for stated, records in self._of_relation.items()
+            if wanted is None or stated.source in wanted or stated.target in wanted
+        ]
+        return [stated for _, stated in sorted(found)]
+
+    def has_relation(self, stated: Relation) -> bool:
+        """Return whether there is this relation."""
+        return stated in self._of_relation
+
+    def entity_records(self, name: str) -> list[Record]:
+        """Return the records of the entity of this name."""
+        return list(self._of_entity.get(name, {}).values())
+
+    def relation_records(self, stated: Relation) -> list[Record]:
+        """Return the records that state a relation."""
+        return list(self._of_relation.get(stated, {}).values())
+
+    def search(self, query: str) -> list[Entity]:
+        """Return the entities whose name, type or an observation contains a text, ignoring case, the oldest first."""
+        wanted = query.lower()
+        return [entity for entity in self.entities() if any(wanted in text.lower() for text in _texts(entity))]
+
+
+def _texts(entity: Entity) -> Iterator[str]:
+    yield entity.name
+    yield entity.type
+    yield from entity.observations
+
+
+def _entity(name: str, ordered: list[Record]) -> Entity:
+    types = [record.metadata.get("entity_type") for record in sorted(ordered, key=lambda each: each.kind != NODE)]
+    stated = (each for each in types if isinstance(each, str) and each != factories.UNKNOWN_TYPE)
+    texts = dict.fromkeys(str(record.content) for record in ordered if record.kind == OBSERVATION)
+    return Entity(name, next(stated, factories.UNKNOWN_TYPE), tuple(texts))
+
+
+def _name_of(record: Record) -> str | None:
+    name = record.metadata.get("entity_name")
+    return name if isinstance(name, str) else record.entity
+
+
+def _relation_of(record: Record) -> Relation | None:
+    stated = [record.metadata.get(key) for key in ("from", "to", "relation_type")]
+    return Relation(*stated) if all(isinstance(each, str) for each in stated) else None  # type: ignore[arg-type]
+
+
+def _age(record: Record) -> tuple[datetime, str]:
+    return record.time or _FIRST, record.id
+
+
+def _remove(groups: dict[Any, dict[str, Record]], key: Any, record_id: str) -> None:
+    del groups[key][record_id]
+    if not groups[key]:
+        del groups[key]

@@ -1,0 +1,54 @@
+"""The import of the reference memory server's file when a server first starts with it. The file stays as it is."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from datetime import UTC
+from pathlib import Path
+
+from recollect.errors import ImportFormatError
+from recollect.importers import import_path
+from recollect.importers.knowledge_graph import KnowledgeGraph
+from recollect.server.mcp.access import Access
+
+#: The environment variable with the path of the file.
+GRAPH_VARIABLE = "MEMORY_FILE_PATH"
+
+
+def import_graph(access: Access, path: str, *, report: Callable[[str], object]) -> None:
+    """Import a file, unless it was imported before. A record states that it was.
+
+    Deleting what was imported does not bring it back at the next start, and neither does forgetting that record.
+
+    Args:
+        access: Where to store it.
+        path: The file; "~" is the user's home, and relative paths start at the current folder.
+        report: Called with each line for the user.
+    """
+    file = Path(path).expanduser().absolute()
+    if not file.exists():
+        return
+    if access.read_only:
+        report(f"{file} was not imported, because the server can only read")
+        return
+    done_id = f"imported-{hashlib.sha256(str(file).encode('utf-8', 'surrogateescape')).hexdigest()[:24]}"
+    memory = access.reading()
+    if memory.get(done_id) is not None or memory.changes(id=done_id, limit=1):
+        return
+    memory = access.writing()
+    try:
+        done = import_path(memory, KnowledgeGraph(), file, zone=UTC)
+    except ImportFormatError as error:
+        report(f"{GRAPH_VARIABLE} was not imported: {error}")
+        return
+    count = done.created + done.updated + done.unchanged
+    memory.remember(
+        f"Imported the knowledge graph in {file.name}: {count} records.",
+        id=done_id,
+        kind="import",
+        metadata={"records": count, "damaged": len(done.damaged)},
+    )
+    report(f"imported {count} records from {file}, which is not changed from now on")
+    for damage in done.damaged:
+        report(f"not imported: {damage.place}: {damage.reason}")

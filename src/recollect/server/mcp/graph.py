@@ -1,0 +1,195 @@
+"""The knowledge graph of a memory, cached by a server and kept up to date from the log, and the changes to it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from recollect import filters as f
+from recollect.memory import Batch, Memory
+from recollect.records.graph import GRAPH_KINDS, OBSERVATION, Entity, Graph, Relation, node, observation, relation
+from recollect.records.record import Record
+
+#: Commits that are read from the log at a time.
+_PAGE = 1000
+#: If more records changed than this, and than the graph has, it is read again instead.
+_MANY = 1000
+
+
+class SharedGraph:
+    """The graph of a memory. Thread-safe.
+
+    Args:
+        reading: Returns the memory.
+    """
+
+    def __init__(self, reading: Callable[[], Memory]) -> None:
+        self._reading = reading
+        self._lock = threading.RLock()
+        self._memory: Memory | None = None
+        self._graph = Graph()
+        self._cursor: int | str = 0
+        self._changed = False
+
+    def refresh(self) -> Graph:
+        """Return the graph as of the newest commit.
+
+        Cost:
+            The first call reads the graph, later ones the records that changed.
+        """
+        with self._lock:
+            memory = self._reading()
+            if memory is not self._memory:
+                self._load(memory)
+            else:
+                self._catch_up(memory)
+            self._graph.expire(memory.now())
+            return self._graph
+
+    def take_changed(self) -> bool:
+        """Return whether the graph has changed since the last call."""
+        with self._lock:
+            self.refresh()
+            changed, self._changed = self._changed, False
+            return changed
+
+    @contextmanager
+    def reading(self) -> Iterator[Graph]:
+        """Yield the graph as of the newest commit. It does not change within the block."""
+        with self._lock:
+            yield self.refresh()
+
+    @contextmanager
+    def writing(self, batch: Batch) -> Iterator[GraphWriter]:
+        """Yield a writer of changes that are part of a batch."""
+        with self._lock:
+            writer = GraphWriter(self.refresh(), batch, self._reading().now())
+            try:
+                yield writer
+            finally:
+                writer.undo()  # the log has the changes once the batch is committed
+
+    def _load(self, memory: Memory) -> None:
+        newest = memory.changes(limit=1, newest_first=True)
+        # What is committed between the two reads is read again, which changes nothing.
+        self._cursor = newest[0].cursor if newest else 0
+        before = len(self._graph)
+        self._graph = Graph(memory.find(f.kind(*GRAPH_KINDS), order="oldest"))
+        self._memory = memory
+        self._changed = self._changed or bool(before or len(self._graph))
+
+    def _catch_up(self, memory: Memory) -> None:
+        ids: set[str] = set()
+        cursor = self._cursor
+        while commits := memory.changes(cursor, limit=_PAGE):
+            cursor = commits[-1].cursor
+            ids.update(change.id for commit in commits for change in commit.changes)
+            if len(ids) > max(_MANY, len(self._graph)):
+                self._load(memory)
+                return
+            if len(commits) < _PAGE:
+                break
+        if ids:
+            found = {record.id: record for record in memory.find(f.id(*ids) & f.kind(*GRAPH_KINDS))}
+            for each in ids:
+                record = found.get(each)
+                changed = self._graph.remove(each) if record is None else self._graph.put(record)
+                self._changed = self._changed or changed
+        self._cursor = cursor
+
+
+class GraphWriter:
+    """Changes to the graph, as part of a batch. It sees its own changes.
+
+    Args:
+        graph: The graph, as of the beginning of the batch.
+        batch: The batch, which holds the write lock, so that no other writer changes the graph.
+        now: The time of the memory's clock.
+    """
+
+    def __init__(self, graph: Graph, batch: Batch, now: datetime) -> None:
+        self._graph = graph
+        self._batch = batch
+        # Entities and observations are ordered by their times, so each is later than all before it.
+        self._time = now if graph.newest is None else max(now, graph.newest + timedelta.resolution)
+        self._before: dict[str, Record | None] = {}  # what the graph had under the ids of changed records
+
+    def create_entities(self, entities: Iterable[Entity]) -> list[Entity]:
+        """Create the entities whose name is new, and return them."""
+        created = []
+        for each in entities:
+            if self._graph.entity(each.name) is None:
+                self._remember(node(each.name, each.type))
+                self._add(each.name, each.type, each.observations)
+                created.append(self._existing(each.name))
+        return created
+
+    def create_relations(self, relations: Iterable[Relation]) -> list[Relation]:
+        """Create the relations that are new, and return them."""
+        created = []
+        for each in relations:
+            if not self._graph.has_relation(each):
+                self._remember(relation(each))
+                created.append(each)
+        return created
+
+    def add_observations(self, name: str, texts: Sequence[str]) -> list[str] | None:
+        """Add the observations that an entity lacks, and return them; None if there is no entity of this name."""
+        entity = self._graph.entity(name)
+        return None if entity is None else self._add(name, entity.type, texts)
+
+    def delete_entities(self, names: Iterable[str]) -> None:
+        """Forget entities, their observations, and the relations that start or end at them."""
+        wanted = list(dict.fromkeys(names))
+        for name in wanted:
+            self._forget(record.id for record in self._graph.entity_records(name))
+        self.delete_relations(self._graph.relations(wanted))
+
+    def delete_observations(self, name: str, texts: Iterable[str]) -> None:
+        """Forget observations of an entity."""
+        removed = set(texts)
+        if removed and (entity := self._graph.entity(name)) is not None:
+            facts = [each for each in self._graph.entity_records(name) if each.kind == OBSERVATION]
+            gone = [each for each in facts if each.content in removed]
+            if len(gone) == len(self._graph.entity_records(name)):
+                self._remember(node(name, entity.type))  # only its facts stated that there is this entity
+            self._forget(each.id for each in gone)
+
+    def delete_relations(self, relations: Iterable[Relation]) -> None:
+        """Forget relations."""
+        for each in relations:
+            self._forget(record.id for record in self._graph.relation_records(each))
+
+    def undo(self) -> None:
+        """Undo the changes to the graph, but not those to the batch."""
+        for record_id, record in self._before.items():
+            self._graph.remove(record_id)
+            if record is not None:
+                self._graph.put(record)
+
+    def _existing(self, name: str) -> Entity:
+        entity = self._graph.entity(name)
+        assert entity is not None
+        return entity
+
+    def _add(self, name: str, entity_type: str, texts: Iterable[str]) -> list[str]:
+        known = set(self._existing(name).observations)
+        added = [text for text in dict.fromkeys(texts) if text not in known]
+        for text in added:
+            self._remember(observation(name, entity_type, text))
+        return added
+
+    def _remember(self, fields: dict[str, Any]) -> None:
+        record = self._batch.remember(time=self._time, if_exists="update", **fields)
+        self._before.setdefault(record.id, self._graph.get(record.id))
+        self._graph.put(record)
+        self._time += timedelta.resolution
+
+    def _forget(self, ids: Iterable[str]) -> None:
+        for each in list(ids):
+            self._batch.forget(each)
+            self._before.setdefault(each, self._graph.get(each))
+            self._graph.remove(each)

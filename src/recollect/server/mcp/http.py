@@ -1,0 +1,117 @@
+"""The transport over streamable HTTP, for several clients.
+
+Without a token, the server listens on the loopback interface only, and refuses requests that a web page of another
+origin makes. With one, each request must carry it.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import anyio
+import uvicorn
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from recollect.errors import InvalidArgumentError, StoreIOError
+from recollect.server.mcp.protocol import Protocol
+
+PATH = "/mcp"
+#: Maximum number of connections and of sessions. Further ones are refused.
+_CONNECTIONS, _SESSIONS = 256, 1024
+_MOST_BYTES = 4 * 2**20
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return host and port of "HOST:PORT"; the host of IPv6 may be in brackets.
+
+    Raises:
+        InvalidArgumentError: It does not have this form.
+    """
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise InvalidArgumentError("http", text, "must be HOST:PORT, such as 127.0.0.1:8321")
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach a host."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+async def serve_http(
+    protocol: Protocol, host: str, port: int, *, token: str | None, ready: Callable[[str], object]
+) -> None:
+    """Serve clients until the process is told to end.
+
+    Args:
+        protocol: The handlers.
+        host: The host to listen on.
+        port: The port; 0: any free one.
+        token: What clients must send as "Authorization: Bearer TOKEN"; None: nothing.
+        ready: Called with the address when clients can connect.
+
+    Raises:
+        InvalidArgumentError: The host can be reached by other machines, and there is no token.
+        StoreIOError: The address cannot be used.
+    """
+    if token is None and not is_loopback(host):
+        rule = "can be reached by other machines: pass --token-file FILE, or listen on 127.0.0.1"
+        raise InvalidArgumentError("http", host, rule)
+    try:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise StoreIOError(f"{host}:{port}", f"cannot listen: {error.strerror or error}") from None
+    server = protocol.server()
+    app: ASGIApp = server.streamable_http_app(
+        streamable_http_path=PATH, host=host, max_request_body_size=_MOST_BYTES, max_sessions=_SESSIONS
+    )
+    config = uvicorn.Config(
+        app if token is None else _Authorized(app, token),
+        log_level="warning",
+        access_log=False,
+        limit_concurrency=_CONNECTIONS,
+        timeout_graceful_shutdown=5,
+    )
+    shown = f"[{host}]" if ":" in host else host
+    with listening:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(protocol.subscribers.run)
+            ready(f"http://{shown}:{listening.getsockname()[1]}{PATH}")
+            await uvicorn.Server(config).serve(sockets=[listening])
+            tasks.cancel_scope.cancel()
+
+
+class _Authorized:
+    """An application that refuses requests without the token."""
+
+    def __init__(self, app: ASGIApp, token: str) -> None:
+        self._app = app
+        self._expected = f"Bearer {token}".encode()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            given = dict(scope["headers"]).get(b"authorization", b"")
+            if not hmac.compare_digest(given, self._expected):
+                await _refuse(send)
+                return
+        await self._app(scope, receive, send)
+
+
+async def _refuse(send: Callable[[dict[str, Any]], Awaitable[None]]) -> None:
+    body = b'{"error": "the token is missing or wrong: send Authorization: Bearer TOKEN"}'
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        (b"www-authenticate", b"Bearer"),
+    ]
+    await send({"type": "http.response.start", "status": 401, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,203 @@
+"""The server of the official SDK, with the tools, the resource and the prompt of a memory.
+
+Calls run in threads, so that a slow one delays no other client, and at most `CALLS_PER_CLIENT` of one client at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+from weakref import WeakValueDictionary
+
+import anyio
+import mcp_types as types
+from anyio import to_thread
+from mcp.server import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.subscriptions import ListenHandler
+from mcp.shared.exceptions import MCPError
+
+from recollect._version import __version__
+from recollect.errors import RecollectError
+from recollect.server.mcp import guidance, reference
+from recollect.server.mcp.access import Access
+from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS, Subscribers
+from recollect.server.mcp.tools import Result, Tool, ToolError
+
+T = TypeVar("T")
+Context = ServerRequestContext[Any, Any]
+
+#: Maximum number of calls of one client that run at the same time.
+CALLS_PER_CLIENT = 4
+#: Maximum number of calls that run at the same time.
+_CALLS = 16
+_MOST_ACTOR = 100
+
+
+class Protocol:
+    """The handlers of a server.
+
+    Args:
+        access: What clients may reach.
+        tools: The tools, by name.
+    """
+
+    def __init__(self, access: Access, tools: Mapping[str, Tool]) -> None:
+        self.access = access
+        self.subscribers = Subscribers(access, reference.RESOURCE)
+        self._tools = tools
+        self._threads = anyio.CapacityLimiter(_CALLS)
+        self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+
+    def server(self) -> Server[Any]:
+        """Return the server of the SDK."""
+        server: Server[Any] = Server(
+            "recollect",
+            version=__version__,
+            title="Recollect",
+            instructions=guidance.instructions(self._tools, read_only=self.access.read_only),
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+        )
+        if any(tool in self._tools.values() for tool in reference.TOOLS):
+            listen = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
+            server.add_request_handler("resources/list", types.PaginatedRequestParams, self._list_resources)
+            server.add_request_handler("resources/read", types.ReadResourceRequestParams, self._read_resource)
+            server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
+            server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
+            server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, listen)
+        return server
+
+    async def _run(self, ctx: Context, call: Callable[[], T]) -> T:
+        """Run a call in a thread, after those of the same client that were before it."""
+        key = _client_key(ctx)
+        turn = self._clients.setdefault(key, asyncio.Semaphore(CALLS_PER_CLIENT))
+        async with turn:
+            # A call that is cancelled runs to its end: a write must not be cut off.
+            return await to_thread.run_sync(call, limiter=self._threads)
+
+    async def _list_tools(self, _ctx: Context, _params: object) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_described(tool, self.access) for tool in self._tools.values()])
+
+    async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+        tool = self._tools.get(params.name)
+        if tool is None:
+            return _error(f"MCP error -32602: Tool {params.name} not found")
+        actor = _actor(ctx)
+
+        def call() -> Result | ToolError:
+            try:
+                return tool.call(self.access, params.arguments or {}, actor)
+            except ToolError as error:
+                return error
+
+        result = await self._run(ctx, call)
+        if isinstance(result, ToolError):
+            return _error(str(result))
+        if not tool.reads:
+            self.subscribers.wake()
+        return types.CallToolResult(content=_texts(*result.texts()), structured_content=result.structured)
+
+    async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:
+        resource = types.Resource(
+            uri=reference.RESOURCE,
+            name="knowledge-graph",
+            title="Knowledge Graph",
+            description="The knowledge graph: its entities with their observations, and their relations",
+            mime_type="application/json",
+        )
+        return types.ListResourcesResult(resources=[resource])
+
+    async def _read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        uri = str(params.uri)
+        if uri != reference.RESOURCE:
+            raise MCPError(types.INVALID_PARAMS, f"MCP error -32602: Resource {uri} not found")
+        tool = next(each for each in reference.TOOLS if each.name == "read_graph")
+        try:
+            result = await self._run(ctx, lambda: tool.call(self.access, {}, None))
+        except ToolError as error:
+            raise MCPError(types.INTERNAL_ERROR, str(error)) from None
+        text, *notes = result.texts()
+        contents: list[types.TextResourceContents | types.BlobResourceContents] = [
+            types.TextResourceContents(uri=uri, mime_type="application/json", text=text)
+        ]
+        contents += [types.TextResourceContents(uri=uri, mime_type="text/plain", text=note) for note in notes]
+        return types.ReadResourceResult(contents=contents)
+
+    async def _subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        await self.subscribers.add(_client_key(ctx), str(params.uri), ctx.session)
+        return types.EmptyResult()
+
+    async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        self.subscribers.remove(_client_key(ctx), str(params.uri))
+        return types.EmptyResult()
+
+    async def _list_prompts(self, _ctx: Context, _params: object) -> types.ListPromptsResult:
+        arguments = [
+            types.PromptArgument(name=name, description=description, required=name == "task")
+            for name, description in guidance.prompt_arguments(self.access).items()
+        ]
+        prompt = types.Prompt(
+            name=guidance.PROMPT,
+            title=guidance.PROMPT_TITLE,
+            description=guidance.PROMPT_DESCRIPTION,
+            arguments=arguments,
+        )
+        return types.ListPromptsResult(prompts=[prompt])
+
+    async def _get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        if params.name != guidance.PROMPT:
+            raise MCPError(types.INVALID_PARAMS, f"no such prompt {params.name!r}: the only one is {guidance.PROMPT}")
+        try:
+            text = await self._run(ctx, lambda: guidance.prompt(self.access, params.arguments or {}))
+        except (ToolError, RecollectError) as error:
+            raise MCPError(types.INVALID_PARAMS, str(error)) from None
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=guidance.PROMPT_DESCRIPTION, messages=[message])
+
+
+def _described(tool: Tool, access: Access) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema={"$schema": _DIALECT, **tool.input_schema(access)},
+        output_schema={"$schema": _DIALECT, **tool.outputs},
+        annotations=types.ToolAnnotations(
+            read_only_hint=tool.reads,
+            destructive_hint=tool.destructive,
+            idempotent_hint=tool.idempotent,
+            open_world_hint=False,
+        ),
+        execution=types.ToolExecution(task_support="forbidden"),
+    )
+
+
+_DIALECT = "http://json-schema.org/draft-07/schema#"
+
+
+def _texts(*texts: str) -> list[types.ContentBlock]:
+    return [types.TextContent(text=text) for text in texts]
+
+
+def _error(text: str) -> types.CallToolResult:
+    return types.CallToolResult(content=_texts(text), is_error=True)
+
+
+def _client_key(ctx: Context) -> str:
+    """Return what distinguishes the client: its session, or else its connection."""
+    request = ctx.request
+    if request is None:
+        return "stdio"
+    peer = request.client
+    return str(request.headers.get("mcp-session-id") or (peer and f"{peer.host}:{peer.port}"))
+
+
+def _actor(ctx: Context) -> str | None:
+    """Return the name that the client states, for the log: on one line, without control characters."""
+    params = ctx.session.client_params
+    name = "".join(letter for letter in params.client_info.name if letter.isprintable()) if params else ""
+    return name.strip()[:_MOST_ACTOR] or None

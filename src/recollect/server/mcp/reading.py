@@ -1,0 +1,298 @@
+"""Our own tools that only read: recall, context, get, list, log, stats.
+
+Results are small by default: a budget of tokens limits them, and a cursor continues where one ended.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect import Hit, Record
+from recollect import filters as f
+from recollect.filters import Filter
+from recollect.records.graph import OBSERVATION
+from recollect.server.mcp.budget import fitting, tokens_of
+from recollect.server.mcp.schemas import Schema, array, integer, mapping, number, string
+from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
+
+#: Default budgets, in tokens.
+_RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000
+_MOST_TOKENS = 20_000
+#: The fields of a record that lists and hits show. `get` shows all.
+_SHOWN = ("kind", "user", "speaker", "role", "conversation", "entity", "source", "tags", "time", "importance")
+
+_WHERE = string(
+    "Only records that match this filter, such as: user=ana and kind=user_fact and not tag=old. "
+    "Fields: id, kind, user, agent, conversation, session, speaker, role, entity, source, tag, time"
+)
+_USER = string("Only records of this user")
+_ITEM = mapping(
+    {
+        "id": string(),
+        "content": string(),
+        "shortened": integer("Characters of the whole content, if only its beginning is shown: call get"),
+        "kind": string(),
+        "confidence": number("How sure it is that the record answers the question, 0 to 1"),
+    },
+    required=("id", "content", "kind"),
+)
+_CURSOR = string("Pass it as `cursor` for the next page; absent on the last one")
+
+
+def _budget(default: int) -> Schema:
+    return integer(f"Maximum size of the result, in tokens. Default: {default}", minimum=50, maximum=_MOST_TOKENS)
+
+
+def condition(arguments: dict[str, Any]) -> Filter | None:
+    """Return the filter that the arguments "where" and "user" state together."""
+    parts = [f.parse(arguments["where"])] if arguments.get("where") else []
+    if arguments.get("user"):
+        parts.append(f.user(arguments["user"]))
+    return f.all_of(*parts) if parts else None
+
+
+def shown(record: Record) -> dict[str, Any]:
+    """Return a record as lists and hits show it."""
+    data = record.to_json()
+    content = record.content if isinstance(record.content, str) else f"[{record.media_type}]"
+    fields = {name: data[name] for name in _SHOWN if data.get(name) not in (None, "", [])}
+    name = record.metadata.get("entity_name")
+    named = {"entity_name": name} if isinstance(name, str) and record.kind == OBSERVATION else {}
+    return {"id": record.id, "content": content, **fields, **named}
+
+
+def _hit(hit: Hit) -> dict[str, Any]:
+    return {**shown(hit.record), "confidence": round(hit.confidence, 2)}
+
+
+def _page(arguments: dict[str, Any]) -> tuple[int, str]:
+    """Return the start of a page and the state of the memory at the first page, from its cursor."""
+    start, _, state = arguments.get("cursor", "0.").partition(".")
+    if not (start.isascii() and start.isdigit() and len(start) < 10):
+        raise ToolError(f"cursor {arguments['cursor']!r} is not one that this tool returned: leave it out to begin")
+    return int(start), state
+
+
+def _recall(call: Call, arguments: dict[str, Any]) -> Result:
+    start, state = _page(arguments)
+    k = arguments.get("k", 5)
+    hits = call.memory.recall(
+        arguments["question"],
+        k=start + k + 1,
+        where=condition(arguments),
+        min_confidence=arguments.get("min_confidence", 0.0),
+    )
+    budget = arguments.get("max_tokens", _RECALL_TOKENS)
+    standing = fitting(map(_hit, hits.standing), budget // 3) if hits.standing and not start else []
+    found = [_hit(hit) for hit in hits[start : start + k]]
+    items = fitting(found, budget - sum(tokens_of(compact(each)) for each in standing))
+    out: dict[str, Any] = {"hits": items}
+    notes = []
+    if standing:
+        out["standing"] = standing
+    if len(items) < len(found) or len(hits) > start + k:
+        out["cursor"] = f"{start + len(items)}.{state or hits.cursor}"
+    if start and state != hits.cursor:
+        notes.append("The memory has changed since the first page, so hits may be repeated or missing.")
+    if not items and not start:
+        notes.append("Nothing was found. Try other words, or a wider filter.")
+    notes += hits.plan.notes
+    return Result(out, notes=tuple(notes))
+
+
+def _context(call: Call, arguments: dict[str, Any]) -> Result:
+    context = call.memory.context(
+        arguments["question"],
+        arguments.get("max_tokens", _CONTEXT_TOKENS),
+        user=arguments.get("user"),
+        conversation=arguments.get("conversation"),
+        where=arguments.get("where") or None,
+    )
+    ids = [item.record.id for item in context.items if item.included]
+    return Result({"context": str(context), "tokens": context.tokens, "ids": ids}, str(context))
+
+
+def _get(call: Call, arguments: dict[str, Any]) -> Result:
+    record = call.memory.get(arguments["id"])
+    if record is None:
+        raise ToolError(f"There is no record {arguments['id']!r}: recall or list return the ids of those that exist")
+    data = {**record.to_json(), "hash": record.hash}
+    whole = record.content if isinstance(record.content, str) else f"[{record.media_type}]"
+    data = {**{key: value for key, value in data.items() if key != "data"}, "content": whole}
+    start = arguments.get("start", 0)
+    budget = arguments.get("max_tokens", _GET_TOKENS)
+    item = fitting([{**data, "content": whole[start:]}], budget)[0]
+    item.pop("shortened", None)
+    end = start + len(item["content"])
+    if end < len(whole):
+        item["next_start"] = end
+    return Result({"record": item})
+
+
+def _list(call: Call, arguments: dict[str, Any]) -> Result:
+    where, order, after = condition(arguments), arguments.get("order", "newest"), arguments.get("cursor")
+    memory = call.memory
+    page = memory.find(where, limit=arguments.get("limit", 20), order=order, after=after)
+    items = fitting(map(shown, page), arguments.get("max_tokens", _LIST_TOKENS))
+    if len(items) < len(page):
+        page = memory.find(where, limit=len(items), order=order, after=after)  # for the cursor after what is shown
+    return Result({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
+
+
+def _log(call: Call, arguments: dict[str, Any]) -> Result:
+    start, state = _page(arguments)
+    limit = arguments.get("limit", 10)
+    commits = call.memory.changes(limit=start + limit + 1, id=arguments.get("id"), newest_first=True)
+    newest = commits[0].cursor if commits else ""
+    entries = []
+    for commit in commits[start : start + limit]:
+        data = commit.to_json()
+        changes = [{"id": change["id"], "cause": change["cause"]} for change in data["changes"][:_MOST_CHANGES]]
+        entry = {key: data[key] for key in ("seq", "time", "actor", "reason") if data.get(key) is not None}
+        entry["changes"] = changes
+        if len(data["changes"]) > _MOST_CHANGES:
+            entry["further_changes"] = len(data["changes"]) - _MOST_CHANGES
+        entries.append(entry)
+    out: dict[str, Any] = {"commits": entries}
+    if len(commits) > start + limit:
+        out["cursor"] = f"{start + limit}.{state or newest}"
+    notes: tuple[str, ...] = ()
+    if start and state != newest:
+        notes = ("The memory has changed since the first page, so commits may be repeated.",)
+    return Result(out, notes=notes)
+
+
+#: Maximum number of changes that are listed of one commit.
+_MOST_CHANGES = 20
+
+
+def _stats(call: Call, _arguments: dict[str, Any]) -> Result:
+    stats = {key: value for key, value in call.memory.stats().items() if key != "store"}
+    return Result({"stats": stats})
+
+
+TOOLS = (
+    Tool(
+        name="recall",
+        title="Recall",
+        description=(
+            "Search the memory for what helps to answer a question. Call it before answering anything that may depend "
+            "on earlier conversations, the user's preferences, people, projects or decisions. Pass the question in "
+            "natural language; names and dates help. Returns the best records with ids and confidences, and standing "
+            "instructions of the user, which always apply."
+        ),
+        inputs={
+            "question": string("The question, in natural language"),
+            "k": integer("Maximum number of hits. Default: 5", minimum=1, maximum=100),
+            "user": _USER,
+            "where": _WHERE,
+            "min_confidence": number("Leave out hits with a lower confidence. Default: 0", minimum=0, maximum=1),
+            "max_tokens": _budget(_RECALL_TOKENS),
+            "cursor": string("The cursor of the page before"),
+        },
+        required=("question",),
+        outputs=mapping(
+            {"hits": array(_ITEM), "standing": array(_ITEM), "cursor": _CURSOR}, required=("hits",), closed=True
+        ),
+        run=_recall,
+        reads=True,
+    ),
+    Tool(
+        name="context",
+        title="Context",
+        description=(
+            "Return one text with everything that matters for a question or task, filled up to a budget of tokens: "
+            "standing instructions, facts and turns of earlier conversations. Use it at the start of a task; use "
+            "recall for single facts."
+        ),
+        inputs={
+            "question": string("The question or task, in natural language"),
+            "user": string("The user for whom the task is done: records of other users are left out"),
+            "conversation": string("The current conversation"),
+            "where": _WHERE,
+            "max_tokens": _budget(_CONTEXT_TOKENS),
+        },
+        required=("question",),
+        outputs=mapping(
+            {"context": string(), "tokens": integer(), "ids": array(string())},
+            required=("context", "tokens", "ids"),
+            closed=True,
+        ),
+        run=_context,
+        reads=True,
+    ),
+    Tool(
+        name="get",
+        title="Get",
+        description="Return one record with all its fields, by its id. A long content is returned in parts.",
+        inputs={
+            "id": string("The id of the record"),
+            "start": integer("The character at which to begin; default: 0", minimum=0),
+            "max_tokens": _budget(_GET_TOKENS),
+        },
+        required=("id",),
+        outputs=mapping(
+            {
+                "record": mapping(
+                    {
+                        "id": string(),
+                        "content": string(),
+                        "kind": string(),
+                        "hash": string("Pass it as `expect` to update or forget this very version"),
+                        "next_start": integer("Pass it as `start` for the next part; absent in the last one"),
+                    },
+                    required=("id", "content", "kind", "hash"),
+                )
+            },
+            required=("record",),
+            closed=True,
+        ),
+        run=_get,
+        reads=True,
+    ),
+    Tool(
+        name="list",
+        title="List",
+        description="List records, newest first, optionally those that match a filter. For a question, use recall.",
+        inputs={
+            "where": _WHERE,
+            "user": _USER,
+            "order": string("Default: newest", enum=["newest", "oldest", "importance", "position", "id"]),
+            "limit": integer("Maximum number of records. Default: 20", minimum=1, maximum=1000),
+            "max_tokens": _budget(_LIST_TOKENS),
+            "cursor": string("The cursor of the page before"),
+        },
+        outputs=mapping({"records": array(_ITEM), "cursor": _CURSOR}, required=("records",), closed=True),
+        run=_list,
+        reads=True,
+    ),
+    Tool(
+        name="log",
+        title="Log",
+        description=(
+            "Show what changed, newest first: who wrote, updated or forgot which records, and when. "
+            "With an id, the history of one record."
+        ),
+        inputs={
+            "id": string("Only commits that changed this record"),
+            "limit": integer("Maximum number of commits. Default: 10", minimum=1, maximum=100),
+            "cursor": string("The cursor of the page before"),
+        },
+        outputs=mapping(
+            {"commits": array(mapping({"time": string()}, required=("time",))), "cursor": _CURSOR},
+            required=("commits",),
+            closed=True,
+        ),
+        run=_log,
+        reads=True,
+    ),
+    Tool(
+        name="stats",
+        title="Stats",
+        description="Return how many records there are, by kind, with the oldest and the newest time.",
+        inputs={},
+        outputs=mapping({"stats": mapping()}, required=("stats",), closed=True),
+        run=_stats,
+        reads=True,
+    ),
+)

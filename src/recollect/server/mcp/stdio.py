@@ -1,0 +1,162 @@
+"""The transport over standard input and output, for the client that started the server.
+
+Memory is bounded whatever the client sends: a message that is too long is skipped and refused, and no further request
+is read while `REQUESTS` are not answered, also if the client does not read the answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+import threading
+from collections import Counter, deque
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, suppress
+from functools import partial
+from typing import Any, BinaryIO, cast
+
+import anyio
+import mcp_types as types
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import ServerMessageMetadata, SessionMessage
+from pydantic import ValidationError
+
+from recollect.server.mcp.protocol import Protocol
+
+#: Maximum number of requests that are not answered yet.
+REQUESTS = 16
+#: Maximum length of a message, in bytes.
+MOST_BYTES = 4 * 2**20
+#: Seconds in which requests are still answered after the input has ended.
+_PATIENCE_S = 30.0
+
+
+async def serve_stdio(protocol: Protocol) -> None:
+    """Serve the client at standard input and output until the input ends."""
+    lines = _Lines(sys.stdin.buffer)
+    async with AsyncExitStack() as stack:
+        tasks = await stack.enter_async_context(anyio.create_task_group())
+        stack.callback(tasks.cancel_scope.cancel)
+        received, sent = await stack.enter_async_context(stdio_server(stdin=cast("Any", lines)))
+        tasks.start_soon(protocol.subscribers.run)
+        requests = _Requests()
+        to_server, from_client = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        to_client, from_server = anyio.create_memory_object_stream[SessionMessage](0)
+
+        async def forward() -> None:
+            async with to_server:
+                async for item in received:
+                    if isinstance(item, Exception):
+                        await sent.send(lines.refusals.popleft())
+                    else:
+                        await to_server.send(await requests.admit(item))
+                with anyio.move_on_after(_PATIENCE_S):
+                    await requests.answered()
+
+        async def back() -> None:
+            async with from_server:
+                async for item in from_server:
+                    await sent.send(item)
+                    if isinstance(item.message, (types.JSONRPCResponse, types.JSONRPCError)):
+                        await requests.settle(item.message.id)
+
+        tasks.start_soon(forward)
+        tasks.start_soon(back)
+        server = protocol.server()
+        await server.run(from_client, to_client, server.create_initialization_options())
+
+
+class _Lines:
+    """The lines of a binary stream, read in a thread that does not keep the process from ending.
+
+    A line that is too long is skipped; an empty text stands for it.
+
+    Attributes:
+        refusals: The answers to the lines that are not messages, in their order. The SDK does not answer these.
+    """
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.refusals: deque[SessionMessage] = deque()
+        self._stream = stream
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue(1)
+        self._loop = asyncio.get_running_loop()
+        threading.Thread(target=self._read, name="recollect-stdin", daemon=True).start()
+
+    def _read(self) -> None:
+        try:
+            while line := self._stream.readline(MOST_BYTES + 1):
+                if len(line) > MOST_BYTES and not line.endswith(b"\n"):
+                    while (rest := self._stream.readline(2**16)) and not rest.endswith(b"\n"):
+                        pass
+                    self._put("")
+                elif line.strip():
+                    self._put(line.decode("utf-8", "replace"))
+            self._put(None)
+        except RuntimeError:
+            pass  # the loop is closed
+
+    def _put(self, line: str | None) -> None:
+        # Waits until the line before it was taken.
+        asyncio.run_coroutine_threadsafe(self._queue.put(line), self._loop).result()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while (line := await self._queue.get()) is not None:
+            try:
+                types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            except ValidationError:
+                self.refusals.append(_refusal(line))
+            yield line
+
+
+class _Requests:
+    """The requests that are not answered yet."""
+
+    def __init__(self) -> None:
+        self._room = asyncio.Semaphore(REQUESTS)
+        self._open: Counter[types.RequestId] = Counter()
+        self._subscriptions: set[types.RequestId] = set()  # these stay open
+        self._settled = asyncio.Event()
+
+    async def admit(self, item: SessionMessage) -> SessionMessage:
+        """Wait until there is room for a message, and return it in a form that reports if it is never answered."""
+        message = item.message
+        if not isinstance(message, types.JSONRPCRequest):
+            return item
+        await self._room.acquire()
+        self._open[message.id] += 1
+        if message.method == "subscriptions/listen":
+            self._subscriptions.add(message.id)
+        return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=partial(self.settle, message.id)))
+
+    async def settle(self, request_id: types.RequestId | None) -> None:
+        """Note that a request was answered, or never will be."""
+        if request_id is not None and self._open[request_id] > 0:
+            self._open[request_id] -= 1
+            self._room.release()
+        if request_id is not None and not self._open[request_id]:
+            del self._open[request_id]
+            self._subscriptions.discard(request_id)
+        self._settled.set()
+
+    async def answered(self) -> None:
+        """Wait until every request is answered, except subscriptions."""
+        while self._open.keys() - self._subscriptions:
+            self._settled.clear()
+            await self._settled.wait()
+
+
+def _refusal(line: str) -> SessionMessage:
+    """Return the answer to a line that is not a message. It has the id of the request, if that can be read."""
+    request_id: types.RequestId | None = None
+    if not line:
+        code, text = types.INVALID_REQUEST, f"the message is longer than {MOST_BYTES} bytes, and was skipped"
+    else:
+        code, text = types.PARSE_ERROR, "the line is not a JSON-RPC message in Unicode, and was skipped"
+        with suppress(ValueError, RecursionError):
+            stated = json.loads(line)
+            found = stated.get("id") if isinstance(stated, dict) else None
+            if isinstance(found, (str, int)) and not isinstance(found, bool):
+                request_id = found
+    error = types.ErrorData(code=code, message=text)
+    return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))

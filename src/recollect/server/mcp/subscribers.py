@@ -1,0 +1,140 @@
+"""Clients that are notified when the knowledge graph changes, whichever process changed it.
+
+A client that does not read its notifications delays nobody: each has one notification in progress at most, and further
+changes are contained in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from anyio import to_thread
+from mcp.server.session import ServerSession
+from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
+
+from recollect.engine.listeners import Subscription
+from recollect.errors import RecollectError
+from recollect.ledger.commits import Commit
+from recollect.memory import Memory
+from recollect.server.mcp.access import Access
+
+#: Maximum number of subscriptions. Beyond it, the oldest one is dropped: its client may be gone.
+MOST_SUBSCRIPTIONS = 256
+#: Seconds after which a notification that a client does not read is dropped.
+_PATIENCE_S = 10.0
+_log = logging.getLogger("recollect")
+
+
+class Subscribers:
+    """The clients that subscribed to the graph.
+
+    Args:
+        access: The memory.
+        uri: The address of the graph. Subscriptions to others are accepted and never notified.
+
+    Attributes:
+        bus: What the subscriptions of the newer protocol listen to.
+    """
+
+    def __init__(self, access: Access, uri: str) -> None:
+        self.bus = _Bus(self)
+        self._access = access
+        self._uri = uri
+        self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
+        self._changed = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listening = False
+        self._subscription: Subscription | None = None
+
+    async def run(self) -> None:
+        """Notify subscribers until this is cancelled."""
+        self._loop = asyncio.get_running_loop()
+        async with anyio.create_task_group() as tasks:
+            while True:
+                await self._changed.wait()
+                self._changed.clear()
+                if not await to_thread.run_sync(self._has_changed):
+                    continue
+                await self.bus.publish(ResourceUpdated(self._uri))
+                for (_, uri), session in list(self._sessions.items()):
+                    if uri == self._uri and not session.busy:
+                        session.busy = True
+                        tasks.start_soon(session.notify, uri)
+
+    async def add(self, client: str, uri: str, session: ServerSession) -> None:
+        """Notify a client when the resource changes."""
+        self._sessions.pop((client, uri), None)
+        self._sessions[client, uri] = _Session(session)
+        while len(self._sessions) > MOST_SUBSCRIPTIONS:
+            self._sessions.popitem(last=False)
+        await self.listen()
+
+    def remove(self, client: str, uri: str) -> None:
+        """Notify a client no longer."""
+        self._sessions.pop((client, uri), None)
+
+    async def listen(self) -> None:
+        """Begin to follow the log, if this was not done before."""
+        if not self._listening:
+            self._listening = True
+            await to_thread.run_sync(self._start)
+
+    def wake(self) -> None:
+        """Look for changes now: a call of this server has written."""
+        if self._listening:
+            self._changed.set()
+
+    def _start(self) -> None:
+        with suppress(RecollectError):
+            self._access.graph.refresh()  # changes before now are none
+        self._access.on_open(self._follow)
+
+    def _follow(self, memory: Memory) -> None:
+        self._subscription = memory.listen(self._on_commit)
+
+    def _on_commit(self, _commit: Commit) -> None:
+        assert self._loop is not None
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._changed.set)
+
+    def _has_changed(self) -> bool:
+        try:
+            return self._access.graph.take_changed()
+        except RecollectError as error:
+            _log.warning("changes of the knowledge graph cannot be read: %s", error)
+            return False
+
+
+class _Session:
+    """A client with a subscription."""
+
+    def __init__(self, session: ServerSession) -> None:
+        self.busy = False
+        self._session = session
+
+    async def notify(self, uri: str) -> None:
+        try:
+            with anyio.move_on_after(_PATIENCE_S):
+                await self._session.send_resource_updated(uri)
+        finally:
+            self.busy = False
+
+
+class _Bus(InMemorySubscriptionBus):
+    """The events of the newer protocol's subscriptions. The first subscriber starts to follow the log."""
+
+    def __init__(self, subscribers: Subscribers) -> None:
+        super().__init__()
+        self._subscribers = subscribers
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def subscribe(self, listener: Any) -> Any:
+        task = asyncio.ensure_future(self._subscribers.listen())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return super().subscribe(listener)

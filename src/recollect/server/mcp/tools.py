@@ -1,0 +1,148 @@
+"""Tools: what a client can call, independent of the protocol.
+
+A tool checks its arguments against a schema, so that no argument is ignored, and returns a structured result and its
+text. What a client did wrong is a `ToolError`, whose text a model reads.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from recollect.errors import ReadOnlyStoreError, RecollectError
+from recollect.memory import Batch, Memory
+from recollect.server.mcp.access import Access
+from recollect.server.mcp.graph import SharedGraph
+from recollect.server.mcp.schemas import Schema, problems
+
+
+class ToolError(Exception):
+    """A call that cannot be answered. Its text is for the model, and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a call.
+
+    Attributes:
+        structured: The result as a JSON object.
+        text: The text of the result; default: `structured` as JSON.
+        notes: Further texts, such as what was left out.
+    """
+
+    structured: dict[str, Any]
+    text: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def texts(self) -> tuple[str, ...]:
+        """Return all texts of the result."""
+        text = compact(self.structured) if self.text is None else self.text
+        return (text, *self.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """The environment of a call: the memory, and the client that makes it.
+
+    Attributes:
+        access: What the client may reach.
+        tool: The name of the tool; recorded in commits as their reason.
+        actor: The name of the client; recorded in commits.
+    """
+
+    access: Access
+    tool: str
+    actor: str | None
+
+    @property
+    def memory(self) -> Memory:
+        """The memory, for reading."""
+        return self.access.reading()
+
+    @property
+    def graph(self) -> SharedGraph:
+        """The knowledge graph of the memory, which `SharedGraph.refresh` brings up to date."""
+        return self.access.graph
+
+    @contextmanager
+    def commit(self) -> Iterator[Batch]:
+        """Combine writes into one commit, which names the client and the tool."""
+        with self.access.writing().batch(actor=self.actor, reason=self.tool) as batch:
+            yield batch
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tool:
+    """A tool.
+
+    Attributes:
+        name: Its name.
+        title: Its name for people.
+        description: What it does and when to call it, for a model.
+        inputs: The properties of its arguments.
+        required: The arguments that must be passed.
+        outputs: The schema of its structured result.
+        run: The function that is called with valid arguments.
+        reads: Whether it only reads.
+        destructive: Whether it removes or replaces something.
+        idempotent: Whether calling it again changes nothing more.
+        closed: Whether unknown arguments are an error. The reference memory server ignores them.
+    """
+
+    name: str
+    title: str
+    description: str
+    inputs: Mapping[str, Schema]
+    required: tuple[str, ...] = ()
+    outputs: Schema
+    run: Callable[[Call, dict[str, Any]], Result] = field(repr=False)
+    reads: bool = False
+    destructive: bool = False
+    idempotent: bool = True
+    closed: bool = True
+
+    def input_schema(self, access: Access) -> Schema:
+        """Return the schema of the arguments. It lacks "user" if the server fixes the user."""
+        properties = {
+            name: schema for name, schema in self.inputs.items() if not (name == "user" and access.user is not None)
+        }
+        schema: Schema = {"type": "object", "properties": properties}
+        if self.required:
+            schema["required"] = list(self.required)
+        if self.closed:
+            schema["additionalProperties"] = False
+        return schema
+
+    def call(self, access: Access, arguments: Mapping[str, Any], actor: str | None) -> Result:
+        """Check the arguments and run the tool.
+
+        Raises:
+            ToolError: The arguments are invalid, or the call cannot be answered.
+        """
+        if access.read_only and not self.reads:
+            raise ToolError(f"{self.name} writes, and this server was started with --read-only: nothing was changed")
+        wrong = "\n".join(problems(self.input_schema(access), dict(arguments)))
+        if wrong:
+            raise ToolError(
+                f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {wrong}"
+            )
+        try:
+            return self.run(Call(access, self.name, actor), dict(arguments))
+        except ReadOnlyStoreError as error:
+            raise ToolError(f"{error} [{error.code}]") from error
+        except RecollectError as error:
+            access.failed(error)
+            raise ToolError(f"{error} [{error.code}]") from error
+
+
+def compact(value: object) -> str:
+    """Return a value as JSON in one line."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def indented(value: object) -> str:
+    """Return a value as JSON with an indent of two spaces, as JavaScript's `JSON.stringify(value, null, 2)` does."""
+    return json.dumps(value, ensure_ascii=False, indent=2)

@@ -1,0 +1,32 @@
+"""The sets of tools that a server can offer. A facet adds its tools here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from recollect.errors import InvalidArgumentError
+from recollect.server.mcp import reading, reference, writing
+from recollect.server.mcp.tools import Tool
+
+#: Name of a set -> its tools.
+TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
+    "recollect": (*writing.TOOLS, *reading.TOOLS),
+    "reference": reference.TOOLS,
+}
+
+
+def tools_of(names: Iterable[str], *, read_only: bool = False) -> dict[str, Tool]:
+    """Return the tools of some sets, by name; if `read_only`, those that only read.
+
+    Raises:
+        InvalidArgumentError: There is no set of a name, or no name.
+    """
+    chosen = list(names)
+    for name in chosen:
+        if name not in TOOLSETS:
+            raise InvalidArgumentError("tools", name, f"must be one of: {', '.join(TOOLSETS)}")
+    if not chosen:
+        raise InvalidArgumentError("tools", "", f"must name one or more of: {', '.join(TOOLSETS)}")
+    return {
+        tool.name: tool for name in TOOLSETS if name in chosen for tool in TOOLSETS[name] if tool.reads or not read_only
+    }

@@ -1,0 +1,139 @@
+"""Our own tools that write: remember, update, forget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect import Outcome
+from recollect.operations import Forget, Remember, Update
+from recollect.server.mcp.schemas import Schema, array, boolean, integer, mapping, number, string
+from recollect.server.mcp.tools import Call, Result, Tool, ToolError
+
+#: The fields of a record that a client can set, with their schemas.
+_FIELDS: dict[str, Schema] = {
+    "kind": string(
+        "user_fact (what is true of the user, or what they prefer), knowledge (other facts; the default), task (what "
+        "was done, and how it ended), entity (a fact about a person or thing), or a name of your own"
+    ),
+    "tags": array(string(), "Labels for filters"),
+    "importance": number("0 to 1", minimum=0, maximum=1),
+    "entity": string("The person or thing that it is about"),
+    "conversation": string("The conversation of which it is a turn"),
+    "speaker": string("The name of the author of a turn"),
+    "role": string("The role of the author of a turn, such as user or assistant"),
+    "source": string("Where it comes from: a path or an address"),
+    "time": string("When it happened, in ISO 8601. Default: now"),
+    "valid_to": string("The end of the time for which it is true, in ISO 8601"),
+    "pinned": boolean("Never evict it"),
+    "metadata": {"type": "object", "properties": {}, "description": "Further values, as a JSON object"},
+}
+_USER = string("The user to whom it belongs")
+_OUTCOME = mapping(
+    {"id": string(), "status": string(enum=["created", "updated", "unchanged"]), "hash": string()},
+    required=("id", "status", "hash"),
+    closed=True,
+)
+_EXPECT = string("The hash of the version that you have read: if another one is stored, nothing is changed")
+
+
+def _outcome(outcome: Outcome, wanted_id: str | None = None) -> Result:
+    record = outcome.record
+    assert record is not None
+    notes: tuple[str, ...] = ()
+    if wanted_id is not None and record.id != wanted_id:
+        notes = (
+            f"Another text has the id {wanted_id!r}, so it was stored as {record.id!r}: to replace a text, call update",
+        )
+    return Result({"id": record.id, "status": outcome.status, "hash": record.hash}, notes=notes)
+
+
+def _remember(call: Call, arguments: dict[str, Any]) -> Result:
+    fields = {name: arguments[name] for name in (*_FIELDS, "user") if name in arguments}
+    operation = Remember(
+        content=arguments["content"],
+        id=arguments.get("id"),
+        fields=fields,
+        ttl=arguments.get("ttl"),
+        if_exists="update",
+    )
+    with call.commit() as batch:
+        outcome: Outcome = batch.execute(operation)
+    return _outcome(outcome, arguments.get("id"))
+
+
+def _update(call: Call, arguments: dict[str, Any]) -> Result:
+    changes = {name: arguments[name] for name in (*_FIELDS, "user", "content") if name in arguments}
+    for name in arguments.get("remove", ()):
+        if name in changes or name not in _FIELDS:
+            known = ", ".join(_FIELDS)
+            raise ToolError(f"{name!r} cannot be removed: name a field that is not set in this call, of: {known}")
+        changes[name] = None
+    if not changes:
+        raise ToolError("Nothing to change: pass content or another field, or name fields in remove")
+    operation = Update(id=arguments["id"], changes=changes, expect=arguments.get("expect"))
+    with call.commit() as batch:
+        outcome: Outcome = batch.execute(operation)
+    return _outcome(outcome)
+
+
+def _forget(call: Call, arguments: dict[str, Any]) -> Result:
+    with call.commit() as batch:
+        outcome: Outcome = batch.execute(Forget(id=arguments["id"], expect=arguments.get("expect")))
+    return Result({"id": arguments["id"], "forgotten": outcome.status == "forgotten"})
+
+
+TOOLS = (
+    Tool(
+        name="remember",
+        title="Remember",
+        description=(
+            "Store one fact for later conversations. Call it as soon as the user states a preference, a decision, a "
+            "fact about themselves, people or projects, or asks you to remember something. State one fact in a "
+            "complete sentence that can be understood without the conversation. The same text again is not stored "
+            "twice: its fields are updated."
+        ),
+        inputs={
+            "content": string("The fact, as a complete sentence with names and dates"),
+            "user": _USER,
+            **_FIELDS,
+            "id": string("An id of your own, if you want to update it by name. Default: derived from the content"),
+            "ttl": integer("Seconds after which it expires", minimum=1, maximum=3_153_600_000),
+        },
+        required=("content",),
+        outputs=_OUTCOME,
+        run=_remember,
+    ),
+    Tool(
+        name="update",
+        title="Update",
+        description=(
+            "Change a record: its text if the fact has changed, or other fields. Former versions stay in the log. "
+            "Prefer it to storing a fact that contradicts an older one: find the id with recall."
+        ),
+        inputs={
+            "id": string("The id of the record"),
+            "content": string("The new text"),
+            "user": _USER,
+            **_FIELDS,
+            "remove": array(string(), "Names of fields to remove"),
+            "expect": _EXPECT,
+        },
+        required=("id",),
+        outputs=_OUTCOME,
+        run=_update,
+        destructive=True,
+    ),
+    Tool(
+        name="forget",
+        title="Forget",
+        description=(
+            "Forget a record: it is no longer returned by any call. Its history stays in the log. "
+            "Call it if the user asks for it, or if a fact is wrong and there is no right one to update it to."
+        ),
+        inputs={"id": string("The id of the record"), "expect": _EXPECT},
+        required=("id",),
+        outputs=mapping({"id": string(), "forgotten": boolean()}, required=("id", "forgotten"), closed=True),
+        run=_forget,
+        destructive=True,
+    ),
+)
