@@ -1,0 +1,147 @@
+"""The intended differences between the reference server and ours, each as a rule that rewrites an answer.
+
+A rule takes a call and the answer of the reference server, and returns the answer that ours must give. Rules compose:
+a call may repeat a name and an observation. So every answer of ours is predicted in full, not merely excused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+Result = dict[str, Any]
+#: The text of an error whose words are our own.
+OWN_WORDS = "(a text of our own)"
+
+
+class Difference(NamedTuple):
+    """One intended difference.
+
+    Attributes:
+        name: What differs.
+        reason: Why ours differs.
+        stored: Whether the stored graphs differ from then on.
+        rewrite: (tool, arguments, an answer) -> the answer of ours; the same answer if the rule does not apply.
+    """
+
+    name: str
+    reason: str
+    stored: bool
+    rewrite: Callable[[str, Mapping[str, Any], Result], Result]
+
+
+def first_of_each(items: Iterable[Any], key: Callable[[Any], object] = lambda item: item) -> list[Any]:
+    """Return the first item of each key, in their order."""
+    found: dict[object, Any] = {}
+    for item in items:
+        found.setdefault(key(item), item)
+    return list(found.values())
+
+
+def listing(key: str, items: list[Any]) -> Result:
+    """Return a result that lists items under a key."""
+    text = json.dumps(items, indent=2, ensure_ascii=False)
+    return {"content": [{"type": "text", "text": text}], "structuredContent": {key: items}, "isError": False}
+
+
+def own_error() -> Result:
+    return {"content": [{"type": "text", "text": OWN_WORDS}], "isError": True}
+
+
+def names_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+    if tool != "create_entities" or answer["isError"]:
+        return answer
+    return listing(
+        "entities", first_of_each(answer["structuredContent"]["entities"], lambda entity: str(entity["name"]))
+    )
+
+
+def relations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+    if tool != "create_relations" or answer["isError"]:
+        return answer
+    relations = answer["structuredContent"]["relations"]
+    return listing("relations", first_of_each(relations, lambda relation: tuple(relation.values())))
+
+
+def observations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+    if tool == "create_entities" and not answer["isError"]:
+        entities = answer["structuredContent"]["entities"]
+        return listing(
+            "entities", [{**entity, "observations": first_of_each(entity["observations"])} for entity in entities]
+        )
+    if tool == "add_observations" and not answer["isError"]:
+        results = answer["structuredContent"]["results"]
+        return listing(
+            "results", [{**each, "addedObservations": first_of_each(each["addedObservations"])} for each in results]
+        )
+    return answer
+
+
+def no_blanks(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+    if answer["isError"]:
+        return answer
+    if tool == "create_entities":
+        texts = [text for entity in arguments["entities"] for text in entity["observations"]]
+    elif tool == "add_observations":
+        texts = [text for each in arguments["observations"] for text in each["contents"]]
+    else:
+        return answer
+    return answer if all(text.strip() for text in texts) else own_error()
+
+
+def own_words(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+    refused = answer["isError"] and answer["content"][0]["text"].startswith("MCP error -32602:")
+    return own_error() if refused else answer
+
+
+DIFFERENCES = [
+    Difference(
+        "a new entity's name twice in a call: stored once",
+        "an entity is identified by its name; the reference compares with stored entities alone, and stores both",
+        stored=True,
+        rewrite=names_once,
+    ),
+    Difference(
+        "a new relation twice in a call: stored once",
+        "a relation is identified by its three fields; the reference compares with stored relations alone",
+        stored=True,
+        rewrite=relations_once,
+    ),
+    Difference(
+        "a new observation twice in a call: stored once",
+        "an observation is identified by its entity and text; the reference compares with stored ones alone",
+        stored=True,
+        rewrite=observations_once,
+    ),
+    Difference(
+        "a blank observation: refused",
+        "a record without words can never be found; the reference stores it",
+        stored=True,
+        rewrite=no_blanks,
+    ),
+    Difference(
+        "the text of an error about wrong arguments: our own",
+        "the reference prints its validator's words; ours say what to pass instead",
+        stored=False,
+        rewrite=own_words,
+    ),
+]
+
+
+def predicted(tool: str, arguments: Mapping[str, Any], reference: Result) -> tuple[Result, list[Difference]]:
+    """Return the answer that ours must give, and the differences that it is due to."""
+    answer, due = reference, []
+    for difference in DIFFERENCES:
+        rewritten = difference.rewrite(tool, arguments, answer)
+        if rewritten != answer:
+            answer, due = rewritten, [*due, difference]
+    return answer, due
+
+
+def matches(answer: Result, expected: Result) -> bool:
+    """Whether an answer is the expected one; if the text is our own, any text of one line of words or more is right."""
+    if expected != own_error():
+        return answer == expected
+    texts = [part.get("text", "") for part in answer.get("content", []) if part.get("type") == "text"]
+    return answer.keys() == expected.keys() and bool(answer["isError"]) and any(text.strip() for text in texts)
