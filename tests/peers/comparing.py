@@ -48,7 +48,8 @@ def disagreement(pair: Pair, calls: list[Call], seen: Counter[str]) -> Disagreem
         answer = mine.call(tool, arguments)
         if not matches(answer, expected):
             return Disagreement(calls[: number + 1], given, expected, due, answer)
-        seen.update(difference.name for difference in due)
+        if answer != given:
+            seen.update(difference.name for difference in due)
         if any(difference.stored for difference in due):
             break
     return None

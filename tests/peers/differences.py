@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 Result = dict[str, Any]
+#: Where the results of tools contain the texts that were stored.
+TEXTS = {"create_entities": ("entities", "observations"), "add_observations": ("results", "addedObservations")}
 #: The text of an error whose words are our own.
 OWN_WORDS = "(a text of our own)"
 
@@ -52,9 +54,8 @@ def own_error() -> Result:
 def names_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
     if tool != "create_entities" or answer["isError"]:
         return answer
-    return listing(
-        "entities", first_of_each(answer["structuredContent"]["entities"], lambda entity: str(entity["name"]))
-    )
+    entities = answer["structuredContent"]["entities"]
+    return listing("entities", first_of_each(entities, lambda entity: str(entity["name"])))
 
 
 def relations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
@@ -65,29 +66,18 @@ def relations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> R
 
 
 def observations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
-    if tool == "create_entities" and not answer["isError"]:
-        entities = answer["structuredContent"]["entities"]
-        return listing(
-            "entities", [{**entity, "observations": first_of_each(entity["observations"])} for entity in entities]
-        )
-    if tool == "add_observations" and not answer["isError"]:
-        results = answer["structuredContent"]["results"]
-        return listing(
-            "results", [{**each, "addedObservations": first_of_each(each["addedObservations"])} for each in results]
-        )
-    return answer
+    if tool not in TEXTS or answer["isError"]:
+        return answer
+    key, texts = TEXTS[tool]
+    return listing(key, [{**item, texts: first_of_each(item[texts])} for item in answer["structuredContent"][key]])
 
 
 def no_blanks(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
-    if answer["isError"]:
+    if tool not in TEXTS or answer["isError"]:
         return answer
-    if tool == "create_entities":
-        texts = [text for entity in arguments["entities"] for text in entity["observations"]]
-    elif tool == "add_observations":
-        texts = [text for each in arguments["observations"] for text in each["contents"]]
-    else:
-        return answer
-    return answer if all(text.strip() for text in texts) else own_error()
+    key, texts = TEXTS[tool]
+    blank = any(not text.strip() for item in answer["structuredContent"][key] for text in item[texts])
+    return own_error() if blank else answer
 
 
 def own_words(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
@@ -131,16 +121,18 @@ DIFFERENCES = [
 
 def predicted(tool: str, arguments: Mapping[str, Any], reference: Result) -> tuple[Result, list[Difference]]:
     """Return the answer that ours must give, and the differences that it is due to."""
-    answer, due = reference, []
+    answer = reference
+    due: list[Difference] = []
     for difference in DIFFERENCES:
         rewritten = difference.rewrite(tool, arguments, answer)
         if rewritten != answer:
-            answer, due = rewritten, [*due, difference]
+            answer = rewritten
+            due.append(difference)
     return answer, due
 
 
 def matches(answer: Result, expected: Result) -> bool:
-    """Whether an answer is the expected one; if the text is our own, any text of one line of words or more is right."""
+    """Whether an answer is the expected one. Where the text is our own, any text with words is."""
     if expected != own_error():
         return answer == expected
     texts = [part.get("text", "") for part in answer.get("content", []) if part.get("type") == "text"]

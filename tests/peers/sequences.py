@@ -33,116 +33,121 @@ QUERIES = [
     *["person", "thing TO", "猫", "data base", "base data", "a", "%", "_", "\\", "*", '"', "\n", " ", "😀", "nothing"],
     "",
 ]
+#: How often the tools are called.
+WEIGHTS = {
+    "create_entities": 16,
+    "create_relations": 18,
+    "add_observations": 16,
+    "delete_entities": 5,
+    "delete_observations": 9,
+    "delete_relations": 7,
+    "read_graph": 5,
+    "search_nodes": 16,
+    "open_nodes": 8,
+}
 #: Out of 1000 calls: with something repeated, with a blank text, with wrong arguments.
 REPEATING, BLANK, WRONG = 20, 8, 25
 
 
 def sequence(seed: int) -> list[Call]:
-    """Return 5 to 15 calls."""
+    """Return 5 to 15 calls, the first of which creates entities."""
     dice = random.Random(seed)
-    return [_call(dice) for _ in range(dice.randint(5, 15))]
+    caller = _Caller(dice, dice.sample(NAMES, 4))
+    return [caller.valid("create_entities"), *(caller.any() for _ in range(dice.randint(4, 14)))]
 
 
-def _call(dice: random.Random) -> Call:
-    fate = dice.randrange(1000)
-    if fate < REPEATING:
-        return _repeating(dice)
-    if fate < REPEATING + BLANK:
-        return _blank(dice)
-    if fate < REPEATING + BLANK + WRONG:
-        return _wrong(dice)
-    (tool,) = dice.choices(list(_WEIGHTS), list(_WEIGHTS.values()))
-    return tool, _arguments(dice, tool)
+class _Caller:
+    """Makes random calls about a few entities."""
 
+    def __init__(self, dice: random.Random, names: list[str]) -> None:
+        self._dice = dice
+        self._names = names
 
-_WEIGHTS = {
-    "create_entities": 24,
-    "create_relations": 16,
-    "add_observations": 14,
-    "delete_entities": 6,
-    "delete_observations": 8,
-    "delete_relations": 8,
-    "read_graph": 6,
-    "search_nodes": 12,
-    "open_nodes": 8,
-}
+    def any(self) -> Call:
+        fate = self._dice.randrange(1000)
+        if fate < REPEATING:
+            return self._repeating()
+        if fate < REPEATING + BLANK:
+            return self._blank()
+        if fate < REPEATING + BLANK + WRONG:
+            return self._wrong()
+        return self.valid(*self._dice.choices(list(WEIGHTS), list(WEIGHTS.values())))
 
+    def valid(self, tool: str) -> Call:
+        """A call without a listed difference."""
+        return tool, self._arguments(tool)
 
-def _arguments(dice: random.Random, tool: str) -> dict[str, Any]:
-    if tool == "create_entities":
-        return {"entities": [_entity(dice, name) for name in _some(dice, NAMES)]}
-    if tool == "create_relations":
-        return {"relations": _relations(dice)}
-    if tool == "add_observations":
-        # The second of two items about one entity must see what the first added.
-        names = _some(dice, NAMES) if dice.random() < 0.8 else [dice.choice(NAMES)] * 2
-        return {"observations": [{"entityName": name, "contents": _some(dice, TEXTS)} for name in names]}
-    if tool == "delete_entities":
-        names = _some(dice, NAMES, most=2)
-        return {"entityNames": names + names[: dice.randint(0, 1)]}
-    if tool == "delete_observations":
-        names = _some(dice, NAMES)
-        return {"deletions": [{"entityName": name, "observations": _some(dice, TEXTS, most=5)} for name in names]}
-    if tool == "delete_relations":
-        return {"relations": _relations(dice)}
-    if tool == "search_nodes":
-        return {"query": dice.choice(QUERIES)}
-    return {"names": _some(dice, NAMES)} if tool == "open_nodes" else {}
+    def _arguments(self, tool: str) -> dict[str, Any]:
+        if tool == "create_entities":
+            return {"entities": [self._entity(name) for name in self._some(self._names)]}
+        if tool in ("create_relations", "delete_relations"):
+            # Of distinct types, so that none is repeated.
+            return {"relations": [self._relation(kind) for kind in self._some(RELATIONS)]}
+        if tool == "add_observations":
+            # The second of two items about one entity must see what the first added.
+            names = self._some(self._names, most=2) if self._dice.random() < 0.8 else [self._name()] * 2
+            return {"observations": [{"entityName": name, "contents": self._some(TEXTS)} for name in names]}
+        if tool == "delete_entities":
+            names = self._some(self._names, most=2)
+            return {"entityNames": names + names[: self._dice.randint(0, 1)]}
+        if tool == "delete_observations":
+            return {
+                "deletions": [
+                    {"entityName": name, "observations": self._some(TEXTS, most=8)} for name in self._some(self._names)
+                ]
+            }
+        if tool == "search_nodes":
+            return {"query": self._dice.choice(QUERIES)}
+        return {"names": self._some(self._names)} if tool == "open_nodes" else {}
 
+    def _some(self, choices: list[str], most: int = 3) -> list[str]:
+        """Return distinct choices, seldom none."""
+        (count,) = self._dice.choices(range(most + 1), [1, *[6] * most])
+        return self._dice.sample(choices, count)
 
-def _some(dice: random.Random, choices: list[str], most: int = 3) -> list[str]:
-    """Return distinct choices, seldom none."""
-    return dice.sample(choices, dice.choices(range(most + 1), [1, *[6] * most])[0])
+    def _name(self) -> str:
+        return self._dice.choice(self._names)
 
+    def _entity(self, name: str) -> dict[str, Any]:
+        return {"name": name, "entityType": self._dice.choice(TYPES), "observations": self._some(TEXTS)}
 
-def _entity(dice: random.Random, name: str) -> dict[str, Any]:
-    return {"name": name, "entityType": dice.choice(TYPES), "observations": _some(dice, TEXTS)}
+    def _relation(self, kind: str) -> dict[str, Any]:
+        # The order of the keys is not that of the answers.
+        return {"to": self._name(), "relationType": kind, "from": self._name()}
 
+    def _repeating(self) -> Call:
+        """A call that creates something twice, unless it is stored already."""
+        name, text = self._name(), self._dice.choice(TEXTS)
+        relation = self._relation(self._dice.choice(RELATIONS))
+        calls: list[Call] = [
+            ("create_entities", {"entities": [self._entity(name), self._entity("Cleo"), self._entity(name)]}),
+            ("create_entities", {"entities": [{**self._entity(name), "observations": [text, "has a cat", text]}]}),
+            ("create_relations", {"relations": [relation, self._relation("likes"), relation]}),
+            ("add_observations", {"observations": [{"entityName": name, "contents": [text, text]}]}),
+        ]
+        return self._dice.choice(calls)
 
-def _relation(dice: random.Random, kind: str) -> dict[str, Any]:
-    # The order of the keys is not that of the answers.
-    return {"to": dice.choice(NAMES), "relationType": kind, "from": dice.choice(NAMES)}
+    def _blank(self) -> Call:
+        """A call that stores a text without words, if there is an entity of that name or is none."""
+        name, texts = self._name(), [self._dice.choice(["", " ", "\n\t"]), self._dice.choice(TEXTS)]
+        if self._dice.random() < 0.5:
+            return "create_entities", {"entities": [{"name": name, "entityType": "person", "observations": texts}]}
+        return "add_observations", {"observations": [{"entityName": name, "contents": texts}]}
 
-
-def _relations(dice: random.Random) -> list[dict[str, Any]]:
-    """Return relations of distinct types, so that none is repeated."""
-    return [_relation(dice, kind) for kind in _some(dice, RELATIONS)]
-
-
-def _repeating(dice: random.Random) -> Call:
-    """A call that creates something twice, if it is not stored."""
-    name, text = dice.choice(NAMES), dice.choice(TEXTS)
-    relation = _relation(dice, dice.choice(RELATIONS))
-    calls: list[Call] = [
-        ("create_entities", {"entities": [_entity(dice, name), _entity(dice, "Bob"), _entity(dice, name)]}),
-        ("create_entities", {"entities": [{**_entity(dice, name), "observations": [text, "likes tea", text]}]}),
-        ("create_relations", {"relations": [relation, _relation(dice, "knows"), relation]}),
-        ("add_observations", {"observations": [{"entityName": name, "contents": [text, text]}]}),
-    ]
-    return dice.choice(calls)
-
-
-def _blank(dice: random.Random) -> Call:
-    """A call that stores a text without words, if the entity of that name permits."""
-    name, texts = dice.choice(NAMES), [dice.choice(["", " ", "\n\t"]), dice.choice(TEXTS)]
-    if dice.random() < 0.5:
-        return "create_entities", {"entities": [{"name": name, "entityType": "person", "observations": texts}]}
-    return "add_observations", {"observations": [{"entityName": name, "contents": texts}]}
-
-
-def _wrong(dice: random.Random) -> Call:
-    """A call whose arguments do not follow the tool's input schema."""
-    calls: list[Call] = [
-        ("create_entities", {}),
-        ("create_entities", {"entities": "Ana"}),
-        ("create_entities", {"entities": [{"name": "Ana", "entityType": "person"}]}),
-        ("create_entities", {"entities": [_entity(dice, "Ana"), {**_entity(dice, "Bob"), "observations": [1]}]}),
-        ("create_relations", {"relations": [{"from": "Ana", "to": "Bob"}]}),
-        ("add_observations", {"observations": [{"entityName": None, "contents": []}]}),
-        ("delete_entities", {"entityNames": "Ana"}),
-        ("delete_observations", {"deletions": {"entityName": "Ana", "observations": []}}),
-        ("delete_relations", {"relations": ["Ana"]}),
-        ("search_nodes", {"query": 3}),
-        ("open_nodes", {"names": [["Ana"]]}),
-    ]
-    return dice.choice(calls)
+    def _wrong(self) -> Call:
+        """A call whose arguments do not match the tool's input schema."""
+        entity = self._entity("Ana")
+        calls: list[Call] = [
+            ("create_entities", {}),
+            ("create_entities", {"entities": "Ana"}),
+            ("create_entities", {"entities": [{"name": "Ana", "entityType": "person"}]}),
+            ("create_entities", {"entities": [entity, {**entity, "name": "Bob", "observations": [1]}]}),
+            ("create_relations", {"relations": [{"from": "Ana", "to": "Bob"}]}),
+            ("add_observations", {"observations": [{"entityName": None, "contents": []}]}),
+            ("delete_entities", {"entityNames": "Ana"}),
+            ("delete_observations", {"deletions": {"entityName": "Ana", "observations": []}}),
+            ("delete_relations", {"relations": ["Ana"]}),
+            ("search_nodes", {"query": 3}),
+            ("open_nodes", {"names": [["Ana"]]}),
+        ]
+        return self._dice.choice(calls)
