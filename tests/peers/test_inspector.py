@@ -19,7 +19,7 @@ ERAS = ["legacy", "auto"]
 
 def inspect(folder: Path, method: str, *options: str) -> Any:
     """Start our server by the inspector, let it send one request, and return the result."""
-    # Its own options come first; it reads and writes files in the home directory.
+    # Its options -e come before the command of the server, which it starts with few other variables.
     command = ["node", str(PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"), "--cli"]
     variables = our_variables(folder)
     for name, value in variables.items():

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import recollect
+
 PACKAGES = Path(__file__).parent / "node_modules" / "@modelcontextprotocol"
 REFERENCE = ["node", str(PACKAGES / "server-memory" / "dist" / "index.js")]
 OURS = [sys.executable, "-m", "recollect", "mcp"]
@@ -138,4 +140,6 @@ def ours(folder: Path) -> Server:
 
 def our_variables(folder: Path) -> dict[str, str]:
     """The environment variables with which our server's store, and all else that it may write, is in `folder`."""
-    return {"HOME": str(folder), "RECOLLECT_DB": str(folder / "memory.db")}
+    # A client may pass no other variables on, so that this names the package under test, too.
+    package = Path(recollect.__file__).parents[1]
+    return {"HOME": str(folder), "RECOLLECT_DB": str(folder / "memory.db"), "PYTHONPATH": str(package)}
