@@ -1,13 +1,13 @@
 """The intended differences between the reference server and ours, each as a rule that rewrites an answer.
 
-A rule takes a call and the answer of the reference server, and returns the answer that ours must give. Rules compose:
-a call may repeat a name and an observation. So every answer of ours is predicted in full, not merely excused.
+A rule takes the answer of the reference server to a call, and returns the answer that ours must give. Rules compose: a
+call may repeat a name and an observation. So every answer of ours is predicted in full, not merely excused.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 Result = dict[str, Any]
@@ -23,14 +23,12 @@ class Difference(NamedTuple):
     Attributes:
         name: What differs.
         reason: Why ours differs.
-        stored: Whether the stored graphs differ from then on.
-        rewrite: (tool, arguments, an answer) -> the answer of ours; the same answer if the rule does not apply.
+        rewrite: (tool, an answer) -> the answer of ours; the same answer if the rule does not apply.
     """
 
     name: str
     reason: str
-    stored: bool
-    rewrite: Callable[[str, Mapping[str, Any], Result], Result]
+    rewrite: Callable[[str, Result], Result]
 
 
 def first_of_each(items: Iterable[Any], key: Callable[[Any], object] = lambda item: item) -> list[Any]:
@@ -51,28 +49,31 @@ def own_error() -> Result:
     return {"content": [{"type": "text", "text": OWN_WORDS}], "isError": True}
 
 
-def names_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+def names_once(tool: str, answer: Result) -> Result:
     if tool != "create_entities" or answer["isError"]:
         return answer
     entities = answer["structuredContent"]["entities"]
     return listing("entities", first_of_each(entities, lambda entity: str(entity["name"])))
 
 
-def relations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+def relations_once(tool: str, answer: Result) -> Result:
     if tool != "create_relations" or answer["isError"]:
         return answer
     relations = answer["structuredContent"]["relations"]
     return listing("relations", first_of_each(relations, lambda relation: tuple(relation.values())))
 
 
-def observations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+def observations_once(tool: str, answer: Result) -> Result:
     if tool not in TEXTS or answer["isError"]:
         return answer
     key, texts = TEXTS[tool]
     return listing(key, [{**item, texts: first_of_each(item[texts])} for item in answer["structuredContent"][key]])
 
 
-def no_blanks(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+def no_blanks(tool: str, answer: Result) -> Result:
+    if tool == "create_relations" and not answer["isError"]:
+        relations = answer["structuredContent"]["relations"]
+        return answer if all("".join(each.values()).strip() for each in relations) else own_error()
     if tool not in TEXTS or answer["isError"]:
         return answer
     key, texts = TEXTS[tool]
@@ -80,51 +81,36 @@ def no_blanks(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result
     return own_error() if blank else answer
 
 
-def own_words(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
-    refused = answer["isError"] and answer["content"][0]["text"].startswith("MCP error -32602:")
-    return own_error() if refused else answer
-
-
 DIFFERENCES = [
     Difference(
         "a new entity's name twice in a call: stored once",
         "an entity is identified by its name; the reference compares with stored entities alone, and stores both",
-        stored=True,
         rewrite=names_once,
     ),
     Difference(
         "a new relation twice in a call: stored once",
         "a relation is identified by its three fields; the reference compares with stored relations alone",
-        stored=True,
         rewrite=relations_once,
     ),
     Difference(
         "a new observation twice in a call: stored once",
         "an observation is identified by its entity and text; the reference compares with stored ones alone",
-        stored=True,
         rewrite=observations_once,
     ),
     Difference(
-        "a blank observation: refused",
+        "a blank observation, or a relation of blanks alone: refused",
         "a record without words can never be found; the reference stores it",
-        stored=True,
         rewrite=no_blanks,
-    ),
-    Difference(
-        "the text of an error about wrong arguments: our own",
-        "the reference prints its validator's words; ours say what to pass instead",
-        stored=False,
-        rewrite=own_words,
     ),
 ]
 
 
-def predicted(tool: str, arguments: Mapping[str, Any], reference: Result) -> tuple[Result, list[Difference]]:
+def predicted(tool: str, reference: Result) -> tuple[Result, list[Difference]]:
     """Return the answer that ours must give, and the differences that it is due to."""
     answer = reference
     due: list[Difference] = []
     for difference in DIFFERENCES:
-        rewritten = difference.rewrite(tool, arguments, answer)
+        rewritten = difference.rewrite(tool, answer)
         if rewritten != answer:
             answer = rewritten
             due.append(difference)

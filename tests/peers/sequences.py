@@ -2,6 +2,7 @@
 
 Names, types and texts come from small sets, so that calls often concern the same entities. Each set has members that
 differ only by case, by Unicode normalization or by surrounding white space, which are different to the reference.
+A name and a type may be empty.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from typing import Any
 
 Call = tuple[str, dict[str, Any]]
 
-NAMES = ["Ana", "ana", "Bob", "Zoë 猫", "Zoe\u0308 猫", "data base", "100%_a\\b", "The Hague"]
-TYPES = ["person", "Person", "place", "Thing to do"]
-RELATIONS = ["knows", "Knows", "works at", "lebt in"]
+NAMES = ["Ana", "ana", "", "Zoë 猫", "Zoe\u0308 猫", "data base", "100%_a\\b", "The Hague"]
+TYPES = ["person", "Person", "", "Thing to do"]
+RELATIONS = ["knows", "Knows", "works at", "lebt in Köln"]
 TEXTS = [
     "likes tea",
     "Likes Tea",
@@ -128,11 +129,15 @@ class _Caller:
         return self._dice.choice(calls)
 
     def _blank(self) -> Call:
-        """A call that stores a text without words, if there is an entity of that name or is none."""
-        name, texts = self._name(), [self._dice.choice(["", " ", "\n\t"]), self._dice.choice(TEXTS)]
-        if self._dice.random() < 0.5:
-            return "create_entities", {"entities": [{"name": name, "entityType": "person", "observations": texts}]}
-        return "add_observations", {"observations": [{"entityName": name, "contents": texts}]}
+        """A call that stores something without words, if there is an entity of that name or is none."""
+        name, blank = self._name(), self._dice.choice(["", " ", "\n\t"])
+        texts = [self._dice.choice(TEXTS), blank]
+        calls: list[Call] = [
+            ("create_entities", {"entities": [{"name": name, "entityType": "person", "observations": texts}]}),
+            ("add_observations", {"observations": [{"entityName": name, "contents": texts}]}),
+            ("create_relations", {"relations": [{"from": blank, "to": "", "relationType": " "}]}),
+        ]
+        return self._dice.choice(calls)
 
     def _wrong(self) -> Call:
         """A call whose arguments do not match the tool's input schema."""

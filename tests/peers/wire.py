@@ -74,8 +74,10 @@ class Server:
         self._asked += 1
         request = {"jsonrpc": "2.0", "id": self._asked, "method": method}
         self._send(request if params is None else {**request, "params": params})
-        while (message := self._next()).get("id") != self._asked:
+        while "method" in (message := self._next()):
             self.notes.append((message["method"], message.get("params", {})))
+        # A server that cannot read a request does not know its number.
+        assert message["id"] in (self._asked, None)
         return message
 
     def call(self, tool: str, arguments: Mapping[str, Any]) -> Message:
