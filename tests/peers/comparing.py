@@ -44,7 +44,7 @@ def disagreement(pair: Pair, calls: list[Call], seen: Counter[str]) -> Disagreem
     theirs, mine = pair
     for number, (tool, arguments) in enumerate(calls):
         given = theirs.call(tool, arguments)
-        expected, due = predicted(tool, given)
+        expected, due = predicted(tool, arguments, given)
         answer = mine.call(tool, arguments)
         if not matches(answer, expected):
             return Disagreement(calls[: number + 1], given, expected, due, answer)

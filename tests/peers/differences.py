@@ -7,12 +7,14 @@ call may repeat a name and an observation. So every answer of ours is predicted 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 Result = dict[str, Any]
 #: Where the results of tools contain the texts that were stored.
 TEXTS = {"create_entities": ("entities", "observations"), "add_observations": ("results", "addedObservations")}
+#: What the texts of errors about arguments that do not match a schema begin with. They are the same in both servers.
+WRONG_ARGUMENTS = "MCP error -32602: Input validation error: "
 #: The text of an error whose words are our own.
 OWN_WORDS = "(a text of our own)"
 
@@ -23,12 +25,12 @@ class Difference(NamedTuple):
     Attributes:
         name: What differs.
         reason: Why ours differs.
-        rewrite: (tool, an answer) -> the answer of ours; the same answer if the rule does not apply.
+        rewrite: (tool, arguments, an answer) -> the answer of ours; the same answer if the rule does not apply.
     """
 
     name: str
     reason: str
-    rewrite: Callable[[str, Result], Result]
+    rewrite: Callable[[str, Mapping[str, Any], Result], Result]
 
 
 def first_of_each(items: Iterable[Any], key: Callable[[Any], object] = lambda item: item) -> list[Any]:
@@ -49,36 +51,38 @@ def own_error() -> Result:
     return {"content": [{"type": "text", "text": OWN_WORDS}], "isError": True}
 
 
-def names_once(tool: str, answer: Result) -> Result:
+def names_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
     if tool != "create_entities" or answer["isError"]:
         return answer
     entities = answer["structuredContent"]["entities"]
     return listing("entities", first_of_each(entities, lambda entity: str(entity["name"])))
 
 
-def relations_once(tool: str, answer: Result) -> Result:
+def relations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
     if tool != "create_relations" or answer["isError"]:
         return answer
     relations = answer["structuredContent"]["relations"]
     return listing("relations", first_of_each(relations, lambda relation: tuple(relation.values())))
 
 
-def observations_once(tool: str, answer: Result) -> Result:
+def observations_once(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
     if tool not in TEXTS or answer["isError"]:
         return answer
     key, texts = TEXTS[tool]
     return listing(key, [{**item, texts: first_of_each(item[texts])} for item in answer["structuredContent"][key]])
 
 
-def no_blanks(tool: str, answer: Result) -> Result:
-    if tool == "create_relations" and not answer["isError"]:
-        relations = answer["structuredContent"]["relations"]
-        return answer if all("".join(each.values()).strip() for each in relations) else own_error()
-    if tool not in TEXTS or answer["isError"]:
+def no_blanks(tool: str, arguments: Mapping[str, Any], answer: Result) -> Result:
+    if answer["isError"] and answer["content"][0]["text"].startswith(WRONG_ARGUMENTS):
         return answer
-    key, texts = TEXTS[tool]
-    blank = any(not text.strip() for item in answer["structuredContent"][key] for text in item[texts])
-    return own_error() if blank else answer
+    texts: list[str] = []
+    if tool == "create_entities":
+        texts = [text for each in arguments["entities"] for text in each["observations"]]
+    elif tool == "add_observations":
+        texts = [text for each in arguments["observations"] for text in each["contents"]]
+    elif tool == "create_relations":
+        texts = ["".join(each.values()) for each in arguments["relations"]]
+    return answer if all(text.strip() for text in texts) else own_error()
 
 
 DIFFERENCES = [
@@ -105,12 +109,12 @@ DIFFERENCES = [
 ]
 
 
-def predicted(tool: str, reference: Result) -> tuple[Result, list[Difference]]:
+def predicted(tool: str, arguments: Mapping[str, Any], reference: Result) -> tuple[Result, list[Difference]]:
     """Return the answer that ours must give, and the differences that it is due to."""
     answer = reference
     due: list[Difference] = []
     for difference in DIFFERENCES:
-        rewritten = difference.rewrite(tool, answer)
+        rewritten = difference.rewrite(tool, arguments, answer)
         if rewritten != answer:
             answer = rewritten
             due.append(difference)

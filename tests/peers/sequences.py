@@ -129,7 +129,7 @@ class _Caller:
         return self._dice.choice(calls)
 
     def _blank(self) -> Call:
-        """A call that stores something without words, if there is an entity of that name or is none."""
+        """A call with an observation or a relation without words."""
         name, blank = self._name(), self._dice.choice(["", " ", "\n\t"])
         texts = [self._dice.choice(TEXTS), blank]
         calls: list[Call] = [

@@ -96,14 +96,14 @@ def test_a_call_with_two_differences_is_predicted_in_full() -> None:
     twice = {"name": "Ana", "entityType": "person", "observations": ["tea", "tea"]}
     once = {**twice, "observations": ["tea"]}
     given = listing("entities", [twice, twice])
-    expected, due = predicted("create_entities", given)
+    expected, due = predicted("create_entities", {"entities": [twice, twice]}, given)
     assert (expected, len(due)) == (listing("entities", [once]), 2)
     assert not matches(given, expected)
 
 
 def test_an_error_in_our_own_words_has_words() -> None:
     blank = {"name": "Ana", "entityType": "person", "observations": [" "]}
-    expected, _ = predicted("create_entities", listing("entities", [blank]))
+    expected, _ = predicted("create_entities", {"entities": [blank]}, listing("entities", [blank]))
     assert expected["content"][0]["text"] == OWN_WORDS
     refused = {"content": [{"type": "text", "text": "No blanks."}], "isError": True}
     assert matches(refused, expected)
