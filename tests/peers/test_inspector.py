@@ -42,7 +42,7 @@ def test_what_one_run_remembers_the_next_recalls(era: str, tmp_path: Path) -> No
     inspect(
         tmp_path, "tools/call", "--protocol-era", era, "--tool-name", "remember", "--tool-arg", f"content={content}"
     )
-    asked = ["--tool-name", "recall", "--tool-arg", "query=Where does Ana live?"]
+    asked = ["--tool-name", "recall", "--tool-arg", "question=Where does Ana live?"]
     found = inspect(tmp_path, "tools/call", "--protocol-era", era, *asked)
     assert content in json.dumps(found)
 
