@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
@@ -62,7 +63,7 @@ class Protocol:
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
         )
-        if any(tool in self._tools.values() for tool in reference.TOOLS):
+        if any(tool.graph for tool in self._tools.values()):
             listen = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
             server.add_request_handler("resources/list", types.PaginatedRequestParams, self._list_resources)
             server.add_request_handler("resources/read", types.ReadResourceRequestParams, self._read_resource)
@@ -88,17 +89,14 @@ class Protocol:
             return _error(f"MCP error -32602: Tool {params.name} not found")
         actor = _actor(ctx)
 
-        def call() -> Result | ToolError:
-            try:
-                return tool.call(self.access, params.arguments or {}, actor)
-            except ToolError as error:
-                return error
+        def call() -> Result:
+            return tool.call(self.access, params.arguments or {}, actor)
 
-        result = await self._run(ctx, call)
-        if isinstance(result, ToolError):
-            return _error(str(result))
-        if not tool.reads:
-            self.subscribers.wake()
+        try:
+            async with self.subscribers.writing(_client_key(ctx)) if tool.graph and not tool.reads else nullcontext():
+                result = await self._run(ctx, call)
+        except ToolError as error:
+            return _error(str(error))
         return types.CallToolResult(content=_texts(*result.texts()), structured_content=result.structured)
 
     async def _list_resources(self, _ctx: Context, _params: object) -> types.ListResourcesResult:

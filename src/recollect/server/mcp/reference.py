@@ -220,7 +220,7 @@ def _size(value: object) -> int:
     return tokens_of(lines) + tokens_of(" " * 9) * (lines.count("\n") + 1)
 
 
-_tool = partial(Tool, closed=False)
+_tool = partial(Tool, graph=True, closed=False)
 
 TOOLS = (
     _tool(

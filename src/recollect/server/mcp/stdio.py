@@ -55,7 +55,7 @@ async def serve_stdio(protocol: Protocol) -> None:
                     await requests.answered()
 
         async def back() -> None:
-            async with from_server:
+            async with from_server, sent:  # the SDK's writer ends when `sent` is closed
                 async for item in from_server:
                     await sent.send(item)
                     if isinstance(item.message, (types.JSONRPCResponse, types.JSONRPCError)):

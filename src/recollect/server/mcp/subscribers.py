@@ -9,11 +9,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
 from anyio import to_thread
+from anyio.abc import TaskGroup
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 
@@ -49,22 +51,48 @@ class Subscribers:
         self._changed = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listening = False
+        self._writers = 0  # calls of this server that are changing the graph; they notify themselves
+        self._tasks: TaskGroup | None = None
         self._subscription: Subscription | None = None
 
     async def run(self) -> None:
         """Notify subscribers until this is cancelled."""
         self._loop = asyncio.get_running_loop()
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as self._tasks:
             while True:
                 await self._changed.wait()
                 self._changed.clear()
-                if not await to_thread.run_sync(self._has_changed):
-                    continue
-                await self.bus.publish(ResourceUpdated(self._uri))
-                for (_, uri), session in list(self._sessions.items()):
-                    if uri == self._uri and not session.busy:
-                        session.busy = True
-                        tasks.start_soon(session.notify, uri)
+                if not self._writers and await to_thread.run_sync(self._has_changed):
+                    await self._notify()
+
+    @asynccontextmanager
+    async def writing(self, client: str) -> AsyncIterator[None]:
+        """Notify the subscribers after a call that writes to the graph; the client of the call before it is answered.
+
+        If the block raises, they are not notified.
+        """
+        if not self._listening:
+            yield
+            return
+        self._writers += 1
+        try:
+            yield
+            await to_thread.run_sync(self._has_changed)  # otherwise the log would report it again
+            await self._notify(client)
+        finally:
+            self._writers -= 1
+            self._changed.set()  # other processes may have written meanwhile
+
+    async def _notify(self, first: str | None = None) -> None:
+        """Notify all subscribers, and wait for one client to read it."""
+        await self.bus.publish(ResourceUpdated(self._uri))
+        for (client, uri), session in list(self._sessions.items()):
+            if uri == self._uri and not session.busy and self._tasks is not None:
+                session.busy = True
+                if client == first:
+                    await session.notify(uri)
+                else:
+                    self._tasks.start_soon(session.notify, uri)
 
     async def add(self, client: str, uri: str, session: ServerSession) -> None:
         """Notify a client when the resource changes."""
@@ -83,11 +111,6 @@ class Subscribers:
         if not self._listening:
             self._listening = True
             await to_thread.run_sync(self._start)
-
-    def wake(self) -> None:
-        """Look for changes now: a call of this server has written."""
-        if self._listening:
-            self._changed.set()
 
     def _start(self) -> None:
         with suppress(RecollectError):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from recollect.errors import ReadOnlyStoreError, RecollectError
+from recollect.errors import RecollectError
 from recollect.memory import Batch, Memory
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.graph import SharedGraph
@@ -89,6 +89,7 @@ class Tool:
         reads: Whether it only reads.
         destructive: Whether it removes or replaces something.
         idempotent: Whether calling it again changes nothing more.
+        graph: Whether it belongs to the knowledge graph, so that what it writes changes the resource.
         closed: Whether unknown arguments are an error. The reference memory server ignores them.
     """
 
@@ -102,6 +103,7 @@ class Tool:
     reads: bool = False
     destructive: bool = False
     idempotent: bool = True
+    graph: bool = False
     closed: bool = True
 
     def input_schema(self, access: Access) -> Schema:
@@ -131,8 +133,6 @@ class Tool:
             )
         try:
             return self.run(Call(access, self.name, actor), dict(arguments))
-        except ReadOnlyStoreError as error:
-            raise ToolError(f"{error} [{error.code}]") from error
         except RecollectError as error:
             access.failed(error)
             raise ToolError(f"{error} [{error.code}]") from error
