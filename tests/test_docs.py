@@ -17,6 +17,9 @@ _BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: What the README tells a new user to run; .ci/run runs it as it stands there.
 SET_UP = ["make demo", "make test"]
 
+#: The pages with configurations of clients, which tests/test_mcp_docs.py starts.
+CONFIGURATION = {"mcp.md": ("json", "toml"), "moving.md": ("json",)}
+
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     return _BLOCK.findall(page.read_text(encoding="utf-8"))
@@ -24,7 +27,7 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_block_says_what_it_is(page: Path) -> None:
-    assert {language for language, _ in blocks(page)} <= {"python", "bash", "text"}
+    assert {language for language, _ in blocks(page)} <= {"python", "bash", "text", *CONFIGURATION.get(page.name, ())}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -83,7 +86,7 @@ def test_the_first_screen_of_the_readme_has_eight_lines_that_run() -> None:
 
 
 def test_the_page_of_variables_lists_those_that_the_code_reads() -> None:
-    own = re.compile(r'"(RECOLLECT_[A-Z_]+|COLUMNS|[A-Z]+_(?:API_KEY|BASE_URL|HOST|EMBEDDING_MODEL))"')
+    own = re.compile(r'"(RECOLLECT_[A-Z_]+|COLUMNS|MEMORY_FILE_PATH|[A-Z]+_(?:API_KEY|BASE_URL|HOST|EMBEDDING_MODEL))"')
     read = {name for file in (ROOT / "src").rglob("*.py") for name in own.findall(file.read_text(encoding="utf-8"))}
     rows = re.findall(r"^\| (`[A-Z].*?) \|", (ROOT / "docs" / "environment.md").read_text(), re.MULTILINE)
     assert read == set(re.findall(r"`([A-Z_]+)`", " ".join(rows)))
