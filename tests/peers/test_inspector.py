@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.peers.wire import OURS, PACKAGES, PATIENCE_S, our_variables
+from tests.test_docs import ROOT
 
 pytestmark = pytest.mark.peers
 
+LAUNCHER = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"
 #: The negotiation of clients of 2025 and before, and that of newer ones.
 ERAS = ["legacy", "auto"]
 
@@ -20,7 +23,7 @@ ERAS = ["legacy", "auto"]
 def inspect(folder: Path, method: str, *options: str) -> Any:
     """Start our server by the inspector, let it send one request, and return the result."""
     # Its options -e come before the command of the server, which it starts with few other variables.
-    command = ["node", str(PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"), "--cli"]
+    command = ["node", str(LAUNCHER), "--cli"]
     variables = our_variables(folder)
     for name, value in variables.items():
         command += ["-e", f"{name}={value}"]
@@ -59,3 +62,22 @@ def test_the_graph_is_read_as_a_resource(tmp_path: Path) -> None:
     inspect(tmp_path, "tools/call", "--tool-name", "create_entities", "--tool-args-json", passed)
     (contents,) = inspect(tmp_path, "resources/read", "--uri", "memory://knowledge-graph")["contents"]
     assert json.loads(contents["text"]) == {"entities": entities, "relations": []}
+
+
+def test_the_commands_of_the_documentation_remember_and_recall(tmp_path: Path) -> None:
+    start = "npx @modelcontextprotocol/inspector --cli "
+    lines = [line.strip() for line in (ROOT / "docs" / "mcp.md").read_text("utf-8").splitlines()]
+    variables = our_variables(tmp_path)
+    passed = " ".join(f"-e {name}={value}" for name, value in variables.items())
+    answers = []
+    for line in [line for line in lines if line.startswith(start)]:
+        command = line.replace(start, f"node {LAUNCHER} --cli {passed} ")
+        command = command.replace('"$PWD/.venv/bin/recollect"', f"{Path(sys.executable).parent}/recollect")
+        done = subprocess.run(
+            command, shell=True, env={**os.environ, **variables}, capture_output=True, text=True, timeout=PATIENCE_S
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        answers.append(done.stdout)
+    remembered, recalled = answers
+    assert '"status": "created"' in remembered
+    assert "Ana prefers window seats" in recalled
