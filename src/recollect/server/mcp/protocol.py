@@ -48,6 +48,7 @@ class Protocol:
         self.access = access
         self.subscribers = Subscribers(access, reference.RESOURCE)
         self._tools = tools
+        self._listener = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
         self._threads = anyio.CapacityLimiter(_CALLS)
         self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
 
@@ -64,12 +65,11 @@ class Protocol:
             on_get_prompt=self._get_prompt,
         )
         if any(tool.graph for tool in self._tools.values()):
-            listen = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
             server.add_request_handler("resources/list", types.PaginatedRequestParams, self._list_resources)
             server.add_request_handler("resources/read", types.ReadResourceRequestParams, self._read_resource)
             server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
             server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
-            server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, listen)
+            server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
         return server
 
     async def _run(self, ctx: Context, call: Callable[[], T]) -> T:
@@ -132,6 +132,12 @@ class Protocol:
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         self.subscribers.remove(_client_key(ctx), str(params.uri))
         return types.EmptyResult()
+
+    async def _listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        await self.subscribers.listen()
+        return await self._listener(ctx, params)
 
     async def _list_prompts(self, _ctx: Context, _params: object) -> types.ListPromptsResult:
         arguments = [
