@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.mcp.clients import in_process, over_http, over_stdio
 
 import recollect
