@@ -27,8 +27,8 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         report: Called with each line for the user.
     """
     file = Path(path).expanduser().absolute()
-    if not file.exists():
-        return
+    if not file.exists() or (file.is_file() and file.stat().st_size <= 1):
+        return  # an empty graph is an empty line
     if access.read_only:
         report(f"{file} was not imported, because the server can only read")
         return

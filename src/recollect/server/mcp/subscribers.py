@@ -1,6 +1,6 @@
 """Clients that are notified when the knowledge graph changes, whichever process changed it.
 
-A client that does not read its notifications delays nobody: each has one notification in progress at most, and further
+A client that does not read its notifications delays no other: each has one notification in progress at most, and further
 changes are contained in it.
 """
 
