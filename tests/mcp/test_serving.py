@@ -9,11 +9,13 @@ import sys
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from mcp.shared.exceptions import MCPDeprecationWarning
 from tests.mcp.clients import in_process, over_http, over_stdio
 
@@ -25,6 +27,7 @@ from recollect.server.mcp.access import Access
 from recollect.server.mcp.first_start import import_graph
 from recollect.server.mcp.http import address_of, is_loopback
 from recollect.server.mcp.reference import RESOURCE
+from recollect.server.mcp.stdio import MOST_BYTES, _split
 
 TOKEN = "a-token-of-thirty-two-characters"
 LINES: list[dict[str, Any]] = [
@@ -97,6 +100,40 @@ def test_answers_are_written_even_if_the_input_has_ended(tmp_path: Path) -> None
     assert sorted(each["id"] for each in answers) == list(range(1, 60))
     with recollect.open(tmp_path / "a.db") as memory:
         assert memory.count() == 58
+
+
+def test_a_client_that_stops_reading_and_closes_its_end_ends_the_server_quietly(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "recollect", "mcp", "--db", str(tmp_path / "a.db")]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write("not JSON\n")
+        process.stdin.flush()
+        assert "-32700" in process.stdout.readline()
+        process.stdout.close()
+        with suppress(BrokenPipeError):
+            while process.poll() is None:
+                process.stdin.write("not JSON\n")
+                process.stdin.flush()
+        status, said = process.wait(60), process.stderr.read()
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+    assert (status, said) == (0, "")
+
+
+@given(st.lists(st.binary(max_size=5) | st.just(b"\n"), max_size=20))
+def test_lines_are_the_same_however_they_arrive(chunks: list[bytes]) -> None:
+    whole = b"".join(chunks)
+    assert list(_split(iter(chunks))) == whole.removesuffix(b"\n").split(b"\n") * bool(whole)
+
+
+def test_of_a_line_that_is_too_long_only_the_beginning_is_read() -> None:
+    chunks = [b"a\n", *[b"x" * 2**20] * 50, b"y\nb\n"]
+    first, long, last = _split(iter(chunks))
+    assert (first, last) == (b"a", b"b")
+    assert MOST_BYTES < len(long) <= MOST_BYTES + 2**20 + 2
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])

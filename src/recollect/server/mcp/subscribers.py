@@ -1,7 +1,7 @@
 """Clients that are notified when the knowledge graph changes, whichever process changed it.
 
-A client that does not read its notifications delays no other: each has one notification in progress at most, and further
-changes are contained in it.
+A client that does not read its notifications delays no other: each has one notification in progress at most, which
+stands for further changes.
 """
 
 from __future__ import annotations
