@@ -1,6 +1,7 @@
 """The server of the official SDK, with the tools, the resource and the prompt of a memory.
 
-Calls run in threads, so that a slow one delays no other client, and at most `CALLS_PER_CLIENT` of one client at a time.
+Calls run in threads, so that a slow one delays no other client. Those of one client run one after the other, in the
+order in which they arrive, so that a client sees what it has written.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ from recollect.server.mcp.tools import Result, Tool, ToolError
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 
-#: Maximum number of calls of one client that run at the same time.
-CALLS_PER_CLIENT = 4
 #: Maximum number of calls that run at the same time.
 _CALLS = 16
 _MOST_ACTOR = 100
@@ -50,7 +49,7 @@ class Protocol:
         self._tools = tools
         self._listener = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
         self._threads = anyio.CapacityLimiter(_CALLS)
-        self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._clients: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def server(self) -> Server[Any]:
         """Return the server of the SDK."""
@@ -75,7 +74,7 @@ class Protocol:
     async def _run(self, ctx: Context, call: Callable[[], T]) -> T:
         """Run a call in a thread, after those of the same client that were before it."""
         key = _client_key(ctx)
-        turn = self._clients.setdefault(key, asyncio.Semaphore(CALLS_PER_CLIENT))
+        turn = self._clients.setdefault(key, asyncio.Lock())
         async with turn:
             # A call that is cancelled runs to its end: a write must not be cut off.
             return await to_thread.run_sync(call, limiter=self._threads)
