@@ -217,6 +217,9 @@ def test_deep_values_damage_only_their_own_item(form: str, memory: Memory, tmp_p
         header = {"recollect": {"format": 1, "namespace": "default", "records": 2}}
         lines = [header, {"id": "a", "content": "x"}, {"id": "b", "content": "x", "metadata": {"deep": deep}}]
         path.write_text("\n".join(map(json.dumps, lines)))
+    if form == "mcp-memory":
+        entity = {"type": "entity", "name": "fine", "entityType": "t", "observations": []}
+        path.write_text("\n".join(map(json.dumps, [entity, {**entity, "observations": deep}])))
     report = tried(memory, form, path)
     assert report is not None
     assert (report.created, len(report.damaged)) == (1, 1)
@@ -317,6 +320,20 @@ SHAPED = {
         ),
         max_size=4,
     ),
+    "mcp-memory": st.lists(
+        st.fixed_dictionaries(
+            {
+                "type": st.sampled_from(["entity", "relation"]) | LEAVES,
+                "name": LEAVES,
+                "entityType": LEAVES,
+                "observations": st.lists(LEAVES, max_size=3) | LEAVES,
+                "from": LEAVES,
+                "to": LEAVES,
+                "relationType": LEAVES,
+            }
+        ),
+        max_size=5,
+    ),
     "csv": st.lists(st.lists(st.text('a1;," \n{[', max_size=5), min_size=4, max_size=5), max_size=4).map(
         lambda rows: [CSV_HEADER, *rows]
     ),
@@ -339,7 +356,7 @@ def test_any_json_gives_a_report_or_a_refusal_and_a_second_run_adds_nothing(
     form: str, data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     value = data.draw(SHAPED[form] | ANYTHING)
-    lines = form == "jsonl" or data.draw(st.booleans())
+    lines = form in ("jsonl", "mcp-memory") or data.draw(st.booleans())
     text = "\n".join(map(json.dumps, value)) if lines and isinstance(value, list) else json.dumps(value)
     if form == "csv" and isinstance(value, list) and value[:1] == [CSV_HEADER]:
         text = "\n".join(",".join(row) for row in value)

@@ -50,7 +50,17 @@ def item(text: Any, namespace: str | None = None, **fields: Any) -> Item:
 
 def test_every_importer_has_its_name_and_a_line_of_summary() -> None:
     assert list(DATASET_IMPORTERS) == ["locomo", "beam"]
-    assert list(IMPORTERS) == ["openai", "anthropic", "chatgpt", "mem0", "text", "markdown", "csv", "jsonl"]
+    assert list(IMPORTERS) == [
+        "openai",
+        "anthropic",
+        "chatgpt",
+        "mem0",
+        "mcp-memory",
+        "text",
+        "markdown",
+        "csv",
+        "jsonl",
+    ]
     for name, importer in {**DATASET_IMPORTERS, **IMPORTERS}.items():
         assert importer.name == name
         assert importer.summary

@@ -26,7 +26,7 @@ class KnowledgeGraph:
     def read(self, path: Path, zone: tzinfo, *, follow_links: bool = False) -> Iterator[Item | Damage]:
         lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
         values = [(f"line {number}", _parsed(line)) for number, line in lines]
-        if values and not any(isinstance(value, dict) and value.get("type") in _READERS for _, value in values):
+        if not any(isinstance(value, dict) and value.get("type") in _READERS for _, value in values):
             raise format_error(path, "", 'contains no line with the "type" "entity" or "relation"')
         seen: set[str] = set()
         for place, value in values:

@@ -21,7 +21,7 @@ def fitting(items: Iterable[dict[str, Any]], max_tokens: int) -> list[dict[str, 
 
     Args:
         items: JSON objects with a "content".
-        max_tokens: The budget.
+        max_tokens: The budget. The first item exceeds it if there is no room for its other fields and a short text.
 
     Returns:
         The items. One with a shortened content has "shortened": the number of characters of the whole content.
@@ -30,28 +30,25 @@ def fitting(items: Iterable[dict[str, Any]], max_tokens: int) -> list[dict[str, 
     rest = max_tokens
     for item in items:
         size = tokens_of(compact(item))
-        if size <= rest:
-            out.append(item)
-            rest -= size
-            continue
-        shortened = _shortened(item, rest)
-        if shortened is not None or not out:
-            out.append(shortened or _shortened(item, rest, least=0) or item)
-        break
+        if size > rest:
+            room = rest - tokens_of(compact({**item, "content": "", "shortened": len(item["content"])}))
+            if room >= _LEAST or not out:
+                out.append(_shortened(item, max(room, _LEAST)))
+            break
+        out.append(item)
+        rest -= size
     return out
 
 
-def _shortened(item: dict[str, Any], max_tokens: int, least: int = _LEAST) -> dict[str, Any] | None:
-    """Return an item with the part of its content that fits; None if that is less than `least` tokens."""
+def _shortened(item: dict[str, Any], max_tokens: int) -> dict[str, Any]:
+    """Return an item with the beginning of its content that has at most a number of tokens as JSON."""
     content = item["content"]
-    room = max_tokens - tokens_of(compact({**item, "content": "", "shortened": len(content)}))
-    while room >= least:
-        part = {**item, "content": beginning(content, max(room, 1)), "shortened": len(content)}
-        excess = tokens_of(compact(part)) - max_tokens  # of characters that JSON escapes
-        if excess <= 0 or room <= 0:
-            return part
-        room -= excess
-    return None
+    room = max_tokens
+    part = beginning(content, room)
+    while (excess := tokens_of(compact(part)) - 1 - max_tokens) > 0:  # JSON adds quotes, and escapes characters
+        room -= max(excess // 6, 1)
+        part = beginning(content, room)
+    return item if part == content else {**item, "content": part, "shortened": len(content)}
 
 
 def beginning(text: str, max_tokens: int) -> str:

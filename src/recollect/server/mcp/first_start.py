@@ -8,8 +8,8 @@ from datetime import UTC
 from pathlib import Path
 
 from recollect.errors import ImportFormatError
-from recollect.importers import import_path
 from recollect.importers.knowledge_graph import KnowledgeGraph
+from recollect.importers.run import Source, import_source
 from recollect.server.mcp.access import Access
 
 #: The environment variable with the path of the file.
@@ -27,8 +27,8 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         report: Called with each line for the user.
     """
     file = Path(path).expanduser().absolute()
-    if not file.exists():
-        return
+    if not file.exists() or (file.is_file() and file.stat().st_size <= 1):
+        return  # an empty graph is an empty line
     if access.read_only:
         report(f"{file} was not imported, because the server can only read")
         return
@@ -36,12 +36,13 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
     memory = access.reading()
     if memory.get(done_id) is not None or memory.changes(id=done_id, limit=1):
         return
-    memory = access.writing()
     try:
-        done = import_path(memory, KnowledgeGraph(), file, zone=UTC)
+        source = Source(KnowledgeGraph(), file, UTC)  # before the store is created
     except ImportFormatError as error:
         report(f"{GRAPH_VARIABLE} was not imported: {error}")
         return
+    memory = access.writing()
+    done = import_source(memory, source)
     count = done.created + done.updated + done.unchanged
     memory.remember(
         f"Imported the knowledge graph in {file.name}: {count} records.",

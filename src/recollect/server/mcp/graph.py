@@ -8,8 +8,10 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from recollect import Outcome
 from recollect import filters as f
 from recollect.memory import Batch, Memory
+from recollect.operations import Remember
 from recollect.records.graph import GRAPH_KINDS, OBSERVATION, Entity, Graph, Relation, node, observation, relation
 from recollect.records.record import Record
 
@@ -183,7 +185,11 @@ class GraphWriter:
         return added
 
     def _remember(self, fields: dict[str, Any]) -> None:
-        record = self._batch.remember(time=self._time, if_exists="update", **fields)
+        content, record_id = fields.pop("content"), fields.pop("id")
+        operation = Remember(content=content, id=record_id, fields={**fields, "time": self._time})
+        outcome: Outcome = self._batch.execute(operation)
+        record = outcome.record
+        assert record is not None
         self._before.setdefault(record.id, self._graph.get(record.id))
         self._graph.put(record)
         self._time += timedelta.resolution

@@ -1,6 +1,7 @@
 """The server of the official SDK, with the tools, the resource and the prompt of a memory.
 
-Calls run in threads, so that a slow one delays no other client, and at most `CALLS_PER_CLIENT` of one client at a time.
+Calls run in threads, so that a slow one delays no other client. Those of one client run one after the other, in the
+order in which they arrive, so that a client sees what it has written.
 """
 
 from __future__ import annotations
@@ -29,8 +30,6 @@ from recollect.server.mcp.tools import Result, Tool, ToolError
 T = TypeVar("T")
 Context = ServerRequestContext[Any, Any]
 
-#: Maximum number of calls of one client that run at the same time.
-CALLS_PER_CLIENT = 4
 #: Maximum number of calls that run at the same time.
 _CALLS = 16
 _MOST_ACTOR = 100
@@ -48,8 +47,9 @@ class Protocol:
         self.access = access
         self.subscribers = Subscribers(access, reference.RESOURCE)
         self._tools = tools
+        self._listener = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
         self._threads = anyio.CapacityLimiter(_CALLS)
-        self._clients: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
+        self._clients: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def server(self) -> Server[Any]:
         """Return the server of the SDK."""
@@ -64,18 +64,17 @@ class Protocol:
             on_get_prompt=self._get_prompt,
         )
         if any(tool.graph for tool in self._tools.values()):
-            listen = ListenHandler(self.subscribers.bus, max_subscriptions=MOST_SUBSCRIPTIONS)
             server.add_request_handler("resources/list", types.PaginatedRequestParams, self._list_resources)
             server.add_request_handler("resources/read", types.ReadResourceRequestParams, self._read_resource)
             server.add_request_handler("resources/subscribe", types.SubscribeRequestParams, self._subscribe)
             server.add_request_handler("resources/unsubscribe", types.UnsubscribeRequestParams, self._unsubscribe)
-            server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, listen)
+            server.add_request_handler("subscriptions/listen", types.SubscriptionsListenRequestParams, self._listen)
         return server
 
     async def _run(self, ctx: Context, call: Callable[[], T]) -> T:
         """Run a call in a thread, after those of the same client that were before it."""
         key = _client_key(ctx)
-        turn = self._clients.setdefault(key, asyncio.Semaphore(CALLS_PER_CLIENT))
+        turn = self._clients.setdefault(key, asyncio.Lock())
         async with turn:
             # A call that is cancelled runs to its end: a write must not be cut off.
             return await to_thread.run_sync(call, limiter=self._threads)
@@ -132,6 +131,12 @@ class Protocol:
     async def _unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
         self.subscribers.remove(_client_key(ctx), str(params.uri))
         return types.EmptyResult()
+
+    async def _listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        await self.subscribers.listen()
+        return await self._listener(ctx, params)
 
     async def _list_prompts(self, _ctx: Context, _params: object) -> types.ListPromptsResult:
         arguments = [

@@ -68,7 +68,7 @@ def _hit(hit: Hit) -> dict[str, Any]:
 def _page(arguments: dict[str, Any]) -> tuple[int, str]:
     """Return the start of a page and the state of the memory at the first page, from its cursor."""
     start, _, state = arguments.get("cursor", "0.").partition(".")
-    if not (start.isascii() and start.isdigit() and len(start) < 10):
+    if not (start.isascii() and start.isdigit() and len(start) < 6):
         raise ToolError(f"cursor {arguments['cursor']!r} is not one that this tool returned: leave it out to begin")
     return int(start), state
 

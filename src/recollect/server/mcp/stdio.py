@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections import Counter, deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, suppress
 from functools import partial
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import anyio
 import mcp_types as types
@@ -28,13 +29,21 @@ from recollect.server.mcp.protocol import Protocol
 REQUESTS = 16
 #: Maximum length of a message, in bytes.
 MOST_BYTES = 4 * 2**20
+_CHUNK = 2**16
 #: Seconds in which requests are still answered after the input has ended.
 _PATIENCE_S = 30.0
 
 
 async def serve_stdio(protocol: Protocol) -> None:
-    """Serve the client at standard input and output until the input ends."""
-    lines = _Lines(sys.stdin.buffer)
+    """Serve the client at standard input and output until the input ends, or the client closes the output."""
+    try:
+        await _serve(protocol)
+    except* (BrokenPipeError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        pass  # the client is gone
+
+
+async def _serve(protocol: Protocol) -> None:
+    lines = _Lines(sys.stdin.fileno())
     async with AsyncExitStack() as stack:
         tasks = await stack.enter_async_context(anyio.create_task_group())
         stack.callback(tasks.cancel_scope.cancel)
@@ -68,7 +77,7 @@ async def serve_stdio(protocol: Protocol) -> None:
 
 
 class _Lines:
-    """The lines of a binary stream, read in a thread that does not keep the process from ending.
+    """The lines of a file descriptor, read in a thread that does not keep the process from ending.
 
     A line that is too long is skipped; an empty text stands for it.
 
@@ -76,37 +85,52 @@ class _Lines:
         refusals: The answers to the lines that are not messages, in their order. The SDK does not answer these.
     """
 
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, descriptor: int) -> None:
         self.refusals: deque[SessionMessage] = deque()
-        self._stream = stream
-        self._queue: asyncio.Queue[str | None] = asyncio.Queue(1)
+        # Not `sys.stdin`, whose lock the thread would hold when the interpreter ends.
+        self._descriptor = os.dup(descriptor)
+        self._queue: asyncio.Queue[str | None] = asyncio.Queue()
+        self._room = threading.Semaphore(1)  # of the queue
         self._loop = asyncio.get_running_loop()
         threading.Thread(target=self._read, name="recollect-stdin", daemon=True).start()
 
     def _read(self) -> None:
-        try:
-            while line := self._stream.readline(MOST_BYTES + 1):
-                if len(line) > MOST_BYTES and not line.endswith(b"\n"):
-                    while (rest := self._stream.readline(2**16)) and not rest.endswith(b"\n"):
-                        pass
+        with suppress(RuntimeError):  # the loop is closed
+            for line in _split(iter(lambda: os.read(self._descriptor, _CHUNK), b"")):
+                if len(line) > MOST_BYTES:
                     self._put("")
                 elif line.strip():
                     self._put(line.decode("utf-8", "replace"))
             self._put(None)
-        except RuntimeError:
-            pass  # the loop is closed
 
     def _put(self, line: str | None) -> None:
-        # Waits until the line before it was taken.
-        asyncio.run_coroutine_threadsafe(self._queue.put(line), self._loop).result()
+        self._room.acquire()
+        self._loop.call_soon_threadsafe(self._queue.put_nowait, line)
 
     async def __aiter__(self) -> AsyncIterator[str]:
         while (line := await self._queue.get()) is not None:
+            self._room.release()
             try:
                 types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
                 self.refusals.append(_refusal(line))
             yield line
+
+
+def _split(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a stream, without their ends. Of a line that is too long, only the beginning is in memory."""
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        *ended, rest = chunk.split(b"\n")
+        for line in ended:
+            yield b"".join([*parts, line])
+            parts, size = [], 0
+        if size <= MOST_BYTES:
+            parts.append(rest)
+            size += len(rest)
+    if size:
+        yield b"".join(parts)
 
 
 class _Requests:

@@ -1,7 +1,7 @@
 """Clients that are notified when the knowledge graph changes, whichever process changed it.
 
-A client that does not read its notifications delays nobody: each has one notification in progress at most, and further
-changes are contained in it.
+A client that does not read its notifications delays no other: each has one notification in progress at most, which
+stands for further changes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import logging
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from typing import Any
 
 import anyio
 from anyio import to_thread
@@ -29,6 +28,8 @@ from recollect.server.mcp.access import Access
 MOST_SUBSCRIPTIONS = 256
 #: Seconds after which a notification that a client does not read is dropped.
 _PATIENCE_S = 10.0
+#: Seconds between two attempts to open a store that does not exist yet.
+_POLL_S = 1.0
 _log = logging.getLogger("recollect")
 
 
@@ -44,7 +45,7 @@ class Subscribers:
     """
 
     def __init__(self, access: Access, uri: str) -> None:
-        self.bus = _Bus(self)
+        self.bus = InMemorySubscriptionBus()
         self._access = access
         self._uri = uri
         self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
@@ -60,9 +61,13 @@ class Subscribers:
         self._loop = asyncio.get_running_loop()
         async with anyio.create_task_group() as self._tasks:
             while True:
-                await self._changed.wait()
+                # While there is no store, look every now and then whether another process has created it.
+                with anyio.move_on_after(_POLL_S if self._listening and self._subscription is None else None):
+                    await self._changed.wait()
                 self._changed.clear()
-                if not self._writers and await to_thread.run_sync(self._has_changed):
+                if self._listening and self._subscription is None:
+                    await to_thread.run_sync(self._find_store)
+                if self._listening and not self._writers and await to_thread.run_sync(self._has_changed):
                     await self._notify()
 
     @asynccontextmanager
@@ -107,20 +112,29 @@ class Subscribers:
         self._sessions.pop((client, uri), None)
 
     async def listen(self) -> None:
-        """Begin to follow the log, if this was not done before."""
+        """Begin to follow the log, if this was not done before: the changes after this are reported."""
         if not self._listening:
             self._listening = True
             await to_thread.run_sync(self._start)
+            self._changed.set()  # `run` looks for a store from now on, if there is none
 
     def _start(self) -> None:
         with suppress(RecollectError):
-            self._access.graph.refresh()  # changes before now are none
+            self._access.graph.take_changed()  # what changed before is not reported
         self._access.on_open(self._follow)
+
+    def _find_store(self) -> None:
+        with suppress(RecollectError):
+            self._access.reading()
 
     def _follow(self, memory: Memory) -> None:
         self._subscription = memory.listen(self._on_commit)
+        self._wake()
 
     def _on_commit(self, _commit: Commit) -> None:
+        self._wake()
+
+    def _wake(self) -> None:
         assert self._loop is not None
         with suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(self._changed.set)
@@ -146,18 +160,3 @@ class _Session:
                 await self._session.send_resource_updated(uri)
         finally:
             self.busy = False
-
-
-class _Bus(InMemorySubscriptionBus):
-    """The events of the newer protocol's subscriptions. The first subscriber starts to follow the log."""
-
-    def __init__(self, subscribers: Subscribers) -> None:
-        super().__init__()
-        self._subscribers = subscribers
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    def subscribe(self, listener: Any) -> Any:
-        task = asyncio.ensure_future(self._subscribers.listen())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return super().subscribe(listener)

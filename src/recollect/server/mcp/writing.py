@@ -36,15 +36,18 @@ _OUTCOME = mapping(
 _EXPECT = string("The hash of the version that you have read: if another one is stored, nothing is changed")
 
 
-def _outcome(outcome: Outcome, wanted_id: str | None = None) -> Result:
+def _outcome(outcome: Outcome) -> Result:
     record = outcome.record
     assert record is not None
-    notes: tuple[str, ...] = ()
-    if wanted_id is not None and record.id != wanted_id:
-        notes = (
-            f"Another text has the id {wanted_id!r}, so it was stored as {record.id!r}: to replace a text, call update",
+    notes = []
+    if outcome.asked_id:
+        notes.append(
+            f"Another text has the id {outcome.asked_id!r}, so it was stored as {record.id!r}: "
+            "to replace a text, call update."
         )
-    return Result({"id": record.id, "status": outcome.status, "hash": record.hash}, notes=notes)
+    if outcome.differing:
+        notes.append(f"It was stored already with other values of {', '.join(outcome.differing)}: call update.")
+    return Result({"id": record.id, "status": outcome.status, "hash": record.hash}, notes=tuple(notes))
 
 
 def _remember(call: Call, arguments: dict[str, Any]) -> Result:
@@ -54,11 +57,12 @@ def _remember(call: Call, arguments: dict[str, Any]) -> Result:
         id=arguments.get("id"),
         fields=fields,
         ttl=arguments.get("ttl"),
-        if_exists="update",
+        # An id is a name that the client relies on, so what has it already is not replaced.
+        if_exists="update" if "id" not in arguments else "keep",
     )
     with call.commit() as batch:
         outcome: Outcome = batch.execute(operation)
-    return _outcome(outcome, arguments.get("id"))
+    return _outcome(outcome)
 
 
 def _update(call: Call, arguments: dict[str, Any]) -> Result:

@@ -1,0 +1,231 @@
+"""Our own tools, called by the official client: what they store, find and say, and how they limit their results."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.mcp.clients import Connected, in_process, texts
+
+import recollect
+from recollect.server.mcp.budget import tokens_of
+
+FACTS = ["Ana prefers window seats", "Bo is allergic to peanuts", "The boiler is serviced in May"]
+
+
+@pytest.fixture
+def memory() -> Iterator[recollect.Memory]:
+    with recollect.open(":memory:") as memory:
+        yield memory
+
+
+@pytest.fixture(params=["legacy", "auto"])
+def server(request: pytest.FixtureRequest, memory: recollect.Memory) -> Iterator[Connected]:
+    with in_process(memory, ["recollect"], mode=request.param) as connected:
+        yield connected
+
+
+def test_a_fact_is_remembered_recalled_updated_and_forgotten(server: Connected) -> None:
+    stored = server.ok("remember", content=FACTS[0], user="ana", kind="user_fact", tags=["travel"], importance=0.8)
+    assert stored["status"] == "created"
+    hit = server.ok("recall", question="which seat does Ana want?")["hits"][0]
+    assert (hit["id"], hit["content"], hit["user"], hit["tags"]) == (stored["id"], FACTS[0], "ana", ["travel"])
+    assert 0 <= hit["confidence"] <= 1
+    changed = server.ok("update", id=stored["id"], content="Ana prefers aisle seats", expect=stored["hash"])
+    assert (changed["id"], changed["status"]) == (stored["id"], "updated")
+    assert server.ok("get", id=stored["id"])["record"]["content"] == "Ana prefers aisle seats"
+    assert server.ok("forget", id=stored["id"], expect=changed["hash"]) == {"id": stored["id"], "forgotten": True}
+    assert server.ok("recall", question="which seat does Ana want?") == {"hits": []}
+    log = server.ok("log", id=stored["id"])["commits"]
+    assert [entry["reason"] for entry in log] == ["forget", "update", "remember"]
+
+
+def test_the_same_fact_again_is_stored_once_and_its_fields_are_updated(server: Connected) -> None:
+    first = server.ok("remember", content=FACTS[0])
+    again = server.ok("remember", content=FACTS[0], importance=0.9)
+    assert (again["id"], again["status"]) == (first["id"], "updated")
+    assert server.ok("stats")["stats"]["records"] == 1
+
+
+def test_a_text_under_an_id_is_not_replaced_by_remember(server: Connected) -> None:
+    server.ok("remember", content=FACTS[0], id="note")
+    result = server.call("remember", content=FACTS[1], id="note")
+    assert result.structured_content["id"] == "note-2"
+    assert "call update" in texts(result)[1]
+    assert server.ok("get", id="note")["record"]["content"] == FACTS[0]
+
+
+def test_a_stale_version_is_not_overwritten(server: Connected) -> None:
+    old = server.ok("remember", content=FACTS[0])
+    server.ok("update", id=old["id"], content=FACTS[1])
+    assert "[conflict]" in server.refused("update", id=old["id"], content=FACTS[2], expect=old["hash"])
+    assert "[conflict]" in server.refused("forget", id=old["id"], expect=old["hash"])
+    assert server.ok("get", id=old["id"])["record"]["content"] == FACTS[1]
+
+
+def test_fields_are_removed_by_name(server: Connected) -> None:
+    stored = server.ok("remember", content=FACTS[0], tags=["travel"], importance=0.8, user="ana")
+    server.ok("update", id=stored["id"], remove=["importance", "tags"])
+    assert not {"importance", "tags"} & server.ok("get", id=stored["id"])["record"].keys()
+    assert "cannot be removed" in server.refused("update", id=stored["id"], remove=["id"])
+    assert "cannot be removed" in server.refused("update", id=stored["id"], remove=["kind"], kind="task")
+    assert "Nothing to change" in server.refused("update", id=stored["id"])
+
+
+def test_standing_instructions_come_with_every_recall(server: Connected) -> None:
+    server.ok("remember", content="Always answer in French", user="ana")
+    found = server.ok("recall", question="the boiler", user="ana")
+    assert [each["content"] for each in found["standing"]] == ["Always answer in French"]
+    assert "standing" not in server.ok("recall", question="the boiler", user="bo")
+
+
+def test_filters_apply_and_an_invalid_one_is_an_error(server: Connected) -> None:
+    server.ok("remember", content="likes tea", user="ana", tags=["drinks"])
+    server.ok("remember", content="likes tea", user="bo")
+    assert [each["user"] for each in server.ok("recall", question="tea", user="bo")["hits"]] == ["bo"]
+    assert [each["user"] for each in server.ok("list", where="tag=drinks")["records"]] == ["ana"]
+    assert server.ok("list", where="tag=drinks", user="bo") == {"records": []}
+    assert "[invalid_filter]" in server.refused("recall", question="tea", where="tagg=drinks")
+    assert "did you mean 'where'" in server.refused("recall", question="tea", were="tag=drinks")
+
+
+def test_pages_of_recall_and_list_have_every_record_once(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember_all([f"tea number {at} " + "word " * at for at in range(60)])
+    for tool, key, arguments in (("recall", "hits", {"question": "tea", "k": 7}), ("list", "records", {"limit": 7})):
+        seen: list[Any] = []
+        cursor: dict[str, str] = {}
+        while True:
+            page = server.ok(tool, **arguments, **cursor, max_tokens=200)
+            assert tokens_of(str(page[key])) <= 300
+            seen += [each["id"] for each in page[key]]
+            if "cursor" not in page:
+                break
+            cursor = {"cursor": page["cursor"]}
+        assert len(seen) == len(set(seen)) == 60
+
+
+def test_pages_of_the_log_have_every_commit_once(memory: recollect.Memory, server: Connected) -> None:
+    for at in range(25):
+        memory.remember(f"fact {at}")
+    seen: list[int] = []
+    cursor: dict[str, str] = {}
+    for _ in itertools.count():
+        page = server.ok("log", limit=10, **cursor)
+        seen += [each["seq"] for each in page["commits"]]
+        if "cursor" not in page:
+            break
+        cursor = {"cursor": page["cursor"]}
+    assert seen == list(range(25, 0, -1))
+
+
+def test_a_cursor_of_an_older_state_is_reported(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember_all([f"tea number {at}" for at in range(20)])
+    page = server.ok("recall", question="tea", k=5)
+    memory.remember("more tea")
+    assert "changed since the first page" in texts(server.call("recall", question="tea", k=5, cursor=page["cursor"]))[1]
+    assert "not one that this tool returned" in server.refused("recall", question="tea", cursor="next")
+
+
+def test_a_long_content_is_shortened_and_get_returns_all_of_it(memory: recollect.Memory, server: Connected) -> None:
+    long = "".join(f'tea {at}, "quoted"\n and 日本 ' for at in range(3000))
+    memory.remember(long, id="long")
+    result = server.call("recall", question="tea", max_tokens=300)
+    hit = result.structured_content["hits"][0]
+    assert tokens_of(texts(result)[0]) <= 310
+    assert long.startswith(hit["content"])
+    assert hit["shortened"] == len(long)
+    parts, start = [], 0
+    while start is not None:
+        record = server.ok("get", id="long", start=start)["record"]
+        parts.append(record["content"])
+        start = record.get("next_start")
+    assert "".join(parts) == long
+    assert len(parts) > 3
+
+
+def test_context_is_a_text_within_its_budget(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember_all([{"content": text, "user": "ana"} for text in FACTS])
+    result = server.call("context", question="Which seat does Ana want?", user="ana", max_tokens=100)
+    assert texts(result) == [result.structured_content["context"]]
+    assert FACTS[0] in texts(result)[0]
+    assert result.structured_content["tokens"] <= 100
+    assert result.structured_content["ids"] == [memory.recall("seat")[0].record.id]
+
+
+def test_what_does_not_exist_is_an_error_that_says_how_to_find_ids(server: Connected) -> None:
+    assert "recall or list" in server.refused("get", id="nothing")
+    assert "[unknown_record]" in server.refused("forget", id="nothing")
+    assert "[unknown_record]" in server.refused("update", id="nothing", content="x")
+
+
+def test_the_prompt_contains_what_matters_for_the_task(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember(FACTS[0], user="ana")
+    prompt = server.run(server.client.list_prompts).prompts[0]
+    assert [(each.name, each.required) for each in prompt.arguments] == [("task", True), ("user", False)]
+    message = server.run(server.client.get_prompt, prompt.name, {"task": "book a seat for Ana"}).messages[0]
+    assert "book a seat for Ana" in message.content.text
+    assert FACTS[0] in message.content.text
+
+
+def test_a_client_of_one_user_reaches_no_other(memory: recollect.Memory) -> None:
+    memory.remember("likes tea", user="bo", id="of-bo")
+    memory.remember("tea is hot", id="of-nobody")
+    with in_process(memory, user="ana") as server:
+        server.ok("remember", content="Ana likes tea")
+        assert [each["user"] for each in server.ok("recall", question="tea")["hits"]] == ["ana"]
+        assert server.ok("context", question="tea", where="user=bo")["context"] == ""
+        assert "Unrecognized key: 'user'" in server.refused("recall", question="tea", user="bo")
+        assert "Unrecognized key: 'user'" in server.refused("remember", content="x", user="bo")
+        for tool, arguments in (("get", {}), ("update", {"content": "x"}), ("forget", {})):
+            for target in ("of-bo", "of-nobody", "@user=bo/of-bo"):
+                server.refused(tool, id=target, **arguments)
+        assert server.ok("list", where="user=bo") == {"records": []}
+        assert server.ok("stats")["stats"]["records"] == 1
+        assert all("of-bo" not in str(commit) for commit in server.ok("log")["commits"])
+        server.ok("create_entities", entities=[{"name": "Bo", "entityType": "t", "observations": ["x"]}])
+    assert memory.get("of-bo") is not None
+    assert {each.user for each in memory.find("kind=entity")} == {"ana"}
+
+
+def test_a_client_that_only_reads_has_no_tool_that_writes(memory: recollect.Memory) -> None:
+    memory.remember(FACTS[0])
+    with in_process(memory, read_only=True) as server:
+        listed = server.run(server.client.list_tools).tools
+        assert {tool.name for tool in listed} == {
+            "recall", "context", "get", "list", "log", "stats", "read_graph", "search_nodes", "open_nodes",
+        }  # fmt: skip
+        assert all(tool.annotations.read_only_hint for tool in listed)
+        assert server.refused("remember", content="x") == "MCP error -32602: Tool remember not found"
+        assert server.ok("recall", question="seat")["hits"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "has", "lacks"),
+    [(["recollect"], "remember", "read_graph"), (["reference"], "read_graph", "remember")],
+)
+def test_sets_of_tools_are_chosen(memory: recollect.Memory, sets: list[str], has: str, lacks: str) -> None:
+    with in_process(memory, sets) as server:
+        names = {tool.name for tool in server.run(server.client.list_tools).tools}
+        assert has in names
+        assert lacks not in names
+        assert (server.client.server_capabilities.resources is not None) == (sets == ["reference"])
+        assert ("create_entities" in str(server.client.instructions)) == (sets == ["reference"])
+
+
+def test_every_tool_describes_itself_and_each_of_its_arguments(server: Connected) -> None:
+    for tool in server.run(server.client.list_tools).tools:
+        assert len(tool.description) > 50
+        assert tool.title
+        for name, schema in tool.input_schema["properties"].items():
+            assert schema.get("description"), f"{tool.name}.{name}"
+
+
+def test_an_empty_store_reads_as_empty_and_is_created_by_the_first_write(memory: recollect.Memory) -> None:
+    with in_process(memory) as server:
+        assert server.ok("recall", question="anything") == {"hits": []}
+        assert server.ok("list") == {"records": []}
+        assert server.ok("read_graph") == {"entities": [], "relations": []}
+        server.ok("remember", content=FACTS[0])
+        assert server.ok("list")["records"][0]["content"] == FACTS[0]
