@@ -63,12 +63,16 @@ def has(owner: Any, names: list[str]) -> bool:
     return True
 
 
+#: Endings of files, which are no attributes.
+FILES = (".py", ".db", ".json", ".jsonl", ".md", ".txt", ".toml")
+
+
 def missing(text: str) -> list[str]:
     """What a page mentions and is nowhere."""
     modules = {path.stem for path in PACKAGE.iterdir() if not path.name.startswith("_")}
     out = []
     for piece in mentioned(text):
-        if (dotted := _DOTTED.fullmatch(piece)) and not piece.endswith((".py", ".db", ".md", ".txt", ".toml")):
+        if (dotted := _DOTTED.fullmatch(piece)) and not piece.endswith(FILES):
             first, *rest = dotted[1].split(".")
             owners = [VARIABLES[first]] if first in VARIABLES else []
             owners += [import_module(f"recollect.{first}")] if first in modules else []
