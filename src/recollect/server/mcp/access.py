@@ -9,9 +9,9 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from recollect import Memory
+from recollect import open as open_memory
 from recollect.errors import ClosedError, RecollectError, StoreMissingError, StoreReplacedError
-from recollect.memory import Memory
-from recollect.memory.opening import open as open_memory
 from recollect.server.mcp.graph import SharedGraph
 
 #: Default maximum size of what a tool of the reference server returns, in tokens.

@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from recollect import Outcome
+from recollect import Batch, Memory, Outcome
 from recollect import filters as f
-from recollect.memory import Batch, Memory
 from recollect.operations import Remember
 from recollect.records.graph import GRAPH_KINDS, OBSERVATION, Entity, Graph, Relation, node, observation, relation
 from recollect.records.record import Record

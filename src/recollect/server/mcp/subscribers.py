@@ -18,10 +18,8 @@ from anyio.abc import TaskGroup
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 
-from recollect.engine.listeners import Subscription
+from recollect import Commit, Memory, Subscription
 from recollect.errors import RecollectError
-from recollect.ledger.commits import Commit
-from recollect.memory import Memory
 from recollect.server.mcp.access import Access
 
 #: Maximum number of subscriptions. Beyond it, the oldest one is dropped: its client may be gone.

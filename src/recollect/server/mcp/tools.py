@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect import Batch, Memory
 from recollect.errors import RecollectError
-from recollect.memory import Batch, Memory
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.mcp.schemas import Schema, problems
