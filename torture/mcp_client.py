@@ -212,7 +212,8 @@ class HttpClient:
         if response.headers.get("content-type", "").startswith("text/event-stream"):
             events = [line.removeprefix("data:").strip() for line in text.splitlines() if line.startswith("data:")]
             return response.status, [json.loads(each) for each in events if each]
-        return response.status, [json.loads(text)] if text else []
+        is_json = response.headers.get("content-type", "").startswith("application/json")
+        return response.status, [json.loads(text)] if is_json and text else []
 
     def ask(self, method: str, params: Mapping[str, Any] | None = None) -> Message:
         """The answer to a request."""
