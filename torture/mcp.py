@@ -22,7 +22,7 @@ from torture.trials import Trial
 
 NAME = "shared.db"
 #: So many kills for each seed, one after the other on the same store.
-KILLS = 3
+KILLS = 2
 #: Calls of a server that is killed, at most, and how many of them are in flight.
 CALLS, IN_FLIGHT = 120, 8
 #: A kill comes at most so long after an answer: a few calls take about that.
@@ -32,7 +32,7 @@ _FIRST = [f"first {number}" for number in range(5)]
 #: No graph of a trial is shortened.
 _WHOLE = ("--graph-tokens", "100000000")
 #: Seconds of load on two servers, and in the long form.
-SHORT_S, LONG_S = 2.0, 60.0
+SHORT_S, LONG_S = 1.5, 60.0
 CLIENTS = 2
 #: How many calls of the clients want the same.
 _NAMES = 6

@@ -171,12 +171,21 @@ class HttpServer:
         assert found, f"the server did not start: {line}"
         self.url = found[1]
         # What it prints later must not fill the pipe.
-        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self._reader = threading.Thread(target=self.process.stderr.read, daemon=True)
+        self._reader.start()
 
     def close(self) -> None:
         """End the server."""
         self.process.terminate()
-        self.process.wait(PATIENCE_S)
+        try:
+            self.process.wait(PATIENCE_S)
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self._reader.join()
+            for pipe in (self.process.stdin, self.process.stdout, self.process.stderr):
+                assert pipe is not None
+                pipe.close()
 
     def __enter__(self) -> Self:
         return self
