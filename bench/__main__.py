@@ -9,6 +9,7 @@
     python -m bench kernels --records 100000 --json
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
+    python -m bench mcp --json
     python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
 
 Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
@@ -93,6 +94,7 @@ MEASURES = {
     "kernels": ("kernels.kernels", "records questions"),
     "vectors": ("vectors.vectors", "records questions"),
     "poison": ("poison.poison", "bytes"),
+    "mcp": ("mcp.mcp", "records questions"),
     "once": ("once.once", "records peers"),
 }
 
@@ -164,6 +166,7 @@ def _parser() -> argparse.ArgumentParser:
     command("vectors", "the exact scan of vectors, compared with reading them all", 100_000, 50)
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
     poison.add_argument("--bytes", type=int, default=2**20)
+    command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
     once = command("once", "peers in separate environments", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

@@ -32,12 +32,14 @@ class Part(NamedTuple):
     module  has its `trials`
     short   how many seeds the short form tries; long, the long one
     alone   whether a trial wants all processors to itself
+    trials  the name of the function, if a module has several
     """
 
     module: str
     short: int
     long: int
     alone: bool = False
+    trials: str = "trials"
 
 
 #: So many failures of a part are named; the rest are counted.
@@ -50,6 +52,9 @@ PARTS: dict[str, Part] = {
     "concurrency": Part("torture.concurrency", short=1, long=10, alone=True),
     "damage": Part("torture.damage", short=2, long=16),
     "migration": Part("torture.migrating", short=2, long=16),
+    "mcp-kill": Part("torture.mcp", short=2, long=36),
+    "mcp-shared": Part("torture.mcp", short=1, long=4, alone=True, trials="shared"),
+    "mcp-minute": Part("torture.mcp", short=0, long=1, alone=True, trials="minute"),
     "input": Part("torture.fuzzing", short=40, long=300),
     "coverage": Part("torture.coverage", short=0, long=8),
 }
@@ -57,7 +62,8 @@ PARTS: dict[str, Part] = {
 
 def trials_of(name: str) -> Trials:
     """The trials of a part."""
-    trials: Trials = importlib.import_module(PARTS[name].module).trials
+    part = PARTS[name]
+    trials: Trials = getattr(importlib.import_module(part.module), part.trials)
     return trials
 
 

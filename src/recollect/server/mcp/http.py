@@ -68,6 +68,9 @@ async def serve_http(
     try:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         listening = socket.create_server((host, port), family=family)
+        # Connections inherit it. asyncio sets it only if the socket names its protocol, and an answer of several parts
+        # would wait 40 ms for the client's acknowledgement.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
         raise StoreIOError(f"{host}:{port}", f"cannot listen: {error.strerror or error}") from None
     server = protocol.server()

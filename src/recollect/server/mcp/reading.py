@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect import Hit, Record
 from recollect import filters as f
+from recollect.errors import shown as quoted
 from recollect.filters import Filter
 from recollect.records.graph import OBSERVATION
 from recollect.server.mcp.budget import fitting, tokens_of
@@ -69,7 +70,8 @@ def _page(arguments: dict[str, Any]) -> tuple[int, str]:
     """Return the start of a page and the state of the memory at the first page, from its cursor."""
     start, _, state = arguments.get("cursor", "0.").partition(".")
     if not (start.isascii() and start.isdigit() and len(start) < 6):
-        raise ToolError(f"cursor {arguments['cursor']!r} is not one that this tool returned: leave it out to begin")
+        cursor = quoted(arguments["cursor"])
+        raise ToolError(f"cursor {cursor} is not one that this tool returned: leave it out to begin")
     return int(start), state
 
 

@@ -10,6 +10,8 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from recollect.errors import shown
+
 Schema = dict[str, Any]
 
 #: JSON type -> the Python types of its values. A bool is an int in Python, but no number in JSON.
@@ -107,7 +109,7 @@ def _problems_of_object(schema: Schema, value: Mapping[str, Any], path: str) -> 
             if key not in known:
                 similar = difflib.get_close_matches(key, known, 1)
                 hint = f"did you mean {similar[0]!r}?" if similar else f"known: {', '.join(known) or 'none'}"
-                yield f"Unrecognized key: {key!r}{_at(path)} ({hint})"
+                yield f"Unrecognized key: {shown(key)}{_at(path)} ({hint})"
 
 
 def _is(value: Any, kind: str) -> bool:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import threading
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, suppress
 from functools import partial
@@ -24,6 +24,7 @@ from mcp.shared.message import ServerMessageMetadata, SessionMessage
 from pydantic import ValidationError
 
 from recollect.server.mcp.protocol import Protocol
+from recollect.server.mcp.subscribers import MOST_SUBSCRIPTIONS
 
 #: Maximum number of requests that are not answered yet.
 REQUESTS = 16
@@ -111,9 +112,14 @@ class _Lines:
         while (line := await self._queue.get()) is not None:
             self._room.release()
             try:
-                types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+                message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValidationError:
                 self.refusals.append(_refusal(line))
+            else:
+                if isinstance(message, types.JSONRPCNotification) and _states_id(line):
+                    # A request whose id has a wrong type: the SDK would take it for a notification, and not answer.
+                    self.refusals.append(_refusal(line))
+                    line = ""
             yield line
 
 
@@ -137,9 +143,10 @@ class _Requests:
     """The requests that are not answered yet."""
 
     def __init__(self) -> None:
-        self._room = asyncio.Semaphore(REQUESTS)
-        self._open: Counter[types.RequestId] = Counter()
-        self._subscriptions: set[types.RequestId] = set()  # these stay open
+        self._calls = asyncio.Semaphore(REQUESTS)
+        # These stay open, so they must not use up the room of others.
+        self._subscriptions = asyncio.Semaphore(MOST_SUBSCRIPTIONS + REQUESTS)
+        self._open: dict[types.RequestId, list[asyncio.Semaphore]] = {}  # a client may use an id twice
         self._settled = asyncio.Event()
 
     async def admit(self, item: SessionMessage) -> SessionMessage:
@@ -147,27 +154,30 @@ class _Requests:
         message = item.message
         if not isinstance(message, types.JSONRPCRequest):
             return item
-        await self._room.acquire()
-        self._open[message.id] += 1
-        if message.method == "subscriptions/listen":
-            self._subscriptions.add(message.id)
+        room = self._subscriptions if message.method == "subscriptions/listen" else self._calls
+        await room.acquire()
+        self._open.setdefault(message.id, []).append(room)
         return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=partial(self.settle, message.id)))
 
     async def settle(self, request_id: types.RequestId | None) -> None:
         """Note that a request was answered, or never will be."""
-        if request_id is not None and self._open[request_id] > 0:
-            self._open[request_id] -= 1
-            self._room.release()
-        if request_id is not None and not self._open[request_id]:
-            del self._open[request_id]
-            self._subscriptions.discard(request_id)
+        if request_id is not None and (rooms := self._open.get(request_id)):
+            rooms.pop().release()
+            if not rooms:
+                del self._open[request_id]
         self._settled.set()
 
     async def answered(self) -> None:
         """Wait until every request is answered, except subscriptions."""
-        while self._open.keys() - self._subscriptions:
+        while any(self._calls in rooms for rooms in self._open.values()):
             self._settled.clear()
             await self._settled.wait()
+
+
+def _states_id(line: str) -> bool:
+    with suppress(ValueError, RecursionError):
+        return "id" in json.loads(line)
+    return False
 
 
 def _refusal(line: str) -> SessionMessage:
@@ -176,9 +186,11 @@ def _refusal(line: str) -> SessionMessage:
     if not line:
         code, text = types.INVALID_REQUEST, f"the message is longer than {MOST_BYTES} bytes, and was skipped"
     else:
-        code, text = types.PARSE_ERROR, "the line is not a JSON-RPC message in Unicode, and was skipped"
+        code, text = types.PARSE_ERROR, "the line is not JSON in Unicode, and was skipped"
         with suppress(ValueError, RecursionError):
             stated = json.loads(line)
+            code = types.INVALID_REQUEST
+            text = "the line is not a JSON-RPC 2.0 message in Unicode (an id is a text or an integer), and was skipped"
             found = stated.get("id") if isinstance(stated, dict) else None
             if isinstance(found, (str, int)) and not isinstance(found, bool):
                 request_id = found

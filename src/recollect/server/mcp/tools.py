@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from recollect import Batch, Memory
@@ -17,6 +18,9 @@ from recollect.errors import RecollectError
 from recollect.server.mcp.access import Access
 from recollect.server.mcp.graph import SharedGraph
 from recollect.server.mcp.schemas import Schema, problems
+
+#: Maximum number of invalid arguments that an error lists: a call of a few megabytes can have a million.
+_MOST_PROBLEMS = 20
 
 
 class ToolError(Exception):
@@ -126,10 +130,14 @@ class Tool:
         """
         if access.read_only and not self.reads:
             raise ToolError(f"{self.name} writes, and this server was started with --read-only: nothing was changed")
-        wrong = "\n".join(problems(self.input_schema(access), dict(arguments)))
+        found = problems(self.input_schema(access), dict(arguments))
+        wrong = list(islice(found, _MOST_PROBLEMS))
+        if next(found, None) is not None:
+            wrong.append("(further problems are not listed)")
         if wrong:
+            listed = "\n".join(wrong)
             raise ToolError(
-                f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {wrong}"
+                f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {listed}"
             )
         try:
             return self.run(Call(access, self.name, actor), dict(arguments))

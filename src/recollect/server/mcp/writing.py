@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Outcome
+from recollect.errors import shown
 from recollect.operations import Forget, Remember, Update
 from recollect.server.mcp.schemas import Schema, array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import Call, Result, Tool, ToolError
@@ -70,7 +71,7 @@ def _update(call: Call, arguments: dict[str, Any]) -> Result:
     for name in arguments.get("remove", ()):
         if name in changes or name not in _FIELDS:
             known = ", ".join(_FIELDS)
-            raise ToolError(f"{name!r} cannot be removed: name a field that is not set in this call, of: {known}")
+            raise ToolError(f"{shown(name)} cannot be removed: name a field that is not set in this call, of: {known}")
         changes[name] = None
     if not changes:
         raise ToolError("Nothing to change: pass content or another field, or name fields in remove")
