@@ -22,6 +22,8 @@ NODE, OBSERVATION, RELATION = "node", "entity", "relation"
 #: The kinds of the records of a graph.
 GRAPH_KINDS = (NODE, OBSERVATION, RELATION)
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
+#: By what entities, observations and relations are ordered.
+_Age = tuple[datetime, str]
 
 
 class Entity(NamedTuple):
@@ -95,16 +97,14 @@ class Graph:
         self.newest: datetime | None = None
         self._records: dict[str, Record] = {}
         self._of_entity: dict[str, dict[str, Record]] = {}  # name -> its nodes and observations, by id
+        self._expiring: dict[str, datetime] = {}
+        self._built: dict[str, tuple[_Age, Entity]] = {}  # name -> its entity, until its records change
         self._of_relation: dict[Relation, dict[str, Record]] = {}
         for record in records:
             self.put(record)
 
     def __len__(self) -> int:
         return len(self._records)
-
-    def get(self, record_id: str) -> Record | None:
-        """Return the record with this id, or None if it is not in the graph."""
-        return self._records.get(record_id)
 
     def put(self, record: Record) -> bool:
         """Add a record, or replace the one with its id, and return whether this changes the graph."""
@@ -121,9 +121,12 @@ class Graph:
             if name is None or not isinstance(record.content, str):
                 return removed
             self._of_entity.setdefault(name, {})[record.id] = record
+            self._built.pop(name, None)
         else:
             return removed
         self._records[record.id] = record
+        if record.expires is not None:
+            self._expiring[record.id] = record.expires
         if record.time is not None and (self.newest is None or record.time > self.newest):
             self.newest = record.time
         return True
@@ -133,6 +136,7 @@ class Graph:
         record = self._records.pop(record_id, None)
         if record is None:
             return False
+        self._expiring.pop(record_id, None)
         stated = _relation_of(record) if record.kind == RELATION else None
         if stated is not None:
             _remove(self._of_relation, stated, record_id)
@@ -140,25 +144,29 @@ class Graph:
             name = _name_of(record)
             assert name is not None
             _remove(self._of_entity, name, record_id)
+            self._built.pop(name, None)
         return True
 
     def expire(self, now: datetime) -> None:
         """Remove the records that have expired."""
-        for record in [each for each in self._records.values() if each.expires is not None and each.expires <= now]:
-            self.remove(record.id)
+        for record_id in [each for each, expires in self._expiring.items() if expires <= now]:
+            self.remove(record_id)
 
     def entity(self, name: str) -> Entity | None:
         """Return the entity of this name, or None."""
-        records = self._of_entity.get(name)
-        return None if records is None else _entity(name, sorted(records.values(), key=_age))
+        return self._aged(name)[1] if name in self._of_entity else None
 
     def entities(self) -> list[Entity]:
         """Return all entities, the oldest first."""
-        found = []
-        for name, records in self._of_entity.items():
-            ordered = sorted(records.values(), key=_age)
-            found.append((_age(ordered[0]), _entity(name, ordered)))
-        return [entity for _, entity in sorted(found, key=lambda each: each[0])]
+        return [entity for _, entity in sorted(map(self._aged, self._of_entity), key=lambda each: each[0])]
+
+    def _aged(self, name: str) -> tuple[_Age, Entity]:
+        """Return the entity of a name, and the age of its oldest record."""
+        built = self._built.get(name)
+        if built is None:
+            ordered = sorted(self._of_entity[name].values(), key=_age)
+            built = self._built[name] = (_age(ordered[0]), _entity(name, ordered))
+        return built
 
     def relations(self, names: Iterable[str] | None = None) -> list[Relation]:
         """Return the relations that start or end at one of these names, or all, the oldest first."""
@@ -211,7 +219,7 @@ def _relation_of(record: Record) -> Relation | None:
     return Relation(*stated) if all(isinstance(each, str) for each in stated) else None  # type: ignore[arg-type]
 
 
-def _age(record: Record) -> tuple[datetime, str]:
+def _age(record: Record) -> _Age:
     return record.time or _FIRST, record.id
 
 

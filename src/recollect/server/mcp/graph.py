@@ -63,15 +63,11 @@ class SharedGraph:
         with self._lock:
             yield self.refresh()
 
-    @contextmanager
-    def writing(self, batch: Batch) -> Iterator[GraphWriter]:
-        """Yield a writer of changes that are part of a batch."""
+    def writer(self, batch: Batch) -> GraphWriter:
+        """Return a writer of changes that are part of a batch. The log has them once the batch is committed."""
         with self._lock:
-            writer = GraphWriter(self.refresh(), batch, self._reading().now())
-            try:
-                yield writer
-            finally:
-                writer.undo()  # the log has the changes once the batch is committed
+            graph = self.refresh()
+            return GraphWriter(graph, self._lock, batch, self._reading().now())
 
     def _load(self, memory: Memory) -> None:
         newest = memory.changes(limit=1, newest_first=True)
@@ -103,26 +99,29 @@ class SharedGraph:
 
 
 class GraphWriter:
-    """Changes to the graph, as part of a batch. It sees its own changes.
+    """Changes to the graph, as part of a batch. It sees its own changes, and other readers of the graph do not.
 
     Args:
-        graph: The graph, as of the beginning of the batch.
-        batch: The batch, which holds the write lock, so that no other writer changes the graph.
+        graph: The graph, as of the beginning of the batch, which holds the write lock: no other writer changes it.
+        lock: The lock of the graph.
+        batch: The batch.
         now: The time of the memory's clock.
     """
 
-    def __init__(self, graph: Graph, batch: Batch, now: datetime) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, lock: threading.RLock, batch: Batch, now: datetime) -> None:
+        self._committed = graph
+        self._lock = lock
         self._batch = batch
+        self._graph = Graph()  # copies of the entities and relations that are needed, with the changes
+        self._copied: set[str | Relation] = set()
         # Entities and observations are ordered by their times, so each is later than all before it.
         self._time = now if graph.newest is None else max(now, graph.newest + timedelta.resolution)
-        self._before: dict[str, Record | None] = {}  # what the graph had under the ids of changed records
 
     def create_entities(self, entities: Iterable[Entity]) -> list[Entity]:
         """Create the entities whose name is new, and return them."""
         created = []
         for each in entities:
-            if self._graph.entity(each.name) is None:
+            if self._entity(each.name) is None:
                 self._remember(node(each.name, each.type))
                 self._add(each.name, each.type, each.observations)
                 created.append(self._existing(each.name))
@@ -132,6 +131,7 @@ class GraphWriter:
         """Create the relations that are new, and return them."""
         created = []
         for each in relations:
+            self._copy(each)
             if not self._graph.has_relation(each):
                 self._remember(relation(each))
                 created.append(each)
@@ -139,42 +139,56 @@ class GraphWriter:
 
     def add_observations(self, name: str, texts: Sequence[str]) -> list[str] | None:
         """Add the observations that an entity lacks, and return them; None if there is no entity of this name."""
-        entity = self._graph.entity(name)
+        entity = self._entity(name)
         return None if entity is None else self._add(name, entity.type, texts)
 
     def delete_entities(self, names: Iterable[str]) -> None:
         """Forget entities, their observations, and the relations that start or end at them."""
         wanted = list(dict.fromkeys(names))
         for name in wanted:
-            self._forget(record.id for record in self._graph.entity_records(name))
+            self._copy(name)
+            self._forget(self._graph.entity_records(name))
+        with self._lock:
+            ending = self._committed.relations(wanted)
+        for each in ending:
+            self._copy(each)
         self.delete_relations(self._graph.relations(wanted))
 
     def delete_observations(self, name: str, texts: Iterable[str]) -> None:
         """Forget observations of an entity."""
         removed = set(texts)
-        if removed and (entity := self._graph.entity(name)) is not None:
-            facts = [each for each in self._graph.entity_records(name) if each.kind == OBSERVATION]
-            gone = [each for each in facts if each.content in removed]
-            if len(gone) == len(self._graph.entity_records(name)):
+        if removed and (entity := self._entity(name)) is not None:
+            records = self._graph.entity_records(name)
+            wanted = [each for each in records if each.kind == OBSERVATION and each.content in removed]
+            if len(wanted) == len(records):
                 self._remember(node(name, entity.type))  # only its facts stated that there is this entity
-            self._forget(each.id for each in gone)
+            self._forget(wanted)
 
     def delete_relations(self, relations: Iterable[Relation]) -> None:
         """Forget relations."""
         for each in relations:
-            self._forget(record.id for record in self._graph.relation_records(each))
+            self._copy(each)
+            self._forget(self._graph.relation_records(each))
 
-    def undo(self) -> None:
-        """Undo the changes to the graph, but not those to the batch."""
-        for record_id, record in self._before.items():
-            self._graph.remove(record_id)
-            if record is not None:
-                self._graph.put(record)
+    def _entity(self, name: str) -> Entity | None:
+        self._copy(name)
+        return self._graph.entity(name)
 
     def _existing(self, name: str) -> Entity:
-        entity = self._graph.entity(name)
+        entity = self._entity(name)
         assert entity is not None
         return entity
+
+    def _copy(self, key: str | Relation) -> None:
+        """Copy the records of an entity or relation, unless that was done before."""
+        if key in self._copied:
+            return
+        self._copied.add(key)
+        with self._lock:
+            find = self._committed.entity_records if isinstance(key, str) else self._committed.relation_records
+            records = find(key)  # type: ignore[arg-type]
+        for record in records:
+            self._graph.put(record)
 
     def _add(self, name: str, entity_type: str, texts: Iterable[str]) -> list[str]:
         known = set(self._existing(name).observations)
@@ -187,14 +201,11 @@ class GraphWriter:
         content, record_id = fields.pop("content"), fields.pop("id")
         operation = Remember(content=content, id=record_id, fields={**fields, "time": self._time})
         outcome: Outcome = self._batch.execute(operation)
-        record = outcome.record
-        assert record is not None
-        self._before.setdefault(record.id, self._graph.get(record.id))
-        self._graph.put(record)
+        assert outcome.record is not None
+        self._graph.put(outcome.record)
         self._time += timedelta.resolution
 
-    def _forget(self, ids: Iterable[str]) -> None:
-        for each in list(ids):
-            self._batch.forget(each)
-            self._before.setdefault(each, self._graph.get(each))
-            self._graph.remove(each)
+    def _forget(self, records: Iterable[Record]) -> None:
+        for each in records:
+            self._batch.forget(each.id)
+            self._graph.remove(each.id)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 from recollect.records.graph import Entity, Graph, Relation
@@ -63,14 +64,16 @@ def _create_entities(call: Call, arguments: dict[str, Any]) -> Result:
     wanted = [Entity(each["name"], each["entityType"], tuple(each["observations"])) for each in arguments["entities"]]
     for each in wanted:
         _check_observations(each.name, each.observations)
-    with call.commit() as batch, call.graph.writing(batch) as writer:
+    with call.commit() as batch:
+        writer = call.graph.writer(batch)
         created = list(map(entity_json, writer.create_entities(wanted)))
     return Result({"entities": created}, indented(created))
 
 
 def _create_relations(call: Call, arguments: dict[str, Any]) -> Result:
     wanted = _relations(arguments["relations"])
-    with call.commit() as batch, call.graph.writing(batch) as writer:
+    with call.commit() as batch:
+        writer = call.graph.writer(batch)
         created = list(map(relation_json, writer.create_relations(wanted)))
     return Result({"relations": created}, indented(created))
 
@@ -79,7 +82,8 @@ def _add_observations(call: Call, arguments: dict[str, Any]) -> Result:
     results = []
     for each in arguments["observations"]:
         _check_observations(each["entityName"], each["contents"])
-    with call.commit() as batch, call.graph.writing(batch) as writer:
+    with call.commit() as batch:
+        writer = call.graph.writer(batch)
         for each in arguments["observations"]:
             added = writer.add_observations(each["entityName"], each["contents"])
             if added is None:
@@ -89,20 +93,23 @@ def _add_observations(call: Call, arguments: dict[str, Any]) -> Result:
 
 
 def _delete_entities(call: Call, arguments: dict[str, Any]) -> Result:
-    with call.commit() as batch, call.graph.writing(batch) as writer:
+    with call.commit() as batch:
+        writer = call.graph.writer(batch)
         writer.delete_entities(arguments["entityNames"])
     return _done("Entities deleted successfully")
 
 
 def _delete_observations(call: Call, arguments: dict[str, Any]) -> Result:
-    with call.commit() as batch, call.graph.writing(batch) as writer:
+    with call.commit() as batch:
+        writer = call.graph.writer(batch)
         for each in arguments["deletions"]:
             writer.delete_observations(each["entityName"], each["observations"])
     return _done("Observations deleted successfully")
 
 
 def _delete_relations(call: Call, arguments: dict[str, Any]) -> Result:
-    with call.commit() as batch, call.graph.writing(batch) as writer:
+    with call.commit() as batch:
+        writer = call.graph.writer(batch)
         writer.delete_relations(_relations(arguments["relations"]))
     return _done("Relations deleted successfully")
 
@@ -163,21 +170,26 @@ class _Shown(NamedTuple):
 
 def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) -> Result:
     """Return a graph, or what a budget has room for and a text about the rest."""
-    whole = {"entities": list(map(entity_json, entities)), "relations": list(map(relation_json, relations))}
-    text = indented(whole)
-    if tokens_of(text) <= max_tokens:
-        return Result(whole, text)
-    rest = max_tokens - tokens_of(indented({"entities": [], "relations": whole["relations"]}))
-    fitting = _fitting(entities, max(rest, int(max_tokens * _FOR_ENTITIES)))
+    if _least_size(entities, relations, max_tokens) <= max_tokens:
+        whole = {"entities": list(map(entity_json, entities)), "relations": list(map(relation_json, relations))}
+        text = indented(whole)
+        if tokens_of(text) <= max_tokens:
+            return Result(whole, text)
+    of_relations = 0
+    for each in relations:
+        of_relations += _size(relation_json(each))
+        if of_relations > max_tokens:
+            break
+    fitting = _fitting(entities, max(max_tokens - of_relations, int(max_tokens * _FOR_ENTITIES)))
     names = {each["name"] for each in fitting.values}
     rest = max_tokens - tokens_of(indented({"entities": fitting.values, "relations": []}))
-    near = [each for each in relations if each.source in names or each.target in names]
     part = {"entities": fitting.values, "relations": []}
-    for each in near:
-        rest -= _size(relation_json(each))
-        if rest < 0:
-            break
-        part["relations"].append(relation_json(each))
+    for each in relations:
+        if each.source in names or each.target in names:
+            rest -= _size(relation_json(each))
+            if rest < 0:
+                break
+            part["relations"].append(relation_json(each))
     note = (
         f"Incomplete: this shows {len(fitting.values)} of {len(entities)} entities, {fitting.observations} of "
         f"{sum(len(each.observations) for each in entities)} observations and {len(part['relations'])} of "
@@ -185,6 +197,17 @@ def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) ->
         "Call search_nodes with a narrower query, or open_nodes with fewer names."
     )
     return Result(part, indented(part), (note,))
+
+
+def _least_size(entities: list[Entity], relations: list[Relation], enough: int) -> int:
+    """Return a lower bound of the tokens of a graph as JSON; it is computed until it exceeds `enough`."""
+    size = 0
+    for each in chain(entities, relations):
+        texts = (each.name, each.type, *each.observations) if isinstance(each, Entity) else each
+        size += sum(map(len, texts))
+        if size > 4 * enough:
+            break
+    return size // 4
 
 
 def _fitting(entities: list[Entity], max_tokens: int) -> _Shown:
