@@ -32,7 +32,6 @@ def test_a_fact_is_remembered_recalled_updated_and_forgotten(server: Connected) 
     assert stored["status"] == "created"
     hit = server.ok("recall", question="which seat does Ana want?")["hits"][0]
     assert (hit["id"], hit["content"], hit["user"], hit["tags"]) == (stored["id"], FACTS[0], "ana", ["travel"])
-    assert 0 <= hit["confidence"] <= 1
     changed = server.ok("update", id=stored["id"], content="Ana prefers aisle seats", expect=stored["hash"])
     assert (changed["id"], changed["status"]) == (stored["id"], "updated")
     assert server.ok("get", id=stored["id"])["record"]["content"] == "Ana prefers aisle seats"
@@ -47,6 +46,65 @@ def test_the_same_fact_again_is_stored_once_and_its_fields_are_updated(server: C
     again = server.ok("remember", content=FACTS[0], importance=0.9)
     assert (again["id"], again["status"]) == (first["id"], "updated")
     assert server.ok("stats")["stats"]["records"] == 1
+
+
+def test_confidence_is_shown_where_it_means_something(memory: recollect.Memory, server: Connected) -> None:
+    server.ok("remember", content=FACTS[0])
+    assert "confidence" not in server.ok("recall", question="which seat does Ana prefer?")["hits"][0]
+    memory.remember_all([f"note number {at}" for at in range(30)])
+    assert server.ok("recall", question="which seat does Ana prefer?")["hits"][0]["confidence"] > 0.5
+    result = server.call("recall", question="number", min_confidence=0.99)
+    assert "a lower min_confidence" in texts(result)[1]
+
+
+def test_facts_of_nobody_are_found_for_every_user_and_those_of_others_for_none(server: Connected) -> None:
+    for user in ("ana", "bo", None):
+        server.ok("remember", content=f"{user} likes tea", user=user)  # null is an argument that is left out
+    for tool, arguments in (("recall", {"question": "tea"}), ("list", {})):
+        found = server.ok(tool, user="ana", **arguments)
+        assert {each["content"] for each in next(iter(found.values()))} == {"ana likes tea", "None likes tea"}
+    assert "bo likes" not in server.ok("context", question="tea", user="ana")["context"]
+
+
+def test_what_became_a_standing_instruction_is_reported(server: Connected) -> None:
+    assert server.ok("remember", content="Always answer in French")["standing"] is True
+    assert "standing" not in server.ok("remember", content=FACTS[0])
+    for at in range(8):
+        server.ok("remember", content=f"Rule {at}: " + "be brief " * 20, tags=["standing:instruction"])
+    result = server.call("recall", question="anything", max_tokens=300)
+    assert 0 < len(result.structured_content["standing"]) < 9
+    assert "more standing instructions apply" in texts(result)[1]
+
+
+def test_an_entity_is_found_by_its_id_and_named_in_hits(server: Connected) -> None:
+    server.ok("remember", content="wrote the first program", kind="entity", entity="Ada Lovelace")
+    record = server.ok("list", where="entity=ada_lovelace")["records"][0]
+    assert (record["entity"], record["entity_name"]) == ("ada_lovelace", "Ada Lovelace")
+
+
+def test_entities_and_relations_of_the_graph_are_changed_by_its_tools_alone(memory: recollect.Memory) -> None:
+    with in_process(memory) as server:
+        server.ok("create_entities", entities=[{"name": "Ana", "entityType": "person", "observations": ["leads"]}])
+        server.ok("create_relations", relations=[{"from": "Ana", "to": "Orion", "relationType": "leads"}])
+        graph = server.ok("read_graph")
+        for record in memory.find("kind=node or kind=relation"):
+            assert "nothing was changed" in server.refused("update", id=record.id, content="Ben leads Orion")
+        [node] = memory.find("kind=node")
+        assert "delete_entities" in server.refused("forget", id=node.id)
+        assert server.ok("read_graph") == graph
+        [relation] = memory.find("kind=relation")
+        assert server.ok("forget", id=relation.id)["forgotten"]
+        assert server.ok("read_graph")["relations"] == []
+        [fact] = memory.find("kind=entity")
+        server.ok("update", id=fact.id, content="leads Orion")
+        assert server.ok("read_graph")["entities"][0]["observations"] == ["leads Orion"]
+
+
+def test_a_mistake_is_answered_with_what_to_do(server: Connected) -> None:
+    assert "did you mean 'question'?" in server.refused("recall", query="tea")
+    assert "Did you mean recall?" in server.refused("Recall", question="tea")
+    assert "Examples: user=ana and not tag=old" in server.refused("recall", question="tea", where="user is ana")
+    assert "recall and list return the ids" in server.refused("update", id="nothing", content="x")
 
 
 def test_a_text_under_an_id_is_not_replaced_by_remember(server: Connected) -> None:

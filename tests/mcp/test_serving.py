@@ -178,6 +178,9 @@ def test_http_requires_the_token_and_a_host_of_this_machine(tmp_path: Path) -> N
     [
         (["--http", "0.0.0.0:0"], "--token-file"),
         (["--http", "nonsense"], "HOST:PORT"),
+        (["--user", ""], "is empty: name a user"),
+        (["--db", "missing/a.db"], "check the path"),
+        (["--db", "TOKEN"], "not a Recollect store"),
         (["--tools", "magic"], "must be one of: recollect, reference"),
         (["--tools", ","], "must name one or more"),
         (["--token-file", "TOKEN"], "is for --http"),
@@ -247,12 +250,24 @@ def test_the_file_of_the_reference_server_is_imported_once_and_stays_as_it_is(tm
     assert file.read_text() == text
 
 
+def test_a_file_that_has_changed_since_its_import_is_reported(tmp_path: Path) -> None:
+    file = tmp_path / "memory.jsonl"
+    said: list[str] = []
+    with closing(Access(opener(tmp_path / "a.db"))) as access:
+        for extra in ("", "", '\n{"type": "entity", "name": "new", "entityType": "t", "observations": []}\n'):
+            graph_file(file, extra=extra)
+            import_graph(access, str(file), report=said.append)
+        assert len(said) == 2
+        assert "has changed since its import" in said[1]
+        assert len(access.graph.refresh().entities()) == 2
+
+
 def test_a_missing_or_invalid_file_creates_no_store(tmp_path: Path) -> None:
     said: list[str] = []
     (tmp_path / "other.json").write_text('{"some": "json"}')
     with closing(Access(opener(tmp_path / "a.db"))) as access:
         import_graph(access, str(tmp_path / "missing"), report=said.append)
-        assert said == []
+        assert "there is no file" in said.pop()
         import_graph(access, str(tmp_path / "other.json"), report=said.append)
         assert "was not imported" in said[0]
     assert not (tmp_path / "a.db").exists()

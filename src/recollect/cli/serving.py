@@ -31,7 +31,7 @@ _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
     default=",".join(TOOLSETS),
     show_default=True,
     metavar="SETS",
-    help="Tools to offer: recollect, reference or both.",
+    help="Sets of tools to offer.",
 )
 @click.option(
     "--user",
@@ -63,6 +63,8 @@ def mcp(
     The store is created by the first write. A file of the reference memory server that MEMORY_FILE_PATH names is
     imported once.
     """
+    if user == "":
+        raise InvalidArgumentError("user", user, "is empty: name a user, or leave the option out")
     tools = tools_of((name.strip() for name in sets.split(",") if name.strip()), read_only=read_only)
     token = None if token_file is None else _token(token_file)
     if token is not None and http is None:
@@ -71,13 +73,14 @@ def mcp(
     def opener(*, create: bool, read_only: bool) -> Memory:
         return settings.open(create=create, read_only=read_only)
 
-    access = Access(opener, user=user or None, read_only=read_only, graph_tokens=graph_tokens)
+    access = Access(opener, user=user, read_only=read_only, graph_tokens=graph_tokens)
     try:
         import anyio
 
         from recollect.server.mcp.protocol import Protocol
     except ImportError as error:
         raise MissingExtraError("recollect mcp", error.name or "mcp", "mcp") from None
+    access.check()
     if path := os.environ.get(GRAPH_VARIABLE):
         import_graph(access, path, report=_say)
 

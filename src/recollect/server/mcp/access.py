@@ -66,6 +66,19 @@ class Access:
                     self._empty = self._scoped(open_memory(":memory:", embedder="none"))
                 return self._empty
 
+    def check(self) -> None:
+        """Open the store, if there is one, so that a wrong path is an error now and not of the first write.
+
+        Raises:
+            RecollectError: There is a store that cannot be opened, or its folder does not exist.
+        """
+        with self._lock:
+            try:
+                self._open(create=False)
+            except StoreMissingError as error:
+                if error.args[1]:  # the folder
+                    raise
+
     def writing(self) -> Memory:
         """Return the memory for writing, and create the store if there is none."""
         with self._lock:

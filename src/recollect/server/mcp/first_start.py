@@ -27,14 +27,20 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         report: Called with each line for the user.
     """
     file = Path(path).expanduser().absolute()
-    if not file.exists() or (file.is_file() and file.stat().st_size <= 1):
+    if not file.exists():
+        report(f"there is no file {file} ({GRAPH_VARIABLE}), so nothing was imported")
+        return
+    if file.is_file() and file.stat().st_size <= 1:
         return  # an empty graph is an empty line
     if access.read_only:
         report(f"{file} was not imported, because the server can only read")
         return
     done_id = f"imported-{hashlib.sha256(str(file).encode('utf-8', 'surrogateescape')).hexdigest()[:24]}"
     memory = access.reading()
-    if memory.get(done_id) is not None or memory.changes(id=done_id, limit=1):
+    before = memory.get(done_id)
+    if before is not None or memory.changes(id=done_id, limit=1):
+        if before is not None and before.metadata.get("sha256") != _digest(file):
+            report(f"{file} has changed since its import; `recollect import mcp-memory` adds what is new")
         return
     try:
         source = Source(KnowledgeGraph(), file, UTC)  # before the store is created
@@ -48,8 +54,15 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         f"Imported the knowledge graph in {file.name}: {count} records.",
         id=done_id,
         kind="import",
-        metadata={"records": count, "damaged": len(done.damaged)},
+        metadata={"records": count, "damaged": len(done.damaged), "sha256": _digest(file)},
     )
     report(f"imported {count} records from {file}, which is not changed from now on")
     for damage in done.damaged:
         report(f"not imported: {damage.place}: {damage.reason}")
+
+
+def _digest(file: Path) -> str | None:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+    except OSError:
+        return None

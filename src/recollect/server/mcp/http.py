@@ -16,7 +16,7 @@ import anyio
 import uvicorn
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from recollect.errors import InvalidArgumentError, StoreIOError
+from recollect.errors import InvalidArgumentError
 from recollect.server.mcp.protocol import Protocol
 
 PATH = "/mcp"
@@ -59,8 +59,8 @@ async def serve_http(
         ready: Called with the address when clients can connect.
 
     Raises:
-        InvalidArgumentError: The host can be reached by other machines, and there is no token.
-        StoreIOError: The address cannot be used.
+        InvalidArgumentError: The host can be reached by other machines and there is no token, or the address cannot
+            be used.
     """
     if token is None and not is_loopback(host):
         rule = "can be reached by other machines: pass --token-file FILE, or listen on 127.0.0.1"
@@ -72,7 +72,8 @@ async def serve_http(
         # would wait 40 ms for the client's acknowledgement.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except OSError as error:
-        raise StoreIOError(f"{host}:{port}", f"cannot listen: {error.strerror or error}") from None
+        rule = f"cannot be listened on: {error.strerror or error}; choose another port or host"
+        raise InvalidArgumentError("http", f"{host}:{port}", rule) from None
     server = protocol.server()
     app: ASGIApp = server.streamable_http_app(
         streamable_http_path=PATH, host=host, max_request_body_size=_MOST_BYTES, max_sessions=_SESSIONS

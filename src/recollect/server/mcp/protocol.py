@@ -7,6 +7,7 @@ order in which they arrive, so that a client sees what it has written.
 from __future__ import annotations
 
 import asyncio
+import difflib
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Any, TypeVar
@@ -85,7 +86,9 @@ class Protocol:
     async def _call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = self._tools.get(params.name)
         if tool is None:
-            return _error(f"MCP error -32602: Tool {params.name} not found")
+            similar = difflib.get_close_matches(params.name.lower(), self._tools, 1)
+            hint = [f"Did you mean {similar[0]}?"] if similar else []
+            return _error(f"MCP error -32602: Tool {params.name} not found", *hint)
         actor = _actor(ctx)
 
         def call() -> Result:
@@ -186,8 +189,8 @@ def _texts(*texts: str) -> list[types.ContentBlock]:
     return [types.TextContent(text=text) for text in texts]
 
 
-def _error(text: str) -> types.CallToolResult:
-    return types.CallToolResult(content=_texts(text), is_error=True)
+def _error(*texts: str) -> types.CallToolResult:
+    return types.CallToolResult(content=_texts(*texts), is_error=True)
 
 
 def _client_key(ctx: Context) -> str:

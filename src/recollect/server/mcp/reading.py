@@ -19,21 +19,36 @@ from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
 #: Default budgets, in tokens.
 _RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000
 _MOST_TOKENS = 20_000
+#: With fewer records, the confidence of every hit is low, whatever it is worth, so it is not shown.
+_MIN_RECORDS = 20
 #: The fields of a record that lists and hits show. `get` shows all.
-_SHOWN = ("kind", "user", "speaker", "role", "conversation", "entity", "source", "tags", "time", "importance")
+_SHOWN = (
+    "kind",
+    "user",
+    "speaker",
+    "role",
+    "conversation",
+    "entity",
+    "source",
+    "tags",
+    "time",
+    "valid_from",
+    "valid_to",
+    "importance",
+)
 
 _WHERE = string(
     "Only records that match this filter, such as: user=ana and kind=user_fact and not tag=old. "
     "Fields: id, kind, user, agent, conversation, session, speaker, role, entity, source, tag, time"
 )
-_USER = string("Only records of this user")
+_USER = string("The user who asks: records of other users are left out")
 _ITEM = mapping(
     {
         "id": string(),
         "content": string(),
         "shortened": integer("Characters of the whole content, if only its beginning is shown: call get"),
         "kind": string(),
-        "confidence": number("How sure it is that the record answers the question, 0 to 1"),
+        "confidence": number("How sure it is that the record answers the question, 0 to 1; absent in a small memory"),
     },
     required=("id", "content", "kind"),
 )
@@ -48,7 +63,7 @@ def condition(arguments: dict[str, Any]) -> Filter | None:
     """Return the filter that the arguments "where" and "user" state together."""
     parts = [f.parse(arguments["where"])] if arguments.get("where") else []
     if arguments.get("user"):
-        parts.append(f.user(arguments["user"]))
+        parts.append(f.user(arguments["user"]) | ~f.has("user"))
     return f.all_of(*parts) if parts else None
 
 
@@ -62,8 +77,8 @@ def shown(record: Record) -> dict[str, Any]:
     return {"id": record.id, "content": content, **fields, **named}
 
 
-def _hit(hit: Hit) -> dict[str, Any]:
-    return {**shown(hit.record), "confidence": round(hit.confidence, 2)}
+def _hit(hit: Hit, *, calibrated: bool) -> dict[str, Any]:
+    return {**shown(hit.record), **({"confidence": round(hit.confidence, 2)} if calibrated else {})}
 
 
 def _page(arguments: dict[str, Any]) -> tuple[int, str]:
@@ -84,20 +99,25 @@ def _recall(call: Call, arguments: dict[str, Any]) -> Result:
         where=condition(arguments),
         min_confidence=arguments.get("min_confidence", 0.0),
     )
+    calibrated = len(call.memory.find(limit=_MIN_RECORDS)) == _MIN_RECORDS
     budget = arguments.get("max_tokens", _RECALL_TOKENS)
-    standing = fitting(map(_hit, hits.standing), budget // 3) if hits.standing and not start else []
-    found = [_hit(hit) for hit in hits[start : start + k]]
+    always = [_hit(hit, calibrated=calibrated) for hit in hits.standing] if not start else []
+    standing = fitting(always, budget // 3)
+    found = [_hit(hit, calibrated=calibrated) for hit in hits[start : start + k]]
     items = fitting(found, budget - sum(tokens_of(compact(each)) for each in standing))
     out: dict[str, Any] = {"hits": items}
     notes = []
     if standing:
         out["standing"] = standing
+    if len(standing) < len(always):
+        notes.append(f"{len(always) - len(standing)} more standing instructions apply: raise max_tokens to see them.")
     if len(items) < len(found) or len(hits) > start + k:
         out["cursor"] = f"{start + len(items)}.{state or hits.cursor}"
     if start and state != hits.cursor:
         notes.append("The memory has changed since the first page, so hits may be repeated or missing.")
     if not items and not start:
-        notes.append("Nothing was found. Try other words, or a wider filter.")
+        lower = "a lower min_confidence, " if arguments.get("min_confidence") else ""
+        notes.append(f"Nothing was found. Try other words, {lower}or a wider filter.")
     notes += hits.plan.notes
     return Result(out, notes=tuple(notes))
 

@@ -194,7 +194,7 @@ def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) ->
         f"Incomplete: this shows {len(fitting.values)} of {len(entities)} entities, {fitting.observations} of "
         f"{sum(len(each.observations) for each in entities)} observations and {len(part['relations'])} of "
         f"{len(relations)} relations, because the answer is limited to {max_tokens} tokens. "
-        "Call search_nodes with a narrower query, or open_nodes with fewer names."
+        "Call search_nodes with a narrower query, open_nodes with fewer names, or recall with a question."
     )
     return Result(part, indented(part), (note,))
 

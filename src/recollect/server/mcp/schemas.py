@@ -98,16 +98,18 @@ def problems(schema: Schema, value: Any, path: str = "") -> Iterator[str]:
 
 def _problems_of_object(schema: Schema, value: Mapping[str, Any], path: str) -> Iterator[str]:
     known: Mapping[str, Schema] = schema["properties"]
+    missing = []
     for key, each in known.items():
         below = f"{path}.{key}" if path else key
         if key in value:
             yield from problems(each, value[key], below)
         elif key in schema.get("required", ()):
+            missing.append(key)
             yield f"Invalid input: expected {each['type']}, received undefined at {below}"
     if schema.get("additionalProperties") is False:
         for key in value:
             if key not in known:
-                similar = difflib.get_close_matches(key, known, 1)
+                similar = missing if len(missing) == 1 else difflib.get_close_matches(key, known, 1)
                 hint = f"did you mean {similar[0]!r}?" if similar else f"known: {', '.join(known) or 'none'}"
                 yield f"Unrecognized key: {shown(key)}{_at(path)} ({hint})"
 

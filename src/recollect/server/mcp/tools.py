@@ -21,6 +21,14 @@ from recollect.server.mcp.schemas import Schema, problems
 
 #: Maximum number of invalid arguments that an error lists: a call of a few megabytes can have a million.
 _MOST_PROBLEMS = 20
+#: Code of an error -> what a model can do.
+_HINTS = {
+    "unknown_record": "recall and list return the ids of the records that there are.",
+    "invalid_filter": (
+        "Examples: user=ana and not tag=old; kind=user_fact or kind=task; importance>=0.5; content~Rome; "
+        "time>=2026-05-01 and time<2026-06-01"
+    ),
+}
 
 
 class ToolError(Exception):
@@ -130,7 +138,13 @@ class Tool:
         """
         if access.read_only and not self.reads:
             raise ToolError(f"{self.name} writes, and this server was started with --read-only: nothing was changed")
-        found = problems(self.input_schema(access), dict(arguments))
+        # Models pass null for what they leave out.
+        passed = {
+            name: value
+            for name, value in arguments.items()
+            if not (self.closed and value is None and name in self.inputs and name not in self.required)
+        }
+        found = problems(self.input_schema(access), passed)
         wrong = list(islice(found, _MOST_PROBLEMS))
         if next(found, None) is not None:
             wrong.append("(further problems are not listed)")
@@ -140,10 +154,11 @@ class Tool:
                 f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {listed}"
             )
         try:
-            return self.run(Call(access, self.name, actor), dict(arguments))
+            return self.run(Call(access, self.name, actor), passed)
         except RecollectError as error:
             access.failed(error)
-            raise ToolError(f"{error} [{error.code}]") from error
+            hint = _HINTS.get(error.code)
+            raise ToolError(f"{error} [{error.code}]{f'. {hint}' if hint else ''}") from error
 
 
 def compact(value: object) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from recollect import Outcome
+from recollect import EntityId, Outcome, Record
 from recollect.errors import shown
 from recollect.operations import Forget, Remember, Update
+from recollect.records.graph import NODE, RELATION
 from recollect.server.mcp.schemas import Schema, array, boolean, integer, mapping, number, string
 from recollect.server.mcp.tools import Call, Result, Tool, ToolError
 
@@ -16,21 +17,31 @@ _FIELDS: dict[str, Schema] = {
         "user_fact (what is true of the user, or what they prefer), knowledge (other facts; the default), task (what "
         "was done, and how it ended), entity (a fact about a person or thing), or a name of your own"
     ),
-    "tags": array(string(), "Labels for filters"),
+    "tags": array(
+        string(),
+        'Labels for filters. "standing:instruction" and "standing:preference" mark what applies to every answer',
+    ),
     "importance": number("0 to 1", minimum=0, maximum=1),
-    "entity": string("The person or thing that it is about"),
+    "entity": string(
+        "The name of the person or thing that it is about. Filters take it as an id, such as ada_lovelace"
+    ),
     "conversation": string("The conversation of which it is a turn"),
     "speaker": string("The name of the author of a turn"),
     "role": string("The role of the author of a turn, such as user or assistant"),
     "source": string("Where it comes from: a path or an address"),
-    "time": string("When it happened, in ISO 8601. Default: now"),
+    "time": string("When it happened, in ISO 8601; default for a new record: now"),
     "valid_to": string("The end of the time for which it is true, in ISO 8601"),
     "pinned": boolean("Never evict it"),
     "metadata": {"type": "object", "properties": {}, "description": "Further values, as a JSON object"},
 }
 _USER = string("The user to whom it belongs")
 _OUTCOME = mapping(
-    {"id": string(), "status": string(enum=["created", "updated", "unchanged"]), "hash": string()},
+    {
+        "id": string(),
+        "status": string(enum=["created", "updated", "unchanged"]),
+        "hash": string(),
+        "standing": boolean("Whether recall returns it with every question, as a standing instruction"),
+    },
     required=("id", "status", "hash"),
     closed=True,
 )
@@ -48,11 +59,39 @@ def _outcome(outcome: Outcome) -> Result:
         )
     if outcome.differing:
         notes.append(f"It was stored already with other values of {', '.join(outcome.differing)}: call update.")
-    return Result({"id": record.id, "status": outcome.status, "hash": record.hash}, notes=tuple(notes))
+    standing = {"standing": True} if any(tag.startswith("standing:") for tag in record.tags) else {}
+    return Result({"id": record.id, "status": outcome.status, "hash": record.hash, **standing}, notes=tuple(notes))
+
+
+def _fields(arguments: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return the fields of a record that were passed."""
+    fields = {name: arguments[name] for name in (*_FIELDS, "user", *names) if name in arguments}
+    if "entity" in fields:
+        fields["entity"] = EntityId.from_name(fields["entity"])
+    return fields
+
+
+def _check_no_node(call: Call, record: Record | None) -> None:
+    """Refuse to change what only the tools of the knowledge graph can change as a whole.
+
+    Raises:
+        ToolError: The record is an entity or a relation of the graph.
+    """
+    if record is None or record.kind not in (NODE, RELATION):
+        return
+    what, tools = ("an entity", "delete_entities and create_entities")
+    if record.kind == RELATION:
+        what, tools = ("a relation", "delete_relations and create_relations")
+    raise ToolError(
+        f"{record.id!r} is {what} of the knowledge graph, which {call.tool} cannot change: nothing was changed; "
+        f"call {tools}"
+    )
 
 
 def _remember(call: Call, arguments: dict[str, Any]) -> Result:
-    fields = {name: arguments[name] for name in (*_FIELDS, "user") if name in arguments}
+    fields = _fields(arguments)
+    if "entity" in arguments:
+        fields["metadata"] = {"entity_name": arguments["entity"], **fields.get("metadata", {})}
     operation = Remember(
         content=arguments["content"],
         id=arguments.get("id"),
@@ -67,7 +106,7 @@ def _remember(call: Call, arguments: dict[str, Any]) -> Result:
 
 
 def _update(call: Call, arguments: dict[str, Any]) -> Result:
-    changes = {name: arguments[name] for name in (*_FIELDS, "user", "content") if name in arguments}
+    changes = _fields(arguments, "content")
     for name in arguments.get("remove", ()):
         if name in changes or name not in _FIELDS:
             known = ", ".join(_FIELDS)
@@ -77,12 +116,15 @@ def _update(call: Call, arguments: dict[str, Any]) -> Result:
         raise ToolError("Nothing to change: pass content or another field, or name fields in remove")
     operation = Update(id=arguments["id"], changes=changes, expect=arguments.get("expect"))
     with call.commit() as batch:
+        _check_no_node(call, batch.get(arguments["id"]))
         outcome: Outcome = batch.execute(operation)
     return _outcome(outcome)
 
 
 def _forget(call: Call, arguments: dict[str, Any]) -> Result:
     with call.commit() as batch:
+        record = batch.get(arguments["id"])
+        _check_no_node(call, record if record is not None and record.kind == NODE else None)
         outcome: Outcome = batch.execute(Forget(id=arguments["id"], expect=arguments.get("expect")))
     return Result({"id": arguments["id"], "forgotten": outcome.status == "forgotten"})
 
@@ -101,7 +143,7 @@ TOOLS = (
             "content": string("The fact, as a complete sentence with names and dates"),
             "user": _USER,
             **_FIELDS,
-            "id": string("An id of your own, if you want to update it by name. Default: derived from the content"),
+            "id": string("An id of your own; a text that has it already stays. Default: derived from the content"),
             "ttl": integer("Seconds after which it expires", minimum=1, maximum=3_153_600_000),
         },
         required=("content",),
