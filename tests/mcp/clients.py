@@ -65,7 +65,7 @@ def texts(result: types.CallToolResult) -> list[str]:
 
 @contextmanager
 def in_process(
-    memory: Memory,
+    memory: Memory | Callable[..., Memory],
     sets: Iterable[str] = tuple(TOOLSETS),
     *,
     mode: str = "legacy",
@@ -74,13 +74,15 @@ def in_process(
     """Connect to a server of this process.
 
     Args:
-        memory: The memory that it serves. It is not closed.
+        memory: The memory that it serves, which is not closed, or a function that opens one.
         sets: The sets of tools.
         mode: "legacy" for the protocol with a handshake, "auto" for the newest.
         **settings: Of `Access`.
     """
 
     def opener(*, create: bool, read_only: bool) -> Memory:
+        if not isinstance(memory, Memory):
+            return memory(create=create, read_only=read_only)
         if not create and not memory.namespaces():
             raise StoreMissingError("memory")
         return memory
@@ -90,6 +92,8 @@ def in_process(
         access = Access(opener, **settings)
         connected = Connected(portal, access)
         protocol = portal.call(lambda: _protocol(access, sets))
+        if not isinstance(memory, Memory):
+            stack.callback(access.close)
         following = portal.start_task_soon(protocol.subscribers.run)
         stack.callback(following.cancel)
 

@@ -291,6 +291,16 @@ def test_an_entity_beyond_the_budget_has_its_first_observations(memory: recollec
         assert f"{len(shown)} of 2000 observations" in texts(result)[1]
 
 
+def test_a_huge_observation_hides_no_other_entity(memory: recollect.Memory) -> None:
+    huge = {"name": "huge", "entityType": "t", "observations": ["x" * 9000]}
+    with in_process(memory, ["reference"], graph_tokens=1000) as server:
+        server.ok("create_entities", entities=[INES, huge, OTTO])
+        result = server.call("read_graph")
+        assert result.structured_content["entities"] == [INES, {**huge, "observations": []}, OTTO]
+        assert "2 of 4 observations" not in texts(result)[1]
+        assert "3 of 4 observations" in texts(result)[1]
+
+
 def test_the_resource_is_the_graph(filled: Connected) -> None:
     listed = filled.run(filled.client.list_resources).resources
     assert [(str(each.uri), each.name, each.title, each.mime_type) for each in listed] == [

@@ -203,6 +203,50 @@ def test_a_long_content_is_shortened_and_get_returns_all_of_it(memory: recollect
     assert len(parts) > 3
 
 
+def test_large_metadata_and_long_logs_stay_within_the_budget(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember("tea", id="t", metadata={"raw": "x" * 100_000})
+    result = server.call("get", id="t", max_tokens=200)
+    assert "metadata" not in result.structured_content["record"]
+    assert "metadata is left out" in texts(result)[1]
+    assert tokens_of(texts(result)[0]) <= 210
+    for at in range(30):
+        memory.remember_all([f"fact {at} {number}" for number in range(40)])
+    log = server.call("log", limit=30, max_tokens=2000)
+    assert tokens_of(texts(log)[0]) <= 2100
+    assert 0 < len(log.structured_content["commits"]) < 30
+
+
+def test_a_write_between_two_pages_of_a_list_hides_nothing(
+    memory: recollect.Memory, server: Connected, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.remember_all([{"content": f"{at} " + "word " * 100, "id": f"r{at}"} for at in range(6)])
+    find, calls = recollect.Memory.find, itertools.count()
+
+    def forgetting(self: recollect.Memory, *arguments: Any, **options: Any) -> Any:
+        found = find(self, *arguments, **options)
+        if next(calls) == 0:
+            memory.forget("r5")  # after the first reading of the first page
+        return found
+
+    monkeypatch.setattr(recollect.Memory, "find", forgetting)
+    seen: list[str] = []
+    cursor: dict[str, str] = {}
+    while True:
+        page = server.ok("list", max_tokens=400, **cursor)
+        seen += [each["id"] for each in page["records"]]
+        if "cursor" not in page:
+            break
+        cursor = {"cursor": page["cursor"]}
+    assert seen == ["r4", "r3", "r2", "r1", "r0"]
+
+
+def test_an_empty_user_or_filter_is_an_error_and_not_everybody(memory: recollect.Memory, server: Connected) -> None:
+    memory.remember("likes tea", user="ana")
+    for name in ("user", "where"):
+        for tool, arguments in (("recall", {"question": "tea"}), ("list", {}), ("context", {"question": "tea"})):
+            server.refused(tool, **arguments, **{name: ""})
+
+
 def test_context_is_a_text_within_its_budget(memory: recollect.Memory, server: Connected) -> None:
     memory.remember_all([{"content": text, "user": "ana"} for text in FACTS])
     result = server.call("context", question="Which seat does Ana want?", user="ana", max_tokens=100)

@@ -48,9 +48,9 @@ def graph_file(path: Path, *, extra: str = "") -> str:
 
 
 @contextmanager
-def http_server(store: Path, *options: str) -> Iterator[str]:
+def http_server(store: Path, *options: str, host: str = "127.0.0.1") -> Iterator[str]:
     """Start `recollect mcp --http` and yield its address."""
-    command = [sys.executable, "-m", "recollect", "mcp", "--db", str(store), "--http", "127.0.0.1:0", *options]
+    command = [sys.executable, "-m", "recollect", "mcp", "--db", str(store), "--http", f"{host}:0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -165,6 +165,10 @@ def test_http_requires_the_token_and_a_host_of_this_machine(tmp_path: Path) -> N
             with error:
                 return error.code
 
+    with http_server(tmp_path / "a.db", host="127.0.0.2") as url:  # other names of this machine are guarded, too
+        assert status(url) not in (403, 421)
+        assert status(url, Host="evil.example") == 421
+        assert status(url, Origin="http://evil.example") == 403
     with http_server(tmp_path / "a.db", "--token-file", str(token)) as url:
         assert status(url) == 401
         assert status(url, Authorization="Bearer wrong") == 401
@@ -282,6 +286,14 @@ def test_a_server_that_only_reads_imports_nothing(tmp_path: Path) -> None:
     assert "can only read" in said[0]
 
 
+@pytest.mark.parametrize("path", ["~no-such-user/x", "x" * 300, "nul\0byte"])
+def test_a_path_that_cannot_be_used_is_reported(tmp_path: Path, path: str) -> None:
+    said: list[str] = []
+    with closing(Access(opener(tmp_path / "a.db"))) as access:
+        import_graph(access, path, report=said.append)
+    assert "MEMORY_FILE_PATH" in said[0]
+
+
 def test_the_variable_names_the_file_for_the_command(tmp_path: Path) -> None:
     graph_file(tmp_path / "memory.jsonl")
     with over_stdio(tmp_path / "a.db", MEMORY_FILE_PATH=str(tmp_path / "memory.jsonl")) as server:
@@ -317,6 +329,34 @@ def test_subscribers_are_notified_of_changes_by_other_processes(tmp_path: Path) 
         other.record_entity_fact("bo", "Bo", "sleeps")
         server.ok("delete_entities", entityNames=["Bo"])
         assert server.updates.empty()
+
+
+def test_subscribers_are_notified_of_changes_in_a_store_that_replaced_theirs(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    recollect.open(path).close()
+    with in_process(lambda **options: recollect.open(path, create=options["create"])) as server:
+        with pytest.warns(MCPDeprecationWarning):
+            server.run(server.client.subscribe_resource, RESOURCE)
+        with recollect.open(tmp_path / "b.db") as other:
+            other.record_entity_fact("bo", "Bo", "is a cat")
+        for suffix in ("", "-wal", "-shm"):
+            (tmp_path / f"a.db{suffix}").unlink(missing_ok=True)
+        (tmp_path / "b.db").rename(path)
+        assert server.updates.get(timeout=60) == RESOURCE
+        assert [each["name"] for each in server.ok("read_graph")["entities"]] == ["Bo"]
+
+
+def test_a_call_after_the_file_was_deleted_reads_and_writes_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    with in_process(lambda **options: recollect.open(path, create=options["create"])) as server:
+        server.ok("remember", content="likes tea")
+        for suffix in ("", "-wal", "-shm"):
+            (tmp_path / f"a.db{suffix}").unlink(missing_ok=True)
+        result = server.call("remember", content="likes coffee")
+        if result.is_error:
+            server.ok("remember", content="likes coffee")
+        assert [each["content"] for each in server.ok("list")["records"]] == ["likes coffee"]
+        assert path.exists()
 
 
 def test_listeners_of_the_newer_protocol_are_notified_too(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,6 +106,35 @@ def test_order_is_that_of_creation_even_if_the_clock_goes_back() -> None:
         assert [each.name for each in graph.refresh().entities()] == ["c", "a", "b"]
         assert {each.observations for each in graph.refresh().entities()} == {("z", "y")}
         assert [each.name for each in graph_of(memory).refresh().entities()] == ["c", "a", "b"]
+
+
+def test_a_fact_of_the_future_does_not_date_what_is_created_later() -> None:
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    with recollect.open(":memory:", clock=lambda: now) as memory:
+        graph = graph_of(memory)
+        memory.record_entity_fact("trip", "Trip", "ends", time="9998-12-31T23:59:59.999999Z")
+        write(memory, graph, ANA, Entity("Bo", "cat", ()))
+        times = [each.time for each in memory.find("kind=node", order="oldest")]
+        assert [each.name for each in graph.refresh().entities()] == ["Ana", "Bo", "Trip"]
+        assert all(time is not None and now <= time < now + timedelta(seconds=1) for time in times)
+
+
+def test_a_graph_is_never_that_of_half_a_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recollect.open(tmp_path / "a.db") as memory, recollect.open(tmp_path / "a.db") as other:
+        graph = graph_of(memory)
+        for name in ("Ana", "Bo"):
+            other.record_entity_fact(name, name, "is here")
+        graph.refresh()
+        other.record_entity_fact("Ana", "Ana", "has news")
+        find = recollect.Memory.find
+
+        def forgotten_meanwhile(*arguments: Any, **options: Any) -> Any:
+            monkeypatch.setattr(recollect.Memory, "find", find)
+            other.forget_where("kind=entity")
+            return find(*arguments, **options)
+
+        monkeypatch.setattr(recollect.Memory, "find", forgotten_meanwhile)
+        assert graph.refresh().entities() == []
 
 
 def test_an_expired_fact_is_no_observation() -> None:

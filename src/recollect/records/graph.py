@@ -87,14 +87,10 @@ def _id(kind: str, *parts: str) -> str:
 
 
 class Graph:
-    """The graph that a set of records describes. Other records are ignored. Entities and relations are ordered by time.
-
-    Attributes:
-        newest: The latest time of a record that was ever in it; None if none had a time.
-    """
+    """The graph that a set of records describes, ordered by their times. Records that describe no part are ignored."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
-        self.newest: datetime | None = None
+        self._newest: datetime | None = None  # the latest time of a record that was ever in it
         self._records: dict[str, Record] = {}
         self._of_entity: dict[str, dict[str, Record]] = {}  # name -> its nodes and observations, by id
         self._expiring: dict[str, datetime] = {}
@@ -127,8 +123,8 @@ class Graph:
         self._records[record.id] = record
         if record.expires is not None:
             self._expiring[record.id] = record.expires
-        if record.time is not None and (self.newest is None or record.time > self.newest):
-            self.newest = record.time
+        if record.time is not None and (self._newest is None or record.time > self._newest):
+            self._newest = record.time
         return True
 
     def remove(self, record_id: str) -> bool:
@@ -147,10 +143,19 @@ class Graph:
             self._built.pop(name, None)
         return True
 
-    def expire(self, now: datetime) -> None:
-        """Remove the records that have expired."""
-        for record_id in [each for each, expires in self._expiring.items() if expires <= now]:
+    def newest(self, until: datetime) -> datetime | None:
+        """Return the latest time of a record that is not later than `until`; None if there is no such record."""
+        if self._newest is None or self._newest <= until:
+            return self._newest
+        times = (record.time for record in self._records.values())
+        return max((time for time in times if time is not None and time <= until), default=None)
+
+    def expire(self, now: datetime) -> bool:
+        """Remove the records that have expired, and return whether there were any."""
+        expired = [each for each, expires in self._expiring.items() if expires <= now]
+        for record_id in expired:
             self.remove(record_id)
+        return bool(expired)
 
     def entity(self, name: str) -> Entity | None:
         """Return the entity of this name, or None."""

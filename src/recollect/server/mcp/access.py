@@ -94,10 +94,25 @@ class Access:
                 return
             callback(memory)
 
-    def failed(self, error: RecollectError) -> None:
-        """Note an error of a call. If the file was replaced, the next call opens the new one."""
-        if isinstance(error, (StoreReplacedError, ClosedError)):
-            self.close()
+    def failed(self, error: RecollectError) -> bool:
+        """Note an error of a call, and return whether the store was replaced or deleted. Another call uses the new one.
+
+        The memory is closed only if it is the one that failed: another thread may have opened the new one already.
+        """
+        if not isinstance(error, (StoreReplacedError, ClosedError)):
+            return False
+        with self._lock:
+            memory, opened = self._memory, self._opened
+        if memory is not None:
+            try:
+                memory.changes(limit=1)
+            except (StoreReplacedError, ClosedError):
+                with self._lock:
+                    if self._opened is opened:
+                        self._opened = self._memory = None
+                if opened is not None:
+                    opened.close()
+        return True
 
     def close(self) -> None:
         """Close the memory. The next call opens it again."""

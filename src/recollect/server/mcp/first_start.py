@@ -26,11 +26,16 @@ def import_graph(access: Access, path: str, *, report: Callable[[str], object]) 
         path: The file; "~" is the user's home, and relative paths start at the current folder.
         report: Called with each line for the user.
     """
-    file = Path(path).expanduser().absolute()
+    try:
+        file = Path(path).expanduser().absolute()
+        size = file.stat().st_size if file.is_file() else None
+    except (OSError, RuntimeError, ValueError) as error:
+        report(f"{GRAPH_VARIABLE} was not imported: {error}")
+        return
     if not file.exists():
         report(f"there is no file {file} ({GRAPH_VARIABLE}), so nothing was imported")
         return
-    if file.is_file() and file.stat().st_size <= 1:
+    if size is not None and size <= 1:
         return  # an empty graph is an empty line
     if access.read_only:
         report(f"{file} was not imported, because the server can only read")

@@ -18,6 +18,10 @@ from recollect.records.record import Record
 _PAGE = 1000
 #: If more records changed than this, and than the graph has, it is read again instead.
 _MANY = 1000
+#: How often the log is read again, because there were commits meanwhile.
+_MOST_ROUNDS = 100
+#: Entities and observations are later than those before them, except than what is dated further in the future.
+_FUTURE = timedelta(minutes=1)
 
 
 class SharedGraph:
@@ -45,9 +49,8 @@ class SharedGraph:
             memory = self._reading()
             if memory is not self._memory:
                 self._load(memory)
-            else:
-                self._catch_up(memory)
-            self._graph.expire(memory.now())
+            self._catch_up(memory)
+            self._changed = self._graph.expire(memory.now()) or self._changed
             return self._graph
 
     def take_changed(self) -> bool:
@@ -66,8 +69,11 @@ class SharedGraph:
     def writer(self, batch: Batch) -> GraphWriter:
         """Return a writer of changes that are part of a batch. The log has them once the batch is committed."""
         with self._lock:
-            graph = self.refresh()
-            return GraphWriter(graph, self._lock, batch, self._reading().now())
+            graph, memory = self.refresh(), self._reading()
+            newest = memory.changes(limit=1, newest_first=True)
+            # Times of commits rise even if the clock does not.
+            now = max(memory.now(), newest[0].time) if newest else memory.now()
+            return GraphWriter(graph, self._lock, batch, now)
 
     def _load(self, memory: Memory) -> None:
         newest = memory.changes(limit=1, newest_first=True)
@@ -79,23 +85,24 @@ class SharedGraph:
         self._changed = self._changed or bool(before or len(self._graph))
 
     def _catch_up(self, memory: Memory) -> None:
-        ids: set[str] = set()
-        cursor = self._cursor
-        while commits := memory.changes(cursor, limit=_PAGE):
-            cursor = commits[-1].cursor
-            ids.update(change.id for commit in commits for change in commit.changes)
-            if len(ids) > max(_MANY, len(self._graph)):
-                self._load(memory)
+        # Records are read after the log, so they may be newer than it: the graph is that of one moment if nothing
+        # was committed meanwhile.
+        for _ in range(_MOST_ROUNDS):
+            ids: set[str] = set()
+            while commits := memory.changes(self._cursor, limit=_PAGE):
+                ids.update(change.id for commit in commits for change in commit.changes)
+                if len(ids) > max(_MANY, len(self._graph)):
+                    self._load(memory)
+                    ids.clear()
+                else:
+                    self._cursor = commits[-1].cursor
+            if not ids:
                 return
-            if len(commits) < _PAGE:
-                break
-        if ids:
             found = {record.id: record for record in memory.find(f.id(*ids) & f.kind(*GRAPH_KINDS))}
             for each in ids:
                 record = found.get(each)
                 changed = self._graph.remove(each) if record is None else self._graph.put(record)
                 self._changed = self._changed or changed
-        self._cursor = cursor
 
 
 class GraphWriter:
@@ -115,7 +122,8 @@ class GraphWriter:
         self._graph = Graph()  # copies of the entities and relations that are needed, with the changes
         self._copied: set[str | Relation] = set()
         # Entities and observations are ordered by their times, so each is later than all before it.
-        self._time = now if graph.newest is None else max(now, graph.newest + timedelta.resolution)
+        newest = graph.newest(now + _FUTURE)
+        self._time = now if newest is None else max(now, newest + timedelta.resolution)
 
     def create_entities(self, entities: Iterable[Entity]) -> list[Entity]:
         """Create the entities whose name is new, and return them."""

@@ -59,6 +59,6 @@ def prompt(access: Access, arguments: dict[str, str]) -> str:
     unknown = [name for name in arguments if name not in prompt_arguments(access)]
     if unknown or not arguments.get("task", "").strip():
         raise ToolError(f"unknown argument {unknown[0]!r}; known: {known}" if unknown else 'pass the argument "task"')
-    context = access.reading().context(arguments["task"], _TOKENS, user=arguments.get("user") or None)
+    context = access.reading().context(arguments["task"], _TOKENS, user=arguments.get("user"))
     found = str(context) or "The memory contains nothing about it."
     return f"Task: {arguments['task']}\n\nWhat the memory knows that may matter for it:\n\n{found}"

@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import uvicorn
+from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.errors import InvalidArgumentError
@@ -75,8 +76,13 @@ async def serve_http(
         rule = f"cannot be listened on: {error.strerror or error}; choose another port or host"
         raise InvalidArgumentError("http", f"{host}:{port}", rule) from None
     server = protocol.server()
+    shown = f"[{host}]" if ":" in host else host
     app: ASGIApp = server.streamable_http_app(
-        streamable_http_path=PATH, host=host, max_request_body_size=_MOST_BYTES, max_sessions=_SESSIONS
+        streamable_http_path=PATH,
+        host=host,
+        max_request_body_size=_MOST_BYTES,
+        max_sessions=_SESSIONS,
+        transport_security=_for_this_machine(shown) if is_loopback(host) else None,
     )
     config = uvicorn.Config(
         app if token is None else _Authorized(app, token),
@@ -85,13 +91,22 @@ async def serve_http(
         limit_concurrency=_CONNECTIONS,
         timeout_graceful_shutdown=5,
     )
-    shown = f"[{host}]" if ":" in host else host
     with listening:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(protocol.subscribers.run)
             ready(f"http://{shown}:{listening.getsockname()[1]}{PATH}")
             await uvicorn.Server(config).serve(sockets=[listening])
             tasks.cancel_scope.cancel()
+
+
+def _for_this_machine(shown: str) -> TransportSecuritySettings:
+    """Return settings that refuse requests of web pages, which can reach a server of this machine, too."""
+    hosts = dict.fromkeys([shown, "127.0.0.1", "localhost", "[::1]"])
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        allowed_hosts=[f"{host}:*" for host in hosts],
+        allowed_origins=[f"http://{host}:*" for host in hosts],
+    )
 
 
 class _Authorized:

@@ -1,7 +1,8 @@
 """The server of the official SDK, with the tools, the resource and the prompt of a memory.
 
-Calls run in threads, so that a slow one delays no other client. Those of one client run one after the other, in the
-order in which they arrive, so that a client sees what it has written.
+Calls run in threads, so that a slow one does not delay those of other clients, except that writes wait for each other.
+The calls of one session or connection run one after the other, in the order in which they arrive, so that a client sees
+what it has written.
 """
 
 from __future__ import annotations
@@ -160,6 +161,8 @@ class Protocol:
         try:
             text = await self._run(ctx, lambda: guidance.prompt(self.access, params.arguments or {}))
         except (ToolError, RecollectError) as error:
+            if isinstance(error, RecollectError):
+                self.access.failed(error)
             raise MCPError(types.INVALID_PARAMS, str(error)) from None
         message = types.PromptMessage(role="user", content=types.TextContent(text=text))
         return types.GetPromptResult(description=guidance.PROMPT_DESCRIPTION, messages=[message])

@@ -61,8 +61,8 @@ def _budget(default: int) -> Schema:
 
 def condition(arguments: dict[str, Any]) -> Filter | None:
     """Return the filter that the arguments "where" and "user" state together."""
-    parts = [f.parse(arguments["where"])] if arguments.get("where") else []
-    if arguments.get("user"):
+    parts = [f.parse(arguments["where"])] if "where" in arguments else []
+    if "user" in arguments:
         parts.append(f.user(arguments["user"]) | ~f.has("user"))
     return f.all_of(*parts) if parts else None
 
@@ -84,7 +84,7 @@ def _hit(hit: Hit, *, calibrated: bool) -> dict[str, Any]:
 def _page(arguments: dict[str, Any]) -> tuple[int, str]:
     """Return the start of a page and the state of the memory at the first page, from its cursor."""
     start, _, state = arguments.get("cursor", "0.").partition(".")
-    if not (start.isascii() and start.isdigit() and len(start) < 6):
+    if not (start.isascii() and start.isdigit() and len(start) < 7):
         cursor = quoted(arguments["cursor"])
         raise ToolError(f"cursor {cursor} is not one that this tool returned: leave it out to begin")
     return int(start), state
@@ -128,7 +128,7 @@ def _context(call: Call, arguments: dict[str, Any]) -> Result:
         arguments.get("max_tokens", _CONTEXT_TOKENS),
         user=arguments.get("user"),
         conversation=arguments.get("conversation"),
-        where=arguments.get("where") or None,
+        where=arguments.get("where"),
     )
     ids = [item.record.id for item in context.items if item.included]
     return Result({"context": str(context), "tokens": context.tokens, "ids": ids}, str(context))
@@ -143,22 +143,28 @@ def _get(call: Call, arguments: dict[str, Any]) -> Result:
     data = {**{key: value for key, value in data.items() if key != "data"}, "content": whole}
     start = arguments.get("start", 0)
     budget = arguments.get("max_tokens", _GET_TOKENS)
+    notes = []
+    if "metadata" in data and tokens_of(compact(data["metadata"])) > budget // 2:
+        size = tokens_of(compact(data.pop("metadata")))
+        notes.append(f"Its metadata is left out: it has {size} tokens, and half of max_tokens is for it.")
     item = fitting([{**data, "content": whole[start:]}], budget)[0]
     item.pop("shortened", None)
     end = start + len(item["content"])
     if end < len(whole):
         item["next_start"] = end
-    return Result({"record": item})
+    return Result({"record": item}, notes=tuple(notes))
 
 
 def _list(call: Call, arguments: dict[str, Any]) -> Result:
     where, order, after = condition(arguments), arguments.get("order", "newest"), arguments.get("cursor")
     memory = call.memory
-    page = memory.find(where, limit=arguments.get("limit", 20), order=order, after=after)
-    items = fitting(map(shown, page), arguments.get("max_tokens", _LIST_TOKENS))
-    if len(items) < len(page):
-        page = memory.find(where, limit=len(items), order=order, after=after)  # for the cursor after what is shown
-    return Result({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
+    limit = arguments.get("limit", 20)
+    while True:  # until the page is what is shown, so that its cursor continues there
+        page = memory.find(where, limit=limit, order=order, after=after)
+        items = fitting(map(shown, page), arguments.get("max_tokens", _LIST_TOKENS))
+        if len(items) == len(page):
+            return Result({"records": items, **({"cursor": page.cursor} if page.cursor else {})})
+        limit = len(items)
 
 
 def _log(call: Call, arguments: dict[str, Any]) -> Result:
@@ -166,7 +172,8 @@ def _log(call: Call, arguments: dict[str, Any]) -> Result:
     limit = arguments.get("limit", 10)
     commits = call.memory.changes(limit=start + limit + 1, id=arguments.get("id"), newest_first=True)
     newest = commits[0].cursor if commits else ""
-    entries = []
+    entries: list[dict[str, Any]] = []
+    rest = arguments.get("max_tokens", _LIST_TOKENS)
     for commit in commits[start : start + limit]:
         data = commit.to_json()
         changes = [{"id": change["id"], "cause": change["cause"]} for change in data["changes"][:_MOST_CHANGES]]
@@ -174,10 +181,13 @@ def _log(call: Call, arguments: dict[str, Any]) -> Result:
         entry["changes"] = changes
         if len(data["changes"]) > _MOST_CHANGES:
             entry["further_changes"] = len(data["changes"]) - _MOST_CHANGES
+        rest -= tokens_of(compact(entry))
+        if rest < 0 and entries:
+            break
         entries.append(entry)
     out: dict[str, Any] = {"commits": entries}
-    if len(commits) > start + limit:
-        out["cursor"] = f"{start + limit}.{state or newest}"
+    if len(commits) > start + len(entries):
+        out["cursor"] = f"{start + len(entries)}.{state or newest}"
     notes: tuple[str, ...] = ()
     if start and state != newest:
         notes = ("The memory has changed since the first page, so commits may be repeated.",)
@@ -298,6 +308,7 @@ TOOLS = (
         inputs={
             "id": string("Only commits that changed this record"),
             "limit": integer("Maximum number of commits. Default: 10", minimum=1, maximum=100),
+            "max_tokens": _budget(_LIST_TOKENS),
             "cursor": string("The cursor of the page before"),
         },
         outputs=mapping(

@@ -194,7 +194,8 @@ def shown(entities: list[Entity], relations: list[Relation], max_tokens: int) ->
         f"Incomplete: this shows {len(fitting.values)} of {len(entities)} entities, {fitting.observations} of "
         f"{sum(len(each.observations) for each in entities)} observations and {len(part['relations'])} of "
         f"{len(relations)} relations, because the answer is limited to {max_tokens} tokens. "
-        "Call search_nodes with a narrower query, open_nodes with fewer names, or recall with a question."
+        "Call search_nodes with a narrower query, open_nodes with fewer names, or recall with a question; "
+        "the option --graph-tokens of the server raises the limit."
     )
     return Result(part, indented(part), (note,))
 
@@ -211,29 +212,33 @@ def _least_size(entities: list[Entity], relations: list[Relation], enough: int) 
 
 
 def _fitting(entities: list[Entity], max_tokens: int) -> _Shown:
-    """Return the first entities that fit. Of the entity that does not, return the first observations that do."""
+    """Return the first entities that fit. Of one that does not, return the first observations, in half of the room."""
     values: list[dict[str, Any]] = []
     observations = 0
     rest = max_tokens
     for entity in entities:
         size = _size(entity_json(entity))
-        if size <= rest:
-            values.append(entity_json(entity))
-            observations += len(entity.observations)
-            rest -= size
-            continue
-        part: list[str] = []
-        rest -= _size(entity_json(entity._replace(observations=())))
-        for text in entity.observations:
-            rest -= _size(text)
-            if rest < 0:
+        if size > rest:
+            entity = _beginning(entity, rest // 2)
+            size = _size(entity_json(entity))
+            if size > rest:
                 break
-            part.append(text)
-        if part:
-            values.append(entity_json(entity._replace(observations=tuple(part))))
-            observations += len(part)
-        break
+        values.append(entity_json(entity))
+        observations += len(entity.observations)
+        rest -= size
     return _Shown(values, observations)
+
+
+def _beginning(entity: Entity, max_tokens: int) -> Entity:
+    """Return an entity with the first observations that fit."""
+    rest = max_tokens - _size(entity_json(entity._replace(observations=())))
+    part: list[str] = []
+    for text in entity.observations:
+        rest -= _size(text)
+        if rest < 0:
+            break
+        part.append(text)
+    return entity._replace(observations=tuple(part))
 
 
 def _size(value: object) -> int:

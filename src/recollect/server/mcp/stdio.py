@@ -59,6 +59,9 @@ async def _serve(protocol: Protocol) -> None:
                 async for item in received:
                     if isinstance(item, Exception):
                         await sent.send(lines.refusals.popleft())
+                    elif (reused := requests.reused_id(item)) is not None:
+                        text = "a request with this id is not answered yet: use another id for each request"
+                        await sent.send(_error(reused, types.INVALID_REQUEST, text))
                     else:
                         await to_server.send(await requests.admit(item))
                 with anyio.move_on_after(_PATIENCE_S):
@@ -146,8 +149,13 @@ class _Requests:
         self._calls = asyncio.Semaphore(REQUESTS)
         # These stay open, so they must not use up the room of others.
         self._subscriptions = asyncio.Semaphore(MOST_SUBSCRIPTIONS + REQUESTS)
-        self._open: dict[types.RequestId, list[asyncio.Semaphore]] = {}  # a client may use an id twice
+        self._open: dict[types.RequestId, asyncio.Semaphore] = {}  # id -> whose room it uses
         self._settled = asyncio.Event()
+
+    def reused_id(self, item: SessionMessage) -> types.RequestId | None:
+        """Return the id of a request if another one with this id is not answered yet, otherwise None."""
+        message = item.message
+        return message.id if isinstance(message, types.JSONRPCRequest) and message.id in self._open else None
 
     async def admit(self, item: SessionMessage) -> SessionMessage:
         """Wait until there is room for a message, and return it in a form that reports if it is never answered."""
@@ -156,20 +164,19 @@ class _Requests:
             return item
         room = self._subscriptions if message.method == "subscriptions/listen" else self._calls
         await room.acquire()
-        self._open.setdefault(message.id, []).append(room)
+        self._open[message.id] = room
         return SessionMessage(message, ServerMessageMetadata(on_request_unanswered=partial(self.settle, message.id)))
 
     async def settle(self, request_id: types.RequestId | None) -> None:
         """Note that a request was answered, or never will be."""
-        if request_id is not None and (rooms := self._open.get(request_id)):
-            rooms.pop().release()
-            if not rooms:
-                del self._open[request_id]
+        room = None if request_id is None else self._open.pop(request_id, None)
+        if room is not None:
+            room.release()
         self._settled.set()
 
     async def answered(self) -> None:
         """Wait until every request is answered, except subscriptions."""
-        while any(self._calls in rooms for rooms in self._open.values()):
+        while self._calls in self._open.values():
             self._settled.clear()
             await self._settled.wait()
 
@@ -194,5 +201,9 @@ def _refusal(line: str) -> SessionMessage:
             found = stated.get("id") if isinstance(stated, dict) else None
             if isinstance(found, (str, int)) and not isinstance(found, bool):
                 request_id = found
+    return _error(request_id, code, text)
+
+
+def _error(request_id: types.RequestId | None, code: int, text: str) -> SessionMessage:
     error = types.ErrorData(code=code, message=text)
     return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))

@@ -18,7 +18,7 @@ from anyio.abc import TaskGroup
 from mcp.server.session import ServerSession
 from mcp.server.subscriptions import InMemorySubscriptionBus, ResourceUpdated
 
-from recollect import Commit, Memory, Subscription
+from recollect import Commit, Memory
 from recollect.errors import RecollectError
 from recollect.server.mcp.access import Access
 
@@ -26,7 +26,7 @@ from recollect.server.mcp.access import Access
 MOST_SUBSCRIPTIONS = 256
 #: Seconds after which a notification that a client does not read is dropped.
 _PATIENCE_S = 10.0
-#: Seconds between two attempts to open a store that does not exist yet.
+#: Maximum number of seconds until a change is noticed that no commit announces.
 _POLL_S = 1.0
 _log = logging.getLogger("recollect")
 
@@ -50,21 +50,20 @@ class Subscribers:
         self._changed = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listening = False
+        self._starting = asyncio.Lock()
         self._writers = 0  # calls of this server that are changing the graph; they notify themselves
         self._tasks: TaskGroup | None = None
-        self._subscription: Subscription | None = None
+        self._failure: str | None = None  # the code of the error that was logged last
 
     async def run(self) -> None:
         """Notify subscribers until this is cancelled."""
         self._loop = asyncio.get_running_loop()
         async with anyio.create_task_group() as self._tasks:
             while True:
-                # While there is no store, look every now and then whether another process has created it.
-                with anyio.move_on_after(_POLL_S if self._listening and self._subscription is None else None):
+                # Without a commit, something may have expired, or the store been created, replaced or deleted.
+                with anyio.move_on_after(_POLL_S if self._listening else None):
                     await self._changed.wait()
                 self._changed.clear()
-                if self._listening and self._subscription is None:
-                    await to_thread.run_sync(self._find_store)
                 if self._listening and not self._writers and await to_thread.run_sync(self._has_changed):
                     await self._notify()
 
@@ -110,23 +109,20 @@ class Subscribers:
         self._sessions.pop((client, uri), None)
 
     async def listen(self) -> None:
-        """Begin to follow the log, if this was not done before: the changes after this are reported."""
-        if not self._listening:
-            self._listening = True
-            await to_thread.run_sync(self._start)
-            self._changed.set()  # `run` looks for a store from now on, if there is none
+        """Begin to follow the log, if this was not done before: the changes after this are reported.
 
-    def _start(self) -> None:
-        with suppress(RecollectError):
-            self._access.graph.take_changed()  # what changed before is not reported
-        self._access.on_open(self._follow)
-
-    def _find_store(self) -> None:
-        with suppress(RecollectError):
-            self._access.reading()
+        Raises:
+            RecollectError: The memory cannot be read.
+        """
+        async with self._starting:
+            if not self._listening:
+                await to_thread.run_sync(self._access.graph.take_changed)  # what changed before is not reported
+                await to_thread.run_sync(self._access.on_open, self._follow)
+                self._listening = True
+                self._changed.set()
 
     def _follow(self, memory: Memory) -> None:
-        self._subscription = memory.listen(self._on_commit)
+        memory.listen(self._on_commit)  # until the memory is closed
         self._wake()
 
     def _on_commit(self, _commit: Commit) -> None:
@@ -139,9 +135,14 @@ class Subscribers:
 
     def _has_changed(self) -> bool:
         try:
-            return self._access.graph.take_changed()
+            changed = self._access.graph.take_changed()
+            self._failure = None
+            return changed
         except RecollectError as error:
-            _log.warning("changes of the knowledge graph cannot be read: %s", error)
+            self._access.failed(error)
+            if error.code != self._failure:
+                _log.warning("changes of the knowledge graph cannot be read: %s", error)
+            self._failure = error.code
             return False
 
 

@@ -153,12 +153,22 @@ class Tool:
             raise ToolError(
                 f"MCP error -32602: Input validation error: Invalid arguments for tool {self.name}: {listed}"
             )
+        call = Call(access, self.name, actor)
         try:
-            return self.run(Call(access, self.name, actor), passed)
+            return self.run(call, passed)
         except RecollectError as error:
-            access.failed(error)
-            hint = _HINTS.get(error.code)
-            raise ToolError(f"{error} [{error.code}]{f'. {hint}' if hint else ''}") from error
+            if not access.failed(error):
+                hint = _HINTS.get(error.code)
+                raise ToolError(f"{error} [{error.code}]{f'. {hint}' if hint else ''}") from error
+            if not self.reads:
+                text = (
+                    "the file of the memory was replaced or deleted while the server was running: nothing was changed"
+                )
+                raise ToolError(f"{text}; call again to write to the new file [{error.code}]") from error
+        try:
+            return self.run(call, passed)
+        except RecollectError as error:
+            raise ToolError(f"{error} [{error.code}]") from error
 
 
 def compact(value: object) -> str:

@@ -107,7 +107,7 @@ def _remember(call: Call, arguments: dict[str, Any]) -> Result:
 
 def _update(call: Call, arguments: dict[str, Any]) -> Result:
     changes = _fields(arguments, "content")
-    for name in arguments.get("remove", ()):
+    for name in dict.fromkeys(arguments.get("remove", ())):
         if name in changes or name not in _FIELDS:
             known = ", ".join(_FIELDS)
             raise ToolError(f"{shown(name)} cannot be removed: name a field that is not set in this call, of: {known}")
