@@ -124,8 +124,9 @@ def http_server(home: Path) -> Iterator[tuple[str, str]]:
     subprocess.run(["bash", "-c", make_token.replace(HOME, str(home))], check=True)
     assert token_file.stat().st_mode & 0o077 == 0
     (start,) = [shlex.split(line) for line in texts() if "--http" in line]
-    start = [each.replace(HOME, str(home)).replace(":8321", ":0") for each in start]
-    command = [str(Path(sys.executable).parent / start[0]), *start[1:]]
+    assert start[0] == COMMAND
+    options = [each.replace(HOME, str(home)).replace(":8321", ":0") for each in start[1:]]
+    command = [str(Path(sys.executable).parent / "recollect"), *options]
     process = subprocess.Popen(command, env=variables(home, {}), stderr=subprocess.PIPE, text=True)
     try:
         assert process.stderr is not None

@@ -230,16 +230,37 @@ def test_the_same_id_for_several_requests_takes_up_no_room(client: StdioClient) 
     assert client.wait(client.send("ping"))["result"] == {}
 
 
+#: Parameters that each request of the protocol without sessions has.
+META = {
+    "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "hostile", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+}
+LISTEN = {**META, "notifications": {"resourceSubscriptions": ["memory://knowledge-graph"]}}
+
+
+def test_the_id_of_an_open_subscription_is_refused_for_a_call_and_takes_up_no_room(tmp_path: Path) -> None:
+    with StdioClient(tmp_path / "memory.db") as client:
+        client.read()
+        call = {**META, "name": "stats", "arguments": {}}
+        for number in range(REQUESTS):
+            client.write(request("subscriptions/listen", LISTEN, f"s{number}"))
+            client.write(request("tools/call", call, f"s{number}"))
+        refusals = [client.wait(f"s{number}")["error"] for number in range(REQUESTS)]
+        assert all("use another id for each request" in each["message"] for each in refusals)
+        for _ in range(2 * REQUESTS):
+            assert not failed(client.wait(client.send("tools/call", call))["result"])
+        assert client.close() == 0
+
+
 def test_subscriptions_that_stay_open_leave_room_for_requests(tmp_path: Path) -> None:
-    names = ("protocolVersion", "clientInfo", "clientCapabilities")
-    values: tuple[object, ...] = ("2026-07-28", {"name": "hostile", "version": "1"}, {})
-    meta = {f"io.modelcontextprotocol/{name}": value for name, value in zip(names, values, strict=True)}
-    notifications = {"resourceSubscriptions": ["memory://knowledge-graph"]}
     with StdioClient(tmp_path / "memory.db") as client:
         client.read()
         for _ in range(2 * REQUESTS):
-            client.send("subscriptions/listen", {"_meta": meta, "notifications": notifications})
-        answer = client.wait(client.send("tools/list", {"_meta": meta}))
+            client.send("subscriptions/listen", LISTEN)
+        answer = client.wait(client.send("tools/list", META))
         assert len(answer["result"]["tools"]) == 18
         assert all(answers == [answer] for answers in client.answers.values() if answers)
 
