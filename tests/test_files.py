@@ -35,7 +35,7 @@ from recollect.stores.sqlite.paging import rest
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
-from recollect.testing.contract import NOW
+from recollect.testing.commits import NOW
 from recollect.testing.internals import full_text_of
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -410,30 +410,31 @@ class _LoadedPage:
         return top + pages.add_node(inner.body()).to_bytes(8, "big")
 
 
-def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
-    """Return what is wrong with a stored trie that should contain exactly `versions`; "" if nothing is.
+def check(root: Root, live: Mapping[str, Live], pages: Pages) -> str:
+    """Return what is wrong with a stored trie that should contain exactly the ids of `live`; "" if nothing is.
 
     Reads every page, hashes it again and compares the result with the hash recorded in its parent.
     """
-    found: dict[bytes, bytes] = {}
+    found: dict[bytes, Leaf] = {}
     problem = _walk(root, pages.node, found, "")
     if problem:
         return problem
-    expected = {path_of(record_id): leaf_hash(record_id, version) for record_id, version in versions.items()}
+    expected = {path_of(each): (number, leaf_hash(each, version)) for each, (version, number) in live.items()}
     missing = len(expected.keys() - found.keys())
     if missing:
         return f"{missing} records are not in the Merkle trie"
     extra = len(found.keys() - expected.keys())
     if extra:
         return f"the Merkle trie has {extra} leaves without a record"
-    wrong = sum(found[path] != leaf for path, leaf in expected.items())
+    wrong = sum(found[path][1:] != leaf for path, leaf in expected.items())
     if wrong:
         return f"{wrong} leaves of the Merkle trie belong to other versions"
     # All pages agree with each other and contain the right leaves. This verifies that they also have the right shape.
+    versions = {record_id: version for record_id, (version, _) in live.items()}
     return "" if root_of(versions) == root.hash else "the Merkle trie does not have the shape that its leaves determine"
 
 
-def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, bytes], prefix: str) -> str:
+def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, Leaf], prefix: str) -> str:
     """Read a page and those below it into `found`; return the first problem. `prefix`: the slots above it, in hex."""
     if not child.page:
         return "" if child.hash == EMPTY else "the first page of the Merkle trie is missing"
@@ -450,7 +451,7 @@ def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, 
             # The hashes do not cover this: a leaf that is alone below a node gives the same hash from any slot there.
             if not item.path.hex().startswith(f"{prefix}{slot:x}"):
                 return f"page {child.page} of the Merkle trie has a leaf in the wrong slot"
-            found[item.path] = item.hash
+            found[item.path] = item
         elif item is not None:
             problem = _walk(item, node, found, f"{prefix}{slot:x}")
             if problem:

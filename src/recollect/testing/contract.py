@@ -7,8 +7,7 @@ store overrides.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,82 +19,24 @@ from hypothesis import strategies as st
 from recollect import filters as f
 from recollect.errors import ClosedError, UnsupportedError
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
-from recollect.ledger.merkle import check, root_of, update, version_hash
+from recollect.ledger.commits import Branch, Head
+from recollect.ledger.merkle import check, root_of
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, Store, Transaction, View, expired, in_order, sort_key, tally_of
+from recollect.stores.base import Resolved, Store, View, expired, in_order, sort_key, tally_of
 from recollect.stores.derived_protocols import Model, Updates
+from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
+from recollect.testing.roots_contract import RootsContract
 from recollect.testing.strategies import START, filters, records
-
-BRANCH = Branch("tenant")
-OTHER = Branch("another tenant")
-NOW = microseconds(START + timedelta(days=3))
-EARLY = microseconds(START - timedelta(days=1))
 
 
 class Boom(Exception):
     """An error that a test raises inside a transaction."""
 
 
-def stored(record: Record, key: bytes) -> Stored:
-    """A record in the form in which stores receive it."""
-    payload = record.to_bytes()
-    return Stored(version_hash(record.id, payload, key), payload)
-
-
 #: Examples of a property: those of the Hypothesis profile that is loaded when this module is imported.
 _EXAMPLES = settings().max_examples
-
-
-def write(
-    store: Store,
-    puts: Iterable[Record] = (),
-    drops: Iterable[str] = (),
-    branch: Branch = BRANCH,
-    reason: str | None = None,
-) -> Commit:
-    """Make one commit, as the engine would."""
-    with store.write(BRANCH) as transaction:
-        return write_into(transaction, store.key, puts, drops, branch, reason)
-
-
-def write_into(
-    transaction: Transaction,
-    key: bytes,
-    puts: Iterable[Record],
-    drops: Iterable[str] = (),
-    branch: Branch = BRANCH,
-    reason: str | None = None,
-) -> Commit:
-    """Make one commit inside a transaction."""
-    changes: dict[str, Change] = {}
-    for record in puts:
-        current = transaction.get(branch, record.id)
-        version = stored(record, key)
-        before = changes[record.id].before if record.id in changes else current and current.version
-        changes[record.id] = Change(record.id, before, version.version, "written")
-        transaction.put(branch, record, version)
-    for record_id in drops:
-        current = transaction.get(branch, record_id)
-        assert current is not None
-        changes[record_id] = Change(record_id, current.version, None, "forgotten")
-        transaction.drop(branch, record_id)
-    head = transaction.head(branch)
-    commit = Commit(
-        namespace=branch.namespace,
-        branch=branch.name,
-        seq=head.seq + 1,
-        parents=((branch.name, head.seq),) if head.seq else (),
-        micros=max(EARLY, head.micros + 1),
-        actor="tester",
-        reason=reason,
-        root=update(head.root, {each.id: each.after for each in changes.values()}, transaction),
-        changes=tuple(changes.values()),
-    )
-    transaction.append(commit)
-    return commit
 
 
 def everything_of(view: View, branch: Branch = BRANCH) -> object:
@@ -109,11 +50,7 @@ def everything_of(view: View, branch: Branch = BRANCH) -> object:
     )
 
 
-def note(record_id: str, content: str = "text", **fields: object) -> Record:
-    return Record(id=record_id, content=content, **fields)  # type: ignore[arg-type]
-
-
-class StoreContract:
+class StoreContract(RootsContract):
     """The tests. A subclass defines the fixture `store`; all tests must pass."""
 
     @pytest.fixture
@@ -448,7 +385,9 @@ class StoreContract:
         with store.write(BRANCH) as transaction:
             head = transaction.head(BRANCH)
             assert head.root.hash == root_of(versions)
-            assert check(head.root, versions, transaction) == ""
+            live = {each: found for each, found in transaction.lives(BRANCH, 0, head.seq).items() if found is not None}
+            assert {each: found.version for each, found in live.items()} == versions
+            assert check(head.root, live, transaction) == ""
             assert transaction.add_node(b"page") > 0
 
     def test_settings_are_stored_and_are_part_of_the_transaction(self, store: Store) -> None:

@@ -79,8 +79,8 @@ def restore(
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
         try:
-            with store.reading() as source:
-            copy(source, part)
+            with store.reading() as connection:
+                copy(connection, part)
         finally:
             store.close()
         branches = verified(part, SqliteStore, secret, origin)

@@ -161,7 +161,7 @@ class Examination:
 
     def _schema(self) -> Iterator[str]:
         (version,) = next(self._rows("PRAGMA user_version"))
-        if version != schema.FORMAT:
+        if version not in schema.FORMATS:
             return  # the file is from a later release, whose tables are unknown
         reference = apsw.Connection(":memory:")
         reference.execute(schema.TABLES).fetchall()

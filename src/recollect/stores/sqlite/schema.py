@@ -23,6 +23,8 @@ META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", 
 SETTING = "setting/"
 #: The entry of `features` in `meta` for a file whose pages have checksums.
 PAGE_CHECKSUMS = "page checksums"
+#: The formats that have the tables below.
+FORMATS = (3,)
 #: The entry of `features` in `meta` for a file whose derived ids depend on its private key.
 KEYED_IDS = "keyed ids"
 

@@ -216,7 +216,7 @@ class SqliteStore:
         found = structure(self._writer)
         if not found:
             return False
-        known = self._writer.pragma("user_version") == schema.FORMAT
+        known = self._writer.pragma("user_version") in schema.FORMATS
         name = "meta" if "meta" not in found else differing_table(found, TABLES, exactly=known)
         if name:
             raise DamagedStoreError(self.path, f"its table {name} is not that of a store")
