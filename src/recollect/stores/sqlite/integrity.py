@@ -307,9 +307,10 @@ class Examination:
                 if named is not None:
                     path = path_of(named)
                     self._leaves[number] = path + number.to_bytes(8, "big") + leaf_hash_at(path, digest)
-                if problem or named is None:
-                    at = f"version {number}" if named is None else f"version {number} of record {named!r}"
-                    yield f"{at}{problem or ' is named by no commit'}"
+                if named is None:
+                    yield f"version {number} is named by no commit"
+                if problem:
+                    yield f"version {number}{f' of record {named!r}' if named else ''}{problem}"
             if branch is not None:
                 yield from self._head(branch, head_id, namespace, digest, record, copied)
         for number in sorted(removed):
