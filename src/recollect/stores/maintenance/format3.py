@@ -24,6 +24,90 @@ from recollect.stores.old_roots import KEPT_EVERY
 from recollect.stores.sqlite.schema import STATEMENTS
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 
+#: The formats that are converted, and their tables.
+FORMER = (1, 2)
+FORMER_TABLES = """
+CREATE TABLE meta (
+    name  TEXT PRIMARY KEY,
+    value ANY
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE namespaces (
+    number INTEGER PRIMARY KEY,
+    name   TEXT NOT NULL UNIQUE
+) STRICT;
+
+CREATE TABLE branches (
+    number    INTEGER PRIMARY KEY,
+    namespace INTEGER NOT NULL REFERENCES namespaces,
+    name      TEXT NOT NULL,
+    UNIQUE (namespace, name)
+) STRICT;
+
+CREATE TABLE commits (
+    branch  INTEGER NOT NULL REFERENCES branches,
+    seq     INTEGER NOT NULL,
+    parents TEXT,
+    time    INTEGER NOT NULL,
+    actor   TEXT,
+    reason  TEXT,
+    root    BLOB NOT NULL,
+    page    INTEGER NOT NULL,
+    PRIMARY KEY (branch, seq)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE changes (
+    branch INTEGER NOT NULL,
+    seq    INTEGER NOT NULL,
+    place  INTEGER NOT NULL,
+    id     TEXT NOT NULL,
+    before BLOB,
+    after  BLOB,
+    cause  TEXT NOT NULL,
+    PRIMARY KEY (branch, seq, place)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX changes_by_id ON changes (branch, id);
+
+CREATE TABLE versions (
+    number    INTEGER PRIMARY KEY,
+    namespace INTEGER NOT NULL,
+    hash      BLOB NOT NULL,
+    payload   BLOB,
+    UNIQUE (namespace, hash)
+) STRICT;
+
+CREATE TABLE heads (
+    number       INTEGER PRIMARY KEY,
+    branch       INTEGER NOT NULL,
+    id           TEXT NOT NULL,
+    version      INTEGER NOT NULL REFERENCES versions,
+    kind         TEXT NOT NULL,
+    role         TEXT,
+    speaker      TEXT,
+    user         TEXT,
+    agent        TEXT,
+    conversation TEXT,
+    session      TEXT,
+    position     INTEGER,
+    entity       TEXT,
+    source       TEXT,
+    time         INTEGER,
+    importance   REAL,
+    expires      INTEGER,
+    UNIQUE (branch, id)
+) STRICT;
+CREATE INDEX heads_by_time ON heads (branch, time);
+CREATE INDEX heads_by_kind ON heads (branch, kind, time);
+CREATE INDEX heads_by_user ON heads (branch, user, time) WHERE user IS NOT NULL;
+CREATE INDEX heads_by_conversation ON heads (branch, conversation, position) WHERE conversation IS NOT NULL;
+CREATE INDEX heads_by_expiry ON heads (branch, expires) WHERE expires IS NOT NULL;
+CREATE INDEX heads_by_entity ON heads (branch, entity, time) WHERE entity IS NOT NULL;
+
+CREATE TABLE nodes (
+    place INTEGER PRIMARY KEY,
+    body  BLOB NOT NULL
+) STRICT;
+"""
 #: The tables that have another definition now, and the indexes of `heads`.
 _CHANGED = ("branches", "commits", "heads", "nodes")
 _HEAD_INDEXES = tuple(f"heads_by_{name}" for name in ("time", "kind", "user", "conversation", "expiry", "entity"))

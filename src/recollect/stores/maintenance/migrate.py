@@ -31,14 +31,14 @@ from recollect.errors import (
 )
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.maintenance import format3
-from recollect.stores.maintenance.format3 import Recomputing
+from recollect.stores.maintenance.format3 import FORMER, FORMER_TABLES, Recomputing
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
 from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
 from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
-from recollect.stores.sqlite_base.structure import differing_table, few_steps, structure
+from recollect.stores.sqlite_base.structure import differing_table, few_steps, made_by, structure
 
 #: Called with a name before each statement and at each other point at which the process may die.
 OnStep = Callable[[str], object]
@@ -253,8 +253,14 @@ def _format_of(connection: apsw.Connection, path: str, key: bytes) -> int:
         StoreError: It cannot be read.
     """
     with translated(path), few_steps(connection):
-        if differing_table(structure(connection), schema.STATEMENTS["meta"]):
-            raise DamagedStoreError(path, "its table meta is not that of a store")
+        found, number = structure(connection), connection.pragma("user_version")
+        tables = FORMER_TABLES if number in FORMER else schema.TABLES
+        known = number in (*FORMER, *schema.FORMATS)
+        strange = "" if "meta" in found else "meta"
+        strange = strange or differing_table(found, tables, exactly=known)
+        strange = strange or next((name for name in sorted(found.keys() - made_by(tables).keys()) if known), "")
+        if strange:
+            raise DamagedStoreError(path, f"its table {strange} is not that of a store")
         meta = dict(connection.execute("SELECT name, value FROM meta"))
     if meta.get("key_check") != key_check(key):
         raise WrongKeyError(path)
