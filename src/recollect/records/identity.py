@@ -3,7 +3,7 @@
 The derived id is a UUIDv5 over the kind, the fields in `SCOPE`, the text and an ordinal, each with a length prefix, so
 that different lists of parts never have the same bytes. The ordinal distinguishes facts that are otherwise equal: the
 second "ok" of a conversation, or a fact whose id was given to another text by an update. In a store with a private key
-it is a UUIDv8 over the same parts and the key, so that nobody without the key can confirm a guess of an erased text.
+it is a UUIDv8 over the same parts and the key, so that a guess of an erased text cannot be confirmed without the key.
 """
 
 from __future__ import annotations
