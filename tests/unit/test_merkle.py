@@ -50,8 +50,8 @@ def independent_root(versions: dict[str, bytes]) -> bytes:
     leaves = {}
     for record_id, version in versions.items():
         raw = record_id.encode()
-        size = bytes([len(raw)]) if len(raw) < 128 else bytes([len(raw) & 127 | 128, len(raw) >> 7])
-        leaves[f"{int.from_bytes(sha('path', raw)):0256b}"] = sha("leaf", size, raw, version)
+        path = sha("path", raw)
+        leaves[f"{int.from_bytes(path):0256b}"] = hashlib.sha256(b"recollect.leaf.2\0" + path + version).digest()
     return plain_root(leaves)
 
 
@@ -90,7 +90,8 @@ class TestRoot:
         # Anyone can make these again: SHA-256 over "recollect.<domain>.1", NUL, and the parts.
         assert EMPTY.hex() == hashlib.sha256(b"recollect.empty.1\x00").hexdigest()
         assert path_of("a") == hashlib.sha256(b"recollect.path.1\x00a").digest()
-        assert leaf_hash("a", b"v" * 32) == hashlib.sha256(b"recollect.leaf.1\x00\x01a" + b"v" * 32).digest()
+        path = hashlib.sha256(b"recollect.path.1\0a").digest()
+        assert leaf_hash("a", b"v" * 32) == hashlib.sha256(b"recollect.leaf.2\0" + path + b"v" * 32).digest()
         assert (
             node_hash(b"0" * 32, b"1" * 32) == hashlib.sha256(b"recollect.node.1\x00" + b"0" * 32 + b"1" * 32).digest()
         )

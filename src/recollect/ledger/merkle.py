@@ -7,8 +7,8 @@ bits of H(id) are its path, most significant bit first:
     root of one leaf      the leaf, at any depth
     root of more          H(node · root of those whose next bit is 0 · root of those whose next bit is 1)
 
-All hashes are SHA-256 with a domain prefix each, so a leaf cannot pass for a node. A leaf is the hash of the id and the
-version. The version is H(salt · payload), with a different salt for each payload: a proof for one record reveals
+All hashes are SHA-256 with a domain prefix each, so a leaf cannot pass for a node. A leaf is the hash of the path and
+the version. The version is H(salt · payload), with a different salt for each payload: a proof for one record reveals
 nothing about another, and if the store key is private, erased text cannot be confirmed by guessing.
 
 Four binary levels form a page, the unit that a store keeps. Pages are immutable: a write creates a new page at each
@@ -37,18 +37,35 @@ def _domain(name: bytes) -> bytes:
     return b"recollect." + name + b".1\0"
 
 
-_SALT, _VERSION, _LEAF, _PATH, _NODE = (_domain(name) for name in (b"salt", b"version", b"leaf", b"path", b"node"))
+_SALT, _VERSION, _PATH, _NODE = (_domain(name) for name in (b"salt", b"version", b"path", b"node"))
+_LEAF = b"recollect.leaf.2\0"
 EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 
 def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
     """Return the 32-byte address of a version: H(salt · payload). The salt is an HMAC of id and payload under `key`."""
+    return hashlib.sha256(_VERSION + version_salt(record_id, payload, key) + payload).digest()
+
+
+def version_salt(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
+    """Return the salt of a version."""
     raw = record_id.encode("utf-8")
+    return keyed_hash(key, _SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
+
+
+def salted_version(salt: bytes, payload: bytes) -> bytes:
+    """Return the address of a version whose salt is known, as in a proof."""
+    return hashlib.sha256(_VERSION + salt + payload).digest()
+
+
+def keyed_hash(key: bytes, content: bytes) -> bytes:
+    """Return HMAC-SHA-256(key, content)."""
     inner_keyed, outer_keyed = _keyed(key)
     inner, outer = inner_keyed.copy(), outer_keyed.copy()
-    inner.update(_SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
+    inner.update(content)
     outer.update(inner.digest())
-    return hashlib.sha256(_VERSION + outer.digest() + payload).digest()
+    digest: bytes = outer.digest()
+    return digest
 
 
 @lru_cache(maxsize=4)
@@ -64,8 +81,12 @@ def _keyed(key: bytes) -> tuple[Any, Any]:
 
 def leaf_hash(record_id: str, version: bytes) -> bytes:
     """Return the 32-byte leaf which states that this id is live in this version."""
-    raw = record_id.encode("utf-8")
-    return hashlib.sha256(_LEAF + varint(len(raw)) + raw + version).digest()
+    return leaf_hash_at(path_of(record_id), version)
+
+
+def leaf_hash_at(path: bytes, version: bytes) -> bytes:
+    """Return the leaf of the id with this path. It binds the path, not the id: a proof of absence may show it."""
+    return hashlib.sha256(_LEAF + path + version).digest()
 
 
 def path_of(record_id: str) -> bytes:
@@ -218,7 +239,7 @@ class Trie:
         leaves = []
         for record_id, version in changes.items():
             path = path_of(record_id)
-            leaves.append(path if version is None else path + leaf_hash(record_id, version))
+            leaves.append(path if version is None else path + leaf_hash_at(path, version))
         self._top.put(leaves, 0, pages)
         top = self._top.top()
         if top:
