@@ -1,0 +1,145 @@
+"""The log trees of the branches of a store, caught up with the log when a head or a proof is requested.
+
+The write path knows nothing of them. A tree is loaded from the saved tiles, extended by the entries of newer commits,
+and compared with the log at each use: if the entry of its last commit is another one, because an older copy of the
+store was restored, it is computed again.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TypeVar
+
+from recollect.engine.budget import Budget
+from recollect.errors import StoreIOError
+from recollect.ledger.commits import Branch, Head
+from recollect.ledger.entries import entry_hash
+from recollect.ledger.log_tiles import TILE_SIZE, LostTileError, TiledTree
+from recollect.ledger.log_tree import head_of, leaf_of
+from recollect.stores.base import View
+from recollect.stores.derived_protocols import LogTiles
+
+T = TypeVar("T")
+_log = logging.getLogger("recollect")
+#: Memory limit of all trees together. One with cached tiles has about a megabyte.
+_CACHED_BYTES = 2**25
+#: The shift from a size to the number of its complete tiles.
+_TILE_SHIFT = TILE_SIZE.bit_length() - 1
+
+
+def entries(view: View, branch: Branch, since: int, key: bytes) -> Iterator[bytes]:
+    """Yield the hashes of the log entries after a seq."""
+    for commit in view.commits(branch, since):
+        yield entry_hash(commit, key)
+
+
+class _Cached:
+    """The tree of a branch, with the newest head that it was compared with.
+
+    Attributes:
+        lock: Hold it while the tree is used.
+        tree: The tree; None before it is loaded.
+        head: The head.
+        nbytes: Its size in bytes.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.tree: TiledTree | None = None
+        self.head = Head()
+        self.nbytes = 0
+
+
+class LogTrees:
+    """The log trees of a store.
+
+    Args:
+        tiles: The saved tiles.
+        path: The path of the store, for messages.
+        key: The store key.
+    """
+
+    def __init__(self, tiles: LogTiles, path: str, key: bytes) -> None:
+        self._tiles = tiles
+        self._path = path
+        self._key = key
+        self._trees: Budget[Branch, _Cached] = Budget(_CACHED_BYTES)
+
+    def head(self, view: View, branch: Branch) -> str:
+        """Return the head of the log of a branch, in hex."""
+        size = view.head(branch).seq
+        return self.read(view, branch, lambda tree: head_of(size, tree.tree_hash(size))).hex()
+
+    def read(self, view: View, branch: Branch, work: Callable[[TiledTree], T]) -> T:
+        """Return what `work` reads from the tree of a branch, which covers at least the commits of the view.
+
+        Cost:
+            Proportional to the number of commits since the last call; after a restart, up to 255 more. Without saved
+            tiles, reads the whole log.
+
+        Raises:
+            StoreIOError: Saved tiles disappear while they are used.
+        """
+        cached = self._trees.get_or_put(branch, _Cached)
+        with cached.lock:
+            for _ in range(2):
+                try:
+                    found = work(self._caught_up(cached, view, branch))
+                except LostTileError as error:
+                    _log.warning("the tree of the log of %r is computed again: %s", branch.namespace, error)
+                    cached.tree = None
+                    self._tiles.clear(branch)
+                    continue
+                cached.nbytes = 0 if cached.tree is None else cached.tree.nbytes
+                self._trees.count(branch, cached)
+                return found
+        raise StoreIOError(self._path, "the tiles of the log cannot be read back; try again")
+
+    def _caught_up(self, cached: _Cached, view: View, branch: Branch) -> TiledTree:
+        head = view.head(branch)
+        tree, cached.tree = cached.tree, None  # until it is complete: an interruption may leave it partly extended
+        if tree is None:
+            tree = self._loaded(branch)
+        elif cached.head == head:
+            cached.tree = tree
+            return tree
+        known = min(tree.size, head.seq)
+        newer = entries(view, branch, max(known - 1, 0), self._key)
+        if known and leaf_of(next(newer, b"")) != tree.subtree(0, known - 1):
+            self._tiles.clear(branch)
+            tree = TiledTree(partial(self._tiles.hashes, branch))
+            newer = entries(view, branch, 0, self._key)
+        if tree.size < head.seq:
+            for each in newer:
+                tree.append(leaf_of(each))
+        if tree.completed:
+            covered = tree.size >> _TILE_SHIFT << _TILE_SHIFT
+            self._tiles.save(branch, tree.completed, covered, tree.tree_hash(covered))
+            tree.completed.clear()
+        cached.tree, cached.head = tree, head
+        return tree
+
+    def _loaded(self, branch: Branch) -> TiledTree:
+        """Return the tree over the saved tiles, an empty one if there are none."""
+        size, expected = self._tiles.saved(branch)
+        read = partial(self._tiles.hashes, branch)
+        if not size:
+            return TiledTree(read)
+        unfinished: list[list[bytes]] = [[]]
+        level, count = 0, size >> _TILE_SHIFT
+        while count:
+            first = count >> _TILE_SHIFT << _TILE_SHIFT
+            tops = self._tiles.tops(branch, level, first)[: count - first]
+            unfinished.append(tops)
+            level, count = level + 1, count >> _TILE_SHIFT
+        tree = TiledTree(read, unfinished)
+        if tree.size != size or tree.tree_hash(size) != expected:
+            raise LostTileError("saved tiles are missing or damaged")
+        return tree
+
+    def close(self) -> None:
+        """Release the saved tiles."""
+        self._tiles.close()
