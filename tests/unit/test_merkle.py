@@ -98,7 +98,7 @@ class TestRoot:
         assert EMPTY.hex() == "6607226900eba6d68a68582377b57661f5dca5f6e460b03292860460d3e96ffa"
         assert (
             root_of({"a": version(1), "b": version(2), "c": version(3)}).hex()
-            == "c55e5cc6aa9afdea1a0e9baf56e1898c77d82f27d849de41ffb9f5b207ebedeb"
+            == "196dc98256b41ed567a23d88043b3ebfd4f414e18e39a6ad2636812c60ee5d92"
         )
 
     @pytest.mark.parametrize("key", [merkle.PUBLIC_KEY, b"a private key"])

@@ -16,7 +16,7 @@ from typing import TypeVar
 from recollect.engine.budget import Budget
 from recollect.errors import StoreIOError
 from recollect.ledger.commits import Branch, Head
-from recollect.ledger.entries import entry_hash
+from recollect.ledger.entries import Entry, entry_hash, entry_of
 from recollect.ledger.log_tiles import TILE_SIZE, LostTileError, TiledTree
 from recollect.ledger.log_tree import head_of, leaf_of
 from recollect.stores.base import View
@@ -26,6 +26,8 @@ T = TypeVar("T")
 _log = logging.getLogger("recollect")
 #: Memory limit of all trees together. One with cached tiles has about a megabyte.
 _CACHED_BYTES = 2**25
+#: Number of log entries that are cached. To hash one, all changes of its commit are read, which may be thousands.
+_CACHED_ENTRIES = 256
 #: The shift from a size to the number of its complete tiles.
 _TILE_SHIFT = TILE_SIZE.bit_length() - 1
 
@@ -67,6 +69,8 @@ class LogTrees:
         self._path = path
         self._key = key
         self._trees: Budget[Branch, _Cached] = Budget(_CACHED_BYTES)
+        self._entries: dict[bytes, Entry] = {}  # by the leaf
+        self._lock = threading.Lock()
 
     def head(self, view: View, branch: Branch) -> str:
         """Return the head of the log of a branch, in hex."""
@@ -98,6 +102,18 @@ class LogTrees:
                 return found
         raise StoreIOError(self._path, "the tiles of the log cannot be read back; try again")
 
+    def entry(self, tree: TiledTree, view: View, branch: Branch, seq: int) -> Entry:
+        """Return the log entry of a commit of a view, from whose branch the tree is."""
+        leaf = tree.subtree(0, seq - 1)
+        entry = self._entries.get(leaf)
+        if entry is None:
+            entry = entry_of(next(view.commits(branch, seq - 1, 1)), self._key)
+            with self._lock:
+                if len(self._entries) >= _CACHED_ENTRIES:
+                    del self._entries[next(iter(self._entries))]
+                self._entries[leaf] = entry
+        return entry
+
     def _caught_up(self, cached: _Cached, view: View, branch: Branch) -> TiledTree:
         head = view.head(branch)
         tree, cached.tree = cached.tree, None  # until it is complete: an interruption may leave it partly extended
@@ -126,7 +142,7 @@ class LogTrees:
         """Return the tree over the saved tiles, an empty one if there are none."""
         size, expected = self._tiles.saved(branch)
         read = partial(self._tiles.hashes, branch)
-        if not size:
+        if size < TILE_SIZE:  # nothing is saved, or what is not a size
             return TiledTree(read)
         unfinished: list[list[bytes]] = [[]]
         level, count = 0, size >> _TILE_SHIFT

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from recollect.ledger.descent import Descent
 from recollect.ledger.entries import Entry
 from recollect.ledger.log_tree import head_of
-from recollect.ledger.merkle import EMPTY
+from recollect.ledger.merkle import EMPTY, path_of
 
 #: A proof: a dictionary that `json.dumps` writes.
 Proof: TypeAlias = dict[str, Any]
@@ -52,7 +52,13 @@ def absence(record_id: str, root: bytes, descent: Descent, version: bytes | None
     leaf = None
     if descent.leaf is not None and version is not None:
         leaf = {"path": descent.leaf.path.hex(), "version": version.hex()}
-    proof = {"proof": ABSENCE, **_place(record_id, root, descent), "leaf": leaf}
+    proof = {
+        "proof": ABSENCE,
+        **_place(record_id, root, descent),
+        # Any id whose path ends there is absent. So that a proof is about one id, it states the path, too.
+        "path": path_of(record_id).hex(),
+        "leaf": leaf,
+    }
     return proof if log is None else {**proof, "log": log}
 
 

@@ -24,7 +24,7 @@ Trusted: TypeAlias = str | bytes | Sequence[str | bytes]
 _COMMON = frozenset(("proof", "id", "root", "levels", "siblings"))
 _INTACT_KEYS = _COMMON | {"version", "salt", "payload"}
 _ERASED_KEYS = _COMMON | {"version", "erased"}
-_ABSENCE_KEYS = _COMMON | {"leaf"}
+_ABSENCE_KEYS = _COMMON | {"path", "leaf"}
 _LOG_KEYS = ("seq", "parents", "time", "actor", "reason", "changes", "size", "path", "head")
 _CONSISTENCY_KEYS = frozenset(("proof", "old", "new", "path"))
 _RULE = "must be a root or the head of a log, as 64 lowercase hex digits or 32 bytes, or a pair (old, new) of heads"
@@ -102,13 +102,13 @@ def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool) -
             has_id = payload.startswith(_ID_FIELD + varint(len(raw)) + raw)
             bound = has_id and salted_version(salt, payload) == version
         end = leaf_hash_at(path, version)
-    elif proof["leaf"] is None:
-        bound, end = True, EMPTY
     else:
-        other, version = (_hash(each) for each in _parts(proof["leaf"], ("path", "version")))
-        # The leaf of another id, which would not be alone here if there were one of this id.
-        bound = other != path and _same_bits(other, path, len(siblings))
-        end = leaf_hash_at(other, version)
+        bound, end = _hash(proof["path"]) == path, EMPTY
+        if proof["leaf"] is not None:
+            other, version = (_hash(each) for each in _parts(proof["leaf"], ("path", "version")))
+            # The leaf of another id, which would not be alone here if there were one of this id.
+            bound = bound and other != path and _same_bits(other, path, len(siblings))
+            end = leaf_hash_at(other, version)
     if not bound or _fold(end, path, siblings) != root:
         return False
     anchors = {root}

@@ -113,9 +113,9 @@ class Memory(Facets):
             proof = memory.prove("note")
             assert recollect.verify(proof, memory.root)
 
-        Whoever has the root, or the head of the log, can verify the proof without the store (`recollect.verify`). It
-        has the record in full, and discloses no other record, nor actor and reason of the commit. A record that has
-        expired is present until a commit removes it.
+        Anyone who has the root, or the head of the log, can verify the proof without the store (`recollect.verify`). It
+        contains the record in full, and discloses no other record, nor actor and reason of the commit. A record that
+        has expired is present until a commit removes it.
 
         Args:
             id: The id.
@@ -136,8 +136,8 @@ class Memory(Facets):
     def prove_log(self, old: int, new: int | None = None) -> Proof:
         """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON.
 
-        Whoever kept a head of the log (`head().log`) can verify that no commit before it was changed, with the proof
-        and a newer head.
+        Anyone who kept a head of the log (`head().log`) can verify, with the proof and a newer head, that no commit
+        before it was changed.
 
         Args:
             old: The seq of the earlier commit.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from recollect.engine.log_trees import LogTrees
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger import proofs
-from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.commits import Branch
 from recollect.ledger.descent import BrokenTrieError, descend
-from recollect.ledger.entries import Entry, entry_of
 from recollect.ledger.log_tiles import TiledTree
 from recollect.ledger.log_tree import consistency_path, head_of, inclusion_path
 from recollect.ledger.merkle import Leaf, Root, leaf_hash_at, path_of, version_salt
@@ -22,16 +21,19 @@ def prove(operation: Prove, view: View, branch: Branch, store: Store, log_trees:
     newest = view.head(branch).seq
     seq = seq_of("at", operation.at, newest)
     record_id, path = operation.id, path_of(operation.id)
-    commit = _commit(view, branch, seq) if seq else None
-    root = Root() if commit is None else commit.root
+    root = _root(view, branch, seq)
     try:
         descent = descend(root, path, view.node)
     except BrokenTrieError as error:
         raise DamagedStoreError(store.path, str(error)) from error
     log = None
-    if commit is not None:
-        entry = entry_of(commit, store.key)
-        log = log_trees.read(view, branch, lambda tree: _in_log(tree, entry, newest))
+    if seq:
+
+        def in_log(tree: TiledTree) -> Proof:
+            path, head = inclusion_path(tree.subtree, seq - 1, newest), head_of(newest, tree.tree_hash(newest))
+            return proofs.commit_in_log(log_trees.entry(tree, view, branch, seq), newest, path, head)
+
+        log = log_trees.read(view, branch, in_log)
     leaf = descent.leaf
     if leaf is None or leaf.path != path:
         version = None if leaf is None else _version_of(view, branch, store, leaf, seq)
@@ -72,20 +74,21 @@ def seq_of(name: str, target: int | None, newest: int) -> int:
     return target
 
 
-def _commit(view: View, branch: Branch, seq: int) -> Commit:
-    """Return a commit with the first page of its root."""
-    return next(view.commits(branch, seq - 1, 1))
+def _root(view: View, branch: Branch, seq: int) -> Root:
+    """Return the root after a commit, with its first page."""
+    head = view.head(branch)
+    if seq in (0, head.seq):
+        return head.root if seq else Root()
+    return next(view.commits(branch, seq - 1, 1)).root
 
 
 def _version_of(view: View, branch: Branch, store: Store, leaf: Leaf, seq: int, record_id: str | None = None) -> bytes:
     """Return the version of a leaf that is in the trie after a commit; `record_id`: its id, if that is known."""
+    live = None if record_id is None else view.get(branch, record_id)
+    if live is not None and leaf_hash_at(leaf.path, live.version) == leaf.hash:
+        return live.version
     for commit in view.commits(branch, record_id=record_id, before=seq + 1, newest_first=True):
         for change in commit.changes:
             if change.after is not None and leaf_hash_at(leaf.path, change.after) == leaf.hash:
                 return change.after
     raise DamagedStoreError(store.path, "the log does not contain the version of a leaf of its Merkle trie")
-
-
-def _in_log(tree: TiledTree, entry: Entry, size: int) -> Proof:
-    path = inclusion_path(tree.subtree, entry.seq - 1, size)
-    return proofs.commit_in_log(entry, size, path, head_of(size, tree.tree_hash(size)))
