@@ -26,6 +26,7 @@ from recollect.embedding.hashed import Hashed
 from recollect.engine.quota import quota_of
 from recollect.engine.scope import Scope
 from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import Live
 from recollect.stores.base import Transaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing.internals import core_of
@@ -134,7 +135,7 @@ def _followers(path: Path) -> dict[str, dict[str, float]]:
 
         def trie(transaction: Transaction) -> None:
             taken = core._tries.take(transaction, branch, branch)
-            taken.update({"id": b"x" * 32}, transaction)
+            taken.update({"id": Live(b"x" * 32, 1)}, transaction)
 
         calls: dict[str, Callable[[], object]] = {
             "words": words,

@@ -100,7 +100,9 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Count: st.builds(ops.Count, where=WHERE),
     ops.Recall: st.builds(ops.Recall, question=texts, k=st.integers(1, 5), where=WHERE, wait_for_vectors=st.booleans()),
     ops.Grep: st.builds(ops.Grep, query=texts, where=WHERE),
-    ops.Head: st.builds(ops.Head),
+    ops.Head: st.builds(ops.Head, log=st.booleans()),
+    ops.Prove: st.builds(ops.Prove, id=IDS, at=st.none() | st.integers(0, 4)),
+    ops.ProveLog: st.builds(ops.ProveLog, old=st.integers(0, 4), new=st.none() | st.integers(0, 4)),
     ops.Stats: st.builds(ops.Stats),
     ops.GetQuota: st.builds(ops.GetQuota),
     ops.Namespaces: st.builds(ops.Namespaces),
@@ -202,6 +204,8 @@ class TestEveryCallIsAnOperation:
             "update": ("none", lambda record: record),
             "backup": ("x",),
             "wait": (0, 0),
+            "prove": ("a",),
+            "prove_log": (0,),
         }
         for name in sorted(public(Memory) - LOCAL):
             spy.executed.clear()
@@ -229,6 +233,8 @@ class TestEveryCallIsAnOperation:
         needed: dict[type[ops.Operation], dict[str, Any]] = {
             ops.BackUp: {"path": "x"},
             ops.Wait: {"since": 0},
+            ops.Prove: {"id": "a"},
+            ops.ProveLog: {"old": 0},
             ops.Batch: {"operations": ()},
         }
         for kind in set(REGISTRY.values()) - set(PARTS):
@@ -323,7 +329,7 @@ def test_the_awaited_calls_of_a_batch_and_a_memory_are_those_of_the_memory(tmp_p
         async with AsyncMemory(opened) as memory:
             await memory.remember("tea", id="a")
             assert await memory.head() == opened.head()
-            assert (await memory.root(), await memory.seq()) == opened.head()[::-1]
+            assert (await memory.seq(), await memory.root()) == opened.head()[:2]
             await memory.set_quota(records=5)
             quota = await memory.quota()
             assert quota is not None

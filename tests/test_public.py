@@ -24,7 +24,7 @@ PUBLIC = {
     "Context ContextItem "
     "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
     "RecordList RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters "
-    "migrate open operations rescue restore"
+    "migrate open operations rescue restore verify"
 }
 
 

@@ -53,6 +53,8 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "root": lambda m: m.root,
     "seq": lambda m: m.seq,
     "head": lambda m: m.head(),
+    "prove": lambda m: m.prove("a"),
+    "prove_log": lambda m: m.prove_log(0),
     "quota": lambda m: m.quota(),
     "check": lambda m: m.check(),
     "close": lambda m: m.close(),

@@ -38,7 +38,7 @@ GOLDEN = Path(__file__).parent / "golden"
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 #: Far longer than anything here takes: what waits for ever fails after it.
 PATIENCE_S = 120
-INDEX_FILES = ("words", "text.db", "vectors.db", "usage.db", "lock")
+INDEX_FILES = ("words", "text.db", "vectors.db", "usage.db", "log.db", "lock")
 
 
 class TooPatientError(Exception):
@@ -71,6 +71,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 {"content": f"fact {number} of the harbour", "id": f"r{number}", "user": "ana", "tags": ["t"]}
                 for number in range(50)
             )
+            for number in range(260):  # more than a tile of the log
+                memory.update("r1", metadata={"number": number})
             answers(memory)
             memory.embed_all()
     finally:
@@ -104,6 +106,7 @@ def answers(memory: Memory) -> dict[str, Any]:
         "find": [record.id for record in memory.find(recollect.filters.tag("t"), order="importance", limit=60)],
         "count": memory.count(recollect.filters.tag("t")),
         "get": memory.get("r7"),
+        "log": memory.prove_log(9, 260),
     }
 
 
@@ -173,7 +176,9 @@ STRANGE = (fifo, folder, device, loop, dangling, link, link_to_pipe, link_to_the
 
 
 @pytest.mark.promise("index.strange")
-@pytest.mark.parametrize("name", [*INDEX_FILES, "text.db-wal", "text.db-shm", "vectors.db-wal", "usage.db-journal"])
+@pytest.mark.parametrize(
+    "name", [*INDEX_FILES, "text.db-wal", "text.db-shm", "vectors.db-wal", "usage.db-journal", "log.db-journal"]
+)
 @pytest.mark.parametrize("put", STRANGE)
 @pytest.mark.parametrize("read_only", [False, True])
 def test_whatever_is_in_the_place_of_an_index_file_the_answers_are_the_same(
@@ -220,9 +225,14 @@ VALUES: list[Any] = [None, 7, -1, 2**63 - 1, 1.5, float("inf"), "text", "", "7",
 
 def columns() -> Iterator[tuple[str, str, str]]:
     """Every column of every table of the SQLite files beside a store."""
-    from recollect.stores.derived import fulltext, usage, vectors
+    from recollect.stores.derived import fulltext, log_tiles, usage, vectors
 
-    for name, tables in (("text.db", fulltext._TABLES), ("vectors.db", vectors._TABLES), ("usage.db", usage._TABLE)):
+    for name, tables in (
+        ("text.db", fulltext._TABLES),
+        ("vectors.db", vectors._TABLES),
+        ("usage.db", usage._TABLE),
+        ("log.db", log_tiles._TABLES),
+    ):
         with closing(derived.in_memory(tables)) as connection:
             for table, made in sqlite_tables.structure(connection).items():
                 if made.type == "table" and not (made.sql or "").startswith("CREATE VIRTUAL"):
@@ -324,6 +334,7 @@ def with_view(file: Path, table: str, select: str) -> None:
         *(("text.db", each) for each in ("about", "reached", "texts", "words", "words_data", "words_config")),
         *(("vectors.db", each) for each in ("about", "sets", "vectors", "reached")),
         ("usage.db", "uses"),
+        *(("log.db", each) for each in ("logs", "tiles")),
     ],
 )
 def test_a_view_in_the_place_of_a_table_of_the_index_is_never_asked(

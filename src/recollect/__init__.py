@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
     from recollect.ledger.commits import Change, Commit
+    from recollect.ledger.verifying import verify
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
     from recollect.memory.context.values import Context, ContextItem
@@ -82,6 +83,7 @@ __all__ = [
     "operations",
     "rescue",
     "restore",
+    "verify",
 ]
 
 #: Module -> the public names that it defines. Submodules that are public themselves are listed under "".
@@ -103,6 +105,7 @@ _HOMES = {
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
     "ledger.commits": ("Change", "Commit"),
+    "ledger.verifying": ("verify",),
     "stores.base": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),
     "stores.maintenance.rescue": ("RescueReport", "rescue"),

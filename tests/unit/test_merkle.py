@@ -137,8 +137,8 @@ class TestRoot:
         bodies = hashlib.sha256(b"".join(pages.pages.values())).hexdigest()
         assert (len(pages.pages), bodies[:16], trie.root.hash.hex()[:16]) == (
             497,
-            "81c06c1aa5909392",
-            "132b52b2cd1bb069",
+            "fc6eabe4bbd347b9",
+            "74894b36cace884b",
         )
 
     def test_a_version_depends_on_the_id_the_payload_and_the_key(self) -> None:

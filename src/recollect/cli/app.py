@@ -115,6 +115,7 @@ COMMANDS = {
         "evaluating": "eval",
         "keeping": "backup migrate rescue restore",
         "moving": "export import",
+        "proving": "prove verify",
         "serving": "mcp",
         "reading": "context grep list log namespaces recall show stats",
         "writing": "forget quota remember update",

@@ -20,6 +20,7 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
+from recollect.engine.log_trees import LogTrees
 from recollect.engine.read.export import export
 from recollect.engine.read.log import Log
 from recollect.engine.read.queries import Reading
@@ -57,6 +58,7 @@ class Core:
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
         cursors: The cursors of the store.
+        log_trees: The log trees.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Core:
         self._turns = TurnCache()
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
+        self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
             self.vectors = VectorKeeper(embedder, derived.vectors(), budget_bytes=vector_bytes)
@@ -132,6 +135,7 @@ class Core:
             cursors=self.cursors,
             language=self.intake.language,
             facts=self.store.facts,
+            log_head=self.log_trees.head,
         )
 
     def export(self, branch: Branch, scope: Scope) -> Export:
@@ -206,6 +210,7 @@ class Core:
                     self.cursors,
                     self.reads_at,
                     self.vectors is not None,
+                    self.log_trees.head,
                 )
                 writing = Writing(services, transaction, writer, branch, scope, now, reads_at)
                 try:
@@ -245,6 +250,7 @@ class Core:
             self.feed.join()
             self.uses.write()
             self.fulltext.close()
+            self.log_trees.close()
             if self.vectors is not None:
                 self.vectors.close()
 

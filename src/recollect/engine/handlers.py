@@ -12,6 +12,7 @@ from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, n
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import selective, uses_filter_terms
 from recollect.engine.read.full_text import grep
+from recollect.engine.read.proofs import prove, prove_log
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
@@ -30,6 +31,7 @@ from recollect.errors import (
 from recollect.filters.tree import AllOf
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
+from recollect.ledger.proofs import Proof
 from recollect.operations import (
     AddMessages,
     BackUp,
@@ -50,6 +52,8 @@ from recollect.operations import (
     Now,
     Operation,
     Probe,
+    Prove,
+    ProveLog,
     Recall,
     Remember,
     RememberAll,
@@ -365,6 +369,18 @@ def _wait(core: Core, request: Request) -> bool:
         return stream.wait(operation.timeout) is not None
 
 
+def _prove(core: Core, request: Request) -> Proof:
+    request.check_whole("a proof, which covers the whole namespace,")
+    with core.store.read() as view:
+        return prove(request.operation, view, request.branch, core.store, core.log_trees)
+
+
+def _prove_log(core: Core, request: Request) -> Proof:
+    request.check_whole("a proof of the log, which covers the whole namespace,")
+    with core.store.read() as view:
+        return prove_log(request.operation, view, request.branch, core.log_trees)
+
+
 # The store as a whole
 
 
@@ -428,6 +444,8 @@ HANDLERS: dict[type[Operation], Handler] = {
     GetQuota: _read(Reading.quota),
     Namespaces: _read(Reading.namespaces),
     Changes: _alone(_read(Reading.changes).run),
+    Prove: _alone(_prove),
+    ProveLog: _alone(_prove_log),
     Wait: _alone(_wait),
     ExportOperation: _alone(_export),
     EmbedAll: _alone(_embed_all),

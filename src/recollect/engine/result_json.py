@@ -38,6 +38,8 @@ from recollect.operations import (
     Now,
     Operation,
     Probe,
+    Prove,
+    ProveLog,
     Recall,
     Remember,
     RememberAll,
@@ -102,6 +104,8 @@ _FORMS: dict[type[Operation], _Form] = {
     Check: _PLAIN,
     BackUp: _Form(Backup.to_json, Backup.from_json),
     Probe: _PLAIN,
+    Prove: _PLAIN,
+    ProveLog: _PLAIN,
     Now: _Form(datetime.isoformat, datetime.fromisoformat),
 }
 

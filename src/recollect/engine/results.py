@@ -432,10 +432,12 @@ class NamespaceHead(NamedTuple):
     Attributes:
         seq: The number of the newest commit; 0 before the first.
         root: The root hash of all records, as 64 hex digits.
+        log: The head of the log, as 64 hex digits; None if only the others were requested (`operations.Head`).
     """
 
     seq: int
     root: str
+    log: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form."""

@@ -1,64 +1,123 @@
-"""The entry of a commit: the hash that stands for the commit in the log.
+"""Log entries: one hash for each commit, over everything that the commit states.
 
-It covers the number, the parents, the time, the actor, the reason, the root and the changes. Ids are covered by their
-paths, and actor and reason by commitments, so that these texts can be redacted without changing the entry.
+An entry binds the number, parents, time, actor, reason, root and changes of its commit, and its hash is a leaf of the
+log (`ledger.log_tree`). Actor and reason enter as salted commitments. So both can be redacted later, and a proof need
+not show them: with a private store key, a commitment cannot be confirmed by guessing. docs/proofs.md specifies the
+bytes.
 """
 
 from __future__ import annotations
 
 import hashlib
-import hmac
-from collections.abc import Mapping
+import struct
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from recollect.ledger.commits import Commit
-from recollect.ledger.merkle import path_of
+from recollect.ledger.commits import CAUSES, Change, Commit
+from recollect.ledger.merkle import PUBLIC_KEY, keyed_hash, path_of
 from recollect.records.codec import varint
 
 _ENTRY, _CHANGES, _NOTE, _NOTE_SALT = (
     b"recollect." + name + b".1\0" for name in (b"entry", b"changes", b"note", b"note-salt")
 )
+#: A seq; and a seq with a time in microseconds since 1970, which may be negative.
+_SEQ, _SEQ_AND_TIME = struct.Struct(">Q"), struct.Struct(">Qq")
+#: Before a hash that is present, and in place of one that is not.
+_PRESENT, _ABSENT = b"\1", b"\0"
+_sha256 = hashlib.sha256
 
 
-def commitment(name: str, text: str, seq: int, micros: int, key: bytes) -> bytes:
-    """Return the 32 bytes that stand for the actor or the reason of a commit in its entry.
+def _prefixed(raw: bytes) -> bytes:
+    """Return bytes after their length."""
+    return varint(len(raw)) + raw
 
-    Args:
-        name: "actor" or "reason".
-        text: The actor or the reason.
+
+_CAUSE = {cause: _prefixed(cause.encode()) for cause in CAUSES}
+
+
+class Entry(NamedTuple):
+    """What the hash of a log entry covers.
+
+    Attributes:
         seq: The number of the commit.
+        parents: (branch, seq) of its parents.
         micros: Its time, in microseconds since 1970.
-        key: The store key.
+        actor: The commitment to its actor, 32 bytes; None if it has none.
+        reason: The commitment to its reason, 32 bytes; None if it has none.
+        root: The root hash after it.
+        changes: The hash of its changes.
     """
-    raw, label = text.encode("utf-8"), name.encode("ascii")
-    facts = varint(len(label)) + label + seq.to_bytes(8, "big") + micros.to_bytes(8, "big", signed=True)
-    salt = hmac.digest(key, _NOTE_SALT + facts + hashlib.sha256(raw).digest(), "sha256")
-    return hashlib.sha256(_NOTE + salt + raw).digest()
+
+    seq: int
+    parents: tuple[tuple[str, int], ...]
+    micros: int
+    actor: bytes | None
+    reason: bytes | None
+    root: bytes
+    changes: bytes
+
+    def hash(self) -> bytes:
+        """Return the hash of the entry."""
+        seq, parents, micros, actor, reason, root, changes = self
+        written = [_ENTRY, _SEQ.pack(seq), varint(len(parents))]
+        for branch, parent in parents:
+            written += (_prefixed(branch.encode("utf-8")), _SEQ.pack(parent))
+        written += (
+            micros.to_bytes(8, "big", signed=True),
+            _ABSENT if actor is None else _PRESENT + actor,
+            _ABSENT if reason is None else _PRESENT + reason,
+            root,
+            changes,
+        )
+        return _sha256(b"".join(written)).digest()
 
 
-def entry_hash(commit: Commit, key: bytes, redacted: Mapping[str, bytes] | None = None) -> bytes:
-    """Return the 32-byte entry of a commit. Its field `entry` is ignored.
+def entry_of(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, bytes] | None = None) -> Entry:
+    """Return the log entry of a commit.
 
     Args:
         commit: The commit.
-        key: The store key.
-        redacted: The commitments that stand for a redacted actor or reason, by name.
+        key: The store key, from which the salts of actor and reason are derived.
+        redacted: The commitments that stand for a redacted "actor" or "reason", which the commit does not have any
+            more.
     """
-    changes = bytearray(_CHANGES)
-    for record_id, before, after, cause in commit.changes:
-        raw = cause.encode("utf-8")
-        changes += path_of(record_id)
-        changes += b"\0" if before is None else b"\1" + before
-        changes += b"\0" if after is None else b"\1" + after
-        changes += varint(len(raw)) + raw
-    seq = commit.seq.to_bytes(8, "big")
-    out = bytearray(_ENTRY + seq + varint(len(commit.parents)))
-    for branch, parent in commit.parents:
-        raw = branch.encode("utf-8")
-        out += varint(len(raw)) + raw + parent.to_bytes(8, "big")
-    out += commit.micros.to_bytes(8, "big", signed=True)
-    for name, text in (("actor", commit.actor), ("reason", commit.reason)):
-        digest = (redacted or {}).get(name)
-        if digest is None and text is not None:
-            digest = commitment(name, text, commit.seq, commit.micros, key)
-        out += b"\0" if digest is None else b"\1" + digest
-    return hashlib.sha256(bytes(out + commit.root.hash) + hashlib.sha256(changes).digest()).digest()
+    actor, reason = commit.actor, commit.reason
+    committed = redacted or {}
+    return Entry(
+        commit.seq,
+        commit.parents,
+        commit.micros,
+        committed.get("actor") if actor is None else note_hash("actor", actor, commit.seq, commit.micros, key),
+        committed.get("reason") if reason is None else note_hash("reason", reason, commit.seq, commit.micros, key),
+        commit.root.hash,
+        changes_hash(commit.changes),
+    )
+
+
+def entry_hash(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, bytes] | None = None) -> bytes:
+    """Return the hash of the log entry of a commit. See `entry_of`.
+
+    Cost:
+        About 5 us for a commit with one change, and 4 us more for each of actor and reason.
+    """
+    return entry_of(commit, key, redacted).hash()
+
+
+def changes_hash(changes: Sequence[Change]) -> bytes:
+    """Return the hash of the changes of a commit, in their order."""
+    written = [_CHANGES]
+    for record_id, before, after, cause in changes:
+        written += (
+            path_of(record_id),
+            _ABSENT if before is None else _PRESENT + before,
+            _ABSENT if after is None else _PRESENT + after,
+            _CAUSE.get(cause) or _prefixed(cause.encode("utf-8")),
+        )
+    return _sha256(b"".join(written)).digest()
+
+
+def note_hash(name: str, text: str, seq: int, micros: int, key: bytes = PUBLIC_KEY) -> bytes:
+    """Return the commitment to the "actor" or the "reason" of the commit with this seq and time."""
+    raw = text.encode("utf-8")
+    salted = _NOTE_SALT + _prefixed(name.encode()) + _SEQ_AND_TIME.pack(seq, micros) + _sha256(raw).digest()
+    return _sha256(_NOTE + keyed_hash(key, salted) + raw).digest()

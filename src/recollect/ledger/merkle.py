@@ -46,12 +46,28 @@ EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 def version_hash(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
     """Return the 32-byte address of a version: H(salt · payload). The salt is an HMAC of id and payload under `key`."""
+    return hashlib.sha256(_VERSION + version_salt(record_id, payload, key) + payload).digest()
+
+
+def version_salt(record_id: str, payload: bytes, key: bytes = PUBLIC_KEY) -> bytes:
+    """Return the salt of a version."""
     raw = record_id.encode("utf-8")
+    return keyed_hash(key, _SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
+
+
+def salted_version(salt: bytes, payload: bytes) -> bytes:
+    """Return the address of a version whose salt is known, as in a proof."""
+    return hashlib.sha256(_VERSION + salt + payload).digest()
+
+
+def keyed_hash(key: bytes, content: bytes) -> bytes:
+    """Return HMAC-SHA-256(key, content)."""
     inner_keyed, outer_keyed = _keyed(key)
     inner, outer = inner_keyed.copy(), outer_keyed.copy()
-    inner.update(_SALT + varint(len(raw)) + raw + hashlib.sha256(payload).digest())
+    inner.update(content)
     outer.update(inner.digest())
-    return hashlib.sha256(_VERSION + outer.digest() + payload).digest()
+    digest: bytes = outer.digest()
+    return digest
 
 
 @lru_cache(maxsize=4)

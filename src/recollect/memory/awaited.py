@@ -22,12 +22,13 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
+from recollect.engine.results import NamespaceHead
 from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
-from recollect.operations import Changes, Wait, check_count
+from recollect.operations import Changes, Head, Wait, check_count
 from recollect.records.record import Record
 
 P = ParamSpec("P")
@@ -202,7 +203,11 @@ class AsyncMemory:
     stats = _awaited(Memory.stats)
     """Return record counts and facts about the store, as a dictionary."""
     head = _awaited(Memory.head)
-    """Return the number of the newest commit, and the root hash of all records after it."""
+    """Return the number of the newest commit, the root hash of all records after it, and the head of the log."""
+    prove = _awaited(Memory.prove)
+    """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
+    prove_log = _awaited(Memory.prove_log)
+    """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON."""
     changes = _awaited(Memory.changes)
     """Return the commits after a cursor."""
     namespaces = _awaited(Memory.namespaces)
@@ -263,11 +268,13 @@ class AsyncMemory:
 
     async def root(self) -> str:
         """Return the root hash of all records in the namespace. See `Memory.root`."""
-        return (await self.head()).root
+        head: NamespaceHead = await self.execute(Head())
+        return head.root
 
     async def seq(self) -> int:
         """Return the number of the newest commit. See `Memory.seq`."""
-        return (await self.head()).seq
+        head: NamespaceHead = await self.execute(Head())
+        return head.seq
 
     @property
     def embedder(self) -> Embedder | None:

@@ -23,6 +23,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls, RecollectWarning
 from recollect.memory.facets import Facets
@@ -38,6 +39,8 @@ from recollect.operations import (
     Operation,
     Per,
     Probe,
+    Prove,
+    ProveLog,
     SetQuota,
     Sweep,
     VectorStats,
@@ -82,22 +85,74 @@ class Memory(Facets):
     @property
     def root(self) -> str:
         """The root hash of all records in the namespace, as 64 hex digits (see `head`)."""
-        return self.head().root
+        head: NamespaceHead = self.execute(Head())
+        return head.root
 
     @property
     def seq(self) -> int:
         """The number of the newest commit; 0 before the first (see `head`)."""
-        return self.head().seq
+        head: NamespaceHead = self.execute(Head())
+        return head.seq
 
     def head(self) -> NamespaceHead:
-        """Return the number of the newest commit, and the root hash of all records after it.
+        """Return the number of the newest commit, the root hash of all records after it, and the head of the log.
 
         Raises:
             ScopeError: This memory is scoped.
             StoreError: The store failed.
+
+        Cost:
+            Reads the commits since the last head or proof; the first call for a store reads its log.
         """
-        head: NamespaceHead = self.execute(Head())
+        head: NamespaceHead = self.execute(Head(log=True))
         return head
+
+    def prove(self, id: str, *, at: int | None = None) -> Proof:  # noqa: A002 - the field's name
+        """Return a proof that the record with an id is present, or that the id is absent, as plain JSON.
+
+            proof = memory.prove("note")
+            assert recollect.verify(proof, memory.root)
+
+        Anyone who has the root, or the head of the log, can verify the proof without the store (`recollect.verify`). It
+        contains the record in full, and discloses no other record, nor actor and reason of the commit. A record that
+        has expired is present until a commit removes it.
+
+        Args:
+            id: The id.
+            at: The seq of the commit after which it is proved; default: the newest.
+
+        Raises:
+            InvalidArgumentError: There is no such commit.
+            ScopeError: This memory is scoped.
+            DamagedStoreError: The store cannot prove it, because it is corrupt.
+            StoreError: The store failed.
+
+        Cost:
+            O(log n) pages of the trie, and that of `head`.
+        """
+        proof: Proof = self.execute(Prove(id=id, at=at))
+        return proof
+
+    def prove_log(self, old: int, new: int | None = None) -> Proof:
+        """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON.
+
+        Anyone who kept a head of the log (`head().log`) can verify, with the proof and a newer head, that no commit
+        before it was changed.
+
+        Args:
+            old: The seq of the earlier commit.
+            new: The seq of the later commit; default: the newest.
+
+        Raises:
+            InvalidArgumentError: There is no such commit, or `old` is after `new`.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            That of `head`.
+        """
+        proof: Proof = self.execute(ProveLog(old=old, new=new))
+        return proof
 
     def execute(self, operation: Operation, *, actor: str | None = None, reason: str | None = None) -> Any:
         """Execute an operation (`recollect.operations`) and return its result. All other calls are built on this one.
@@ -244,8 +299,8 @@ class Memory(Facets):
 
         Only records with these field values can be read or written through it, and it behaves as if no others existed.
         An id chosen here is stored in a qualified form ("@user=ana/note") and returned as it was chosen. Calls that
-        concern the whole namespace (head, root, seq, check, backup, sweep, quota, set_quota, namespace) raise
-        ScopeError, and so does `close`: close the memory that the view was created from.
+        concern the whole namespace (head, root, seq, prove, prove_log, check, backup, sweep, quota, set_quota,
+        namespace) raise ScopeError, and so does `close`: close the memory that the view was created from.
 
         Args:
             user: The user that records must have.

@@ -189,7 +189,51 @@ class Namespaces(Operation, name="namespaces"):
 
 @dataclass(frozen=True, kw_only=True)
 class Head(Operation, name="head"):
-    """Read the newest commit and the root of the namespace. The result is a `NamespaceHead`."""
+    """Read the newest commit and the root of the namespace. The result is a `NamespaceHead`.
+
+    Attributes:
+        log: Also return the head of the log.
+    """
+
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.log, bool):
+            raise InvalidArgumentError("log", self.log, "must be true or false")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prove(Operation, name="prove", in_batch=False):
+    """Prove that a record is present or that its id is absent. The result is a dict (`ledger.proofs`).
+
+    Attributes:
+        id: The id.
+        at: The seq of the commit after which it is; None: the newest.
+    """
+
+    id: str
+    at: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+        check_count("at", self.at, least=0, optional=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProveLog(Operation, name="prove_log", in_batch=False):
+    """Prove that the log begins with an earlier log. The result is a dict (`ledger.proofs`).
+
+    Attributes:
+        old: The seq of the last commit of the earlier log.
+        new: The seq of the last commit of the later log; None: the newest.
+    """
+
+    old: int
+    new: int | None = None
+
+    def __post_init__(self) -> None:
+        check_count("old", self.old, least=0)
+        check_count("new", self.new, least=0, optional=True)
 
 
 @dataclass(frozen=True, kw_only=True)

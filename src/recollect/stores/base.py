@@ -135,6 +135,18 @@ class Trimmed(NamedTuple):
     changes: int = 0
 
 
+class Version(NamedTuple):
+    """A version, with or without its payload.
+
+    Attributes:
+        version: Its address (`merkle.version_hash`).
+        payload: The canonical bytes of the record; None if they have been removed.
+    """
+
+    version: bytes
+    payload: bytes | None
+
+
 class Untrimmed(NamedTuple):
     """A commit with what decides about the pages of the root before it.
 
@@ -344,6 +356,18 @@ class View(Protocol):
 
         Cost:
             O(log n).
+        """
+        ...
+
+    def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
+        """Yield the entries of the commits after `since`, oldest first, without reading what they changed."""
+        ...
+
+    def numbered(self, branch: Branch, numbers: Sequence[int]) -> dict[int, Version]:
+        """Return the versions that have these numbers; those that the namespace does not have are omitted.
+
+        Cost:
+            O(log n) for each number.
         """
         ...
 

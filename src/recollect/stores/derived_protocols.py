@@ -1,4 +1,4 @@
-"""Protocols of what is derived from a store: index files, the full-text index, uses and vectors.
+"""Protocols of what is derived from a store: index files, the full-text index, uses, vectors and tiles of the log.
 
 A store gives a factory for them (`Store.derived`). They can be next to the store, in memory, or in the database of the
 store. Everything but the vectors is rebuilt if it is deleted.
@@ -6,7 +6,7 @@ store. Everything but the vectors is rebuilt if it is deleted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.indexes.words.segment import Segment
 from recollect.ledger.commits import Branch
+from recollect.ledger.log_tiles import CompleteTile
 
 Floats = NDArray[np.float32]
 
@@ -134,6 +135,34 @@ class Uses(Protocol):
         ...
 
 
+class LogTiles(Protocol):
+    """The complete tiles of the log trees of a store (`ledger.log_tiles`)."""
+
+    def saved(self, branch: Branch) -> tuple[int, bytes]:
+        """Return the number of entries that the tiles of a branch cover, and their tree hash; (0, b"") at first."""
+        ...
+
+    def tops(self, branch: Branch, level: int, first: int) -> list[bytes]:
+        """Return the hashes over the tiles of a level, in order, from number `first` to the last one without a gap."""
+        ...
+
+    def hashes(self, branch: Branch, level: int, number: int) -> bytes | None:
+        """Return the hashes of a tile; None if there is none."""
+        ...
+
+    def save(self, branch: Branch, tiles: Sequence[CompleteTile], size: int, tree: bytes) -> None:
+        """Add tiles, so that all of them cover `size` entries with this tree hash. What cannot be saved is cached."""
+        ...
+
+    def clear(self, branch: Branch) -> None:
+        """Remove the tiles of a branch."""
+        ...
+
+    def close(self) -> None:
+        """Release its resources."""
+        ...
+
+
 class Model(NamedTuple):
     """An embedding model. A model whose dimension changes counts as another model.
 
@@ -214,4 +243,8 @@ class Derived(Protocol):
 
     def vectors(self) -> Vectors:
         """Return the vectors of the texts."""
+        ...
+
+    def log_tiles(self) -> LogTiles:
+        """Return the tiles of the log trees."""
         ...

@@ -29,6 +29,7 @@ from recollect.stores.base import (
     Tally,
     Trimmed,
     Untrimmed,
+    Version,
     check_seq,
     expired,
     in_order,
@@ -88,6 +89,7 @@ class _Contents:
     ledgers: dict[Branch, _Ledger] = field(default_factory=dict)
     payloads: dict[tuple[str, bytes], bytes] = field(default_factory=dict)  # by namespace and version
     numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)  # of the versions, by namespace and version
+    numbered: dict[int, tuple[str, bytes]] = field(default_factory=dict)  # the versions that commits name, by number
     nodes: dict[int, bytes] = field(default_factory=dict)  # by page number
     next_page: int = 1
     settings: dict[str, str] = field(default_factory=dict)
@@ -337,6 +339,17 @@ class _MemoryView:
     def trimmed(self, branch: Branch) -> Trimmed:
         return self._ledger(branch).trimmed
 
+    def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
+        return (commit.entry for commit in self._log(branch, max(since, 0)))
+
+    def numbered(self, branch: Branch, numbers: Sequence[int]) -> dict[int, Version]:
+        found = ((number, self._contents.numbered.get(number)) for number in numbers)
+        return {
+            number: Version(version[1], self.payload(branch, version[1]))
+            for number, version in found
+            if version is not None and version[0] == branch.namespace
+        }
+
     def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
         replaced = self._ledger(branch).replaced
         commits = takewhile(lambda commit: commit.seq <= last, self._log(branch, max(first - 1, 0)))
@@ -528,6 +541,8 @@ class _MemoryTransaction(_MemoryView):
         for branch, stored in self._versions:
             if (branch.namespace, stored.version) in named:
                 self._contents.payloads[branch.namespace, stored.version] = stored.payload
+                number = self._contents.numbers[branch.namespace, stored.version]
+                self._contents.numbered[number] = branch.namespace, stored.version
         for branch, staged in self._staged.items():
             ledger = self._contents.ledgers.setdefault(branch, _Ledger())
             for record_id, current in staged.items():

@@ -20,6 +20,7 @@ from recollect import filters as f
 from recollect.errors import ClosedError, UnsupportedError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch, Head
+from recollect.ledger.log_tiles import TILE_SIZE, CompleteTile
 from recollect.ledger.merkle import check, root_of
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
@@ -500,6 +501,18 @@ class StoreContract(RootsContract):
         assert uses.of(BRANCH) == {"a": 7, "b": 8}
         updates = Updates(1, b"root", False, [("a", "a red boat")])
         assert full_text.search(BRANCH, "boat", lambda seq, root: updates) == ["a"]
+        tiles = derived.log_tiles()
+        tile = CompleteTile(0, 0, b"t" * 32, b"h" * 32 * TILE_SIZE)
+        assert tiles.saved(BRANCH) == (0, b"")
+        tiles.save(BRANCH, [tile], TILE_SIZE, b"t" * 32)
+        assert tiles.saved(BRANCH) == (TILE_SIZE, b"t" * 32)
+        assert tiles.tops(BRANCH, 0, 0) == [b"t" * 32]
+        assert tiles.hashes(BRANCH, 0, 0) == b"h" * 32 * TILE_SIZE
+        assert tiles.hashes(OTHER, 0, 0) is None
+        tiles.clear(BRANCH)
+        assert tiles.saved(BRANCH) == (0, b"")
+        assert tiles.tops(BRANCH, 0, 0) == []
+        tiles.close()
         vectors.close()
         full_text.close()
         with pytest.raises(ClosedError):

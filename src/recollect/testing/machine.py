@@ -22,6 +22,7 @@ from recollect.errors import ConflictError, UnknownRecordError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
+from recollect.ledger.verifying import verify
 from recollect.memory.calls import remember_operation
 from recollect.memory.memory import Memory
 from recollect.operations import ORDERS, Order, Remember
@@ -86,6 +87,7 @@ def memory_machine(
             self.memory = memory_on(self.store, clock=self.clock, loopback=loopback)
             self.model: dict[str, Record] = {}
             self.seq = 0
+            self.logs: dict[int, str] = {}  # the heads of the log that were read, by seq
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -271,6 +273,20 @@ def memory_machine(
                 page = self.memory.find(limit=limit, order=order, after=page.cursor)
                 found += page
             assert found == self.memory.find(order=order)
+
+        @rule(record_id=IDS, since=st.integers(0, 9))
+        def prove(self, record_id: str, since: int) -> None:
+            """What is stored is proved to be present, everything else to be absent, and the log only grows."""
+            head, proof = self.memory.head(), self.memory.prove(record_id)
+            assert ("payload" in proof) is (record_id in self.model)
+            assert verify(proof, head.root)
+            assert head.log is not None
+            if self.seq:
+                assert verify(proof, head.log)
+            self.logs[self.seq] = head.log
+            for seq, log in self.logs.items():
+                if seq >= since:
+                    assert verify(self.memory.prove_log(seq), (log, head.log))
 
         @invariant()
         def the_same_is_stored(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 from recollect.ledger.merkle import EMPTY, Live, Root
 from recollect.ledger.trie_walk import Walk
 from recollect.stores import old_roots
-from recollect.stores.base import Store, Trimmed
+from recollect.stores.base import Store, Trimmed, Version
 from recollect.stores.old_roots import pages_at
 from recollect.testing.commits import BRANCH, OTHER, note, snapshot, stored, write, write_into
 
@@ -30,6 +30,9 @@ class RootsContract:
             lives = view.lives(BRANCH, 0, view.head(BRANCH).seq)
             assert lives == {"a": Live(stored(one, store.key).version, first)}
             assert view.lives(BRANCH, 1, 2) == {"a": None}
+            assert view.numbered(BRANCH, [first, 999]) == {first: Version(*stored(one, store.key))}
+            assert view.numbered(OTHER, [first]) == {}
+            assert list(view.entries(BRANCH, 1)) == [commit.entry for commit in view.commits(BRANCH, 1)]
             assert view.lives(BRANCH, 2, 2) == {}
 
     def test_the_pages_of_old_roots_can_be_dropped_and_the_roots_recomputed(self, store: Store) -> None:

@@ -45,6 +45,7 @@ class Reading:
         cursors: The cursors of the store.
         language: The language of the memory; None: detected.
         facts: Returns facts about the store.
+        log_head: Returns the head of the log of a branch, in hex.
     """
 
     view: View
@@ -56,6 +57,7 @@ class Reading:
     cursors: Cursors
     language: str | None
     facts: Callable[[], dict[str, Any]]
+    log_head: Callable[[View, Branch], str]
 
     def get(self, operation: Get) -> Record | None:
         """Return the record that the scope shows under an id."""
@@ -157,10 +159,11 @@ class Reading:
         return out
 
     def head(self, operation: Head) -> NamespaceHead:
-        """Return the newest commit and the root."""
+        """Return the newest commit and the root, and the head of the log if it is requested."""
         self._check_whole("the head (root and seq), which covers the whole namespace,")
         head = self.view.head(self.branch)
-        return NamespaceHead(head.seq, head.root.hash.hex())
+        log = self.log_head(self.view, self.branch) if operation.log else None
+        return NamespaceHead(head.seq, head.root.hash.hex(), log)
 
     def quota(self, operation: GetQuota) -> Quota | None:
         """Return the quota of the namespace."""

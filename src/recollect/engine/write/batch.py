@@ -61,6 +61,7 @@ class Services(NamedTuple):
         cursors: The cursors of the store.
         reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
         has_vectors: Whether there is an embedder.
+        log_head: Returns the head of the log of a branch, in hex (`LogTrees.head`).
     """
 
     store: Store
@@ -70,6 +71,7 @@ class Services(NamedTuple):
     cursors: Cursors
     reads_at: Callable[[View, Branch], int]
     has_vectors: bool
+    log_head: Callable[[View, Branch], str]
 
 
 class Writing:
@@ -238,6 +240,7 @@ class Writing:
             cursors=services.cursors,
             language=services.intake.language,
             facts=services.store.facts,
+            log_head=services.log_head,
         )
 
     def recall(self, operation: Recall) -> Hits:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from recollect.stores.derived.fulltext import FullText
+from recollect.stores.derived.log_tiles import LogTileFile
 from recollect.stores.derived.segment_files import SegmentFiles
 from recollect.stores.derived.usage import UsageFile
 from recollect.stores.derived.vectors import VectorFile
@@ -39,3 +40,7 @@ class DerivedFiles:
     def vectors(self) -> VectorFile:
         """Return the vectors of the texts."""
         return VectorFile(self._folder, self._uuid, read_only=self._read_only)
+
+    def log_tiles(self) -> LogTileFile:
+        """Return the tiles of the log trees."""
+        return LogTileFile(self._folder, self._uuid, read_only=self._read_only)

@@ -18,7 +18,7 @@ from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, SortKey, Tally, Trimmed, Untrimmed, tally_of
+from recollect.stores.base import Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, tally_of
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.filters import TRUE, Sql, bounds
 from recollect.stores.sqlite.page_lists import decode_pages
@@ -396,6 +396,26 @@ class SqliteView:
         sql = "SELECT root, entry, page FROM commits WHERE branch = ? AND seq = ?"
         row = next(self._sql(sql, (self._branch(branch), seq)), None)
         return None if row is None else self._root(*row).hash
+
+    def entries(self, branch: Branch, since: int) -> Iterator[bytes]:
+        rows = self._sql(
+            "SELECT entry FROM commits WHERE branch = ? AND seq > ? ORDER BY seq", (self._branch(branch), since)
+        )
+        for (entry,) in rows:
+            yield entry
+
+    def numbered(self, branch: Branch, numbers: Sequence[int]) -> dict[int, Version]:
+        own, out = self._numbers_of(branch), {}
+        for begin in range(0, len(numbers), _IDS_PER_QUERY):
+            some = tuple(numbers[begin : begin + _IDS_PER_QUERY])
+            sql = (
+                "SELECT number, hash, payload FROM versions "
+                f"WHERE number IN ({','.join('?' * len(some))}) AND namespace = ?"
+            )
+            for number, digest, payload in self._sql(sql, (*some, own and own.namespace)):
+                stored = None if payload is None else self._stored(digest, payload).payload
+                out[number] = Version(digest, stored)
+        return out
 
     def node(self, page: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))

@@ -1,0 +1,234 @@
+"""The verification of proofs (`ledger.proofs`), with nothing but the root or head that the verifier trusts.
+
+Verification is strict: each statement has one form, and any other is refused. Keys are neither missing nor unknown,
+empty siblings are left out, and everything in a proof, the number of entries of the log included, is bound by its
+hashes. Whatever the proof is, it is refused in time linear in its size. docs/proofs.md specifies all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from recollect.arguments import named
+from recollect.errors import InvalidArgumentError
+from recollect.ledger.entries import Entry
+from recollect.ledger.log_tree import EMPTY_TREE, head_of, leaf_of, tree_of_inclusion, trees_of_consistency
+from recollect.ledger.merkle import EMPTY, leaf_hash_at, node_hash, path_of, salted_version
+from recollect.ledger.proofs import ABSENCE, CONSISTENCY, PRESENCE, Proof
+from recollect.records.codec import varint
+
+#: A trusted root of a namespace or head of a log, in hex or as bytes, or the old and the new head.
+Trusted: TypeAlias = str | bytes | Sequence[str | bytes]
+
+_COMMON = frozenset(("proof", "id", "root", "levels", "siblings"))
+_INTACT_KEYS = _COMMON | {"version", "salt", "payload"}
+_ERASED_KEYS = _COMMON | {"version", "erased"}
+_ABSENCE_KEYS = _COMMON | {"path", "leaf"}
+_LOG_KEYS = ("seq", "parents", "time", "actor", "reason", "changes", "size", "path", "head")
+_CONSISTENCY_KEYS = frozenset(("proof", "old", "new", "path"))
+_RULE = "must be a root or the head of a log, as 64 lowercase hex digits or 32 bytes, or a pair (old, new) of heads"
+_MAX_LEVELS = 256
+_MAX_SEQ = 2**63 - 1
+#: The first bytes of a payload: the number of the field `id`, and the type of a text.
+_ID_FIELD = b"\1\1"
+
+
+@named
+def verify(proof: object, root: Trusted) -> bool:
+    """Return whether a proof proves what it states.
+
+    A proof of presence (`memory.prove`) states that the record `proof["id"]` is live in the version `proof["version"]`,
+    whose canonical bytes are `proof["payload"]` unless they have been erased; a proof of absence, that no record has
+    the id `proof["id"]`. Both are relative to a root of the namespace, or to the head of a log that contains the commit
+    `proof["log"]["seq"]`. A proof of consistency (`memory.prove_log`) states that the log with the new head begins with
+    the entries of the log with the old head.
+
+    Args:
+        proof: The proof: any value that was read from JSON.
+        root: What the verifier trusts: a root (`memory.root`) or the head of a log (`memory.head().log`), as 64
+            lowercase hex digits or 32 bytes. For a proof of consistency, the new head, so that it extends
+            `proof["old"]["head"]`, or a pair of the old and the new head.
+
+    Returns:
+        True if it is proved. False otherwise, whatever the proof is.
+
+    Raises:
+        InvalidArgumentError: `root` is not a root or head, nor a pair of them.
+
+    Cost:
+        Linear in the size of the proof.
+    """
+    trusted = _trusted(root)
+    if type(proof) is not dict or type(kind := proof.get("proof")) is not str:
+        return False
+    try:
+        if kind == CONSISTENCY:
+            return _verify_consistency(proof, trusted)
+        if kind in (PRESENCE, ABSENCE):
+            return _verify_record(proof, trusted, present=kind == PRESENCE)
+    except ValueError:  # a part does not have its form
+        pass
+    return False
+
+
+def _trusted(root: Trusted) -> tuple[bytes, ...]:
+    """Return a trusted root or head, or the two of a pair. Raise InvalidArgumentError if it is neither."""
+    values = tuple(root) if isinstance(root, (list, tuple)) else (root,)
+    out = []
+    for each in values:
+        try:
+            out.append(each if isinstance(each, bytes) else _hash(each))
+        except ValueError:
+            break
+    if len(out) != len(values) or not 1 <= len(out) <= 2 or any(len(each) != 32 for each in out):
+        raise InvalidArgumentError("root", root, _RULE)
+    return tuple(out)
+
+
+def _verify_record(proof: Proof, trusted: tuple[bytes, ...], *, present: bool) -> bool:
+    keys = frozenset(proof) - {"log"}
+    if keys not in ((_INTACT_KEYS, _ERASED_KEYS) if present else (_ABSENCE_KEYS,)):
+        return False
+    record_id, root, siblings = _text(proof["id"]), _hash(proof["root"]), _siblings(proof)
+    path = path_of(record_id)
+    if present:
+        version = _hash(proof["version"])
+        if "erased" in keys:
+            bound = proof["erased"] is True
+        else:
+            salt, payload = _hash(proof["salt"]), _bytes(proof["payload"])
+            raw = record_id.encode("utf-8")
+            has_id = payload.startswith(_ID_FIELD + varint(len(raw)) + raw)
+            bound = has_id and salted_version(salt, payload) == version
+        end = leaf_hash_at(path, version)
+    else:
+        bound, end = _hash(proof["path"]) == path, EMPTY
+        if proof["leaf"] is not None:
+            other, version = (_hash(each) for each in _parts(proof["leaf"], ("path", "version")))
+            # The leaf of another id, which would not be alone here if there were one of this id.
+            bound = bound and other != path and _same_bits(other, path, len(siblings))
+            end = leaf_hash_at(other, version)
+    if not bound or _fold(end, path, siblings) != root:
+        return False
+    anchors = {root}
+    if "log" in proof:
+        head = _head_of_log(proof["log"], root)
+        if head is None:
+            return False
+        anchors.add(head)
+    return len(trusted) == 1 and trusted[0] in anchors
+
+
+def _siblings(proof: Proof) -> list[bytes]:
+    """Return the siblings of a proof, from the root down, the empty ones included."""
+    levels = _text(proof["levels"])
+    present = iter(_hashes(proof["siblings"]))
+    if len(levels) > _MAX_LEVELS or levels.strip("01") or levels.endswith("0"):
+        raise ValueError("the levels are not those of a path")  # a leaf whose sibling is empty is pulled up
+    siblings = [EMPTY if each == "0" else next(present, EMPTY) for each in levels]
+    if next(present, None) is not None or siblings.count(EMPTY) != levels.count("0"):
+        raise ValueError("the siblings do not match the levels")
+    return siblings
+
+
+def _fold(node: bytes, path: bytes, siblings: Sequence[bytes]) -> bytes:
+    """Return the root above a node at the end of a path."""
+    for level in range(len(siblings) - 1, -1, -1):
+        one = path[level >> 3] >> (7 - (level & 7)) & 1
+        node = node_hash(siblings[level], node) if one else node_hash(node, siblings[level])
+    return node
+
+
+def _same_bits(one: bytes, other: bytes, count: int) -> bool:
+    """Return whether two paths have the same first bits."""
+    return (int.from_bytes(one) ^ int.from_bytes(other)) >> (_MAX_LEVELS - count) == 0
+
+
+def _head_of_log(log: object, root: bytes) -> bytes | None:
+    """Return the head of the log in which a proof shows the commit of its root; None if it does not show that."""
+    seq, parents, time, actor, reason, changes, size, path, stated = _parts(log, _LOG_KEYS)
+    entry = Entry(
+        _integer(seq, 1),
+        tuple((_text(branch), _integer(number, 0)) for branch, number in map(_pair, _list(parents))),
+        _integer(time, -(2**63)),
+        None if actor is None else _hash(actor),
+        None if reason is None else _hash(reason),
+        root,
+        _hash(changes),
+    )
+    tree = tree_of_inclusion(leaf_of(entry.hash()), entry.seq - 1, _integer(size, 1), _hashes(path))
+    if tree is None or (head := head_of(size, tree)) != _hash(stated):
+        return None
+    return head
+
+
+def _verify_consistency(proof: Proof, trusted: tuple[bytes, ...]) -> bool:
+    if proof.keys() != _CONSISTENCY_KEYS:
+        return False
+    heads, logs = [], []
+    for name in ("old", "new"):
+        size, tree, head = _parts(proof[name], ("size", "hash", "head"))
+        logs.append((_integer(size, 0), _hash(tree)))
+        heads.append(head_of(*logs[-1]))
+        if heads[-1] != _hash(head):
+            return False
+    (old, old_tree), (new, new_tree) = logs
+    path = _hashes(proof["path"])
+    if old == new:
+        shown = not path and old_tree == new_tree
+    elif not old:
+        shown = not path and old_tree == EMPTY_TREE
+    else:
+        shown = trees_of_consistency(old, new, old_tree, path) == (old_tree, new_tree)
+    return shown and tuple(heads[-len(trusted) :]) == trusted
+
+
+# The parts of a proof. Each function raises ValueError for a value that does not have the form.
+
+
+def _parts(value: object, names: Sequence[str]) -> list[Any]:
+    if type(value) is not dict or value.keys() != set(names):
+        raise ValueError("not an object with these keys")
+    return [value[name] for name in names]
+
+
+def _list(value: object) -> list[Any]:
+    if type(value) is not list:
+        raise ValueError("not a list")
+    return value
+
+
+def _pair(value: object) -> list[Any]:
+    if len(pair := _list(value)) != 2:
+        raise ValueError("not a pair")
+    return pair
+
+
+def _integer(value: object, least: int) -> int:
+    if type(value) is not int or not least <= value <= _MAX_SEQ:
+        raise ValueError("not an integer in the range")
+    return value
+
+
+def _text(value: object) -> str:
+    if type(value) is not str:
+        raise ValueError("not a text")
+    return value
+
+
+def _bytes(value: object) -> bytes:
+    raw = bytes.fromhex(text := _text(value))
+    if raw.hex() != text:
+        raise ValueError("not in lowercase hex")
+    return raw
+
+
+def _hash(value: object) -> bytes:
+    if len(raw := _bytes(value)) != 32:
+        raise ValueError("not a hash")
+    return raw
+
+
+def _hashes(value: object) -> list[bytes]:
+    return [_hash(each) for each in _list(value)]
