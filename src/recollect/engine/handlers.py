@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from recollect.engine import past
 from recollect.engine.core import Core
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
@@ -32,6 +33,7 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import (
     AddMessages,
+    At,
     BackUp,
     Batch,
     Changes,
@@ -49,6 +51,7 @@ from recollect.operations import (
     Namespaces,
     Now,
     Operation,
+    Pin,
     Probe,
     Recall,
     Remember,
@@ -437,4 +440,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
     Now: _alone(lambda core, request: core.now()),
+    Pin: _alone(lambda core, request: past.pin(core, request.branch, request.scope, request.operation)),
+    At: _alone(lambda core, request: past.at(core, request.branch, request.scope, request.operation)),
 }

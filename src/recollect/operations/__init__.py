@@ -18,6 +18,7 @@ from recollect.operations.checks import (
     check_text,
     check_timeout,
 )
+from recollect.operations.past import At, Pin
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -78,6 +79,7 @@ __all__ = [
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
+    "At",
     "BackUp",
     "Batch",
     "Changes",
@@ -100,6 +102,7 @@ __all__ = [
     "Operation",
     "Order",
     "Per",
+    "Pin",
     "Probe",
     "Recall",
     "Remember",

@@ -25,7 +25,7 @@ from recollect.ledger.merkle import Root
 from recollect.operations import Changes, Count, Find, Get, GetQuota, Head, Namespaces, Recall, Stats
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
-from recollect.stores.base import View, expired, in_order, sort_key
+from recollect.stores.base import ReadView, expired, in_order, sort_key
 
 #: Commits that `changes` reads at a time.
 _COMMITS_PAGE = 256
@@ -47,7 +47,7 @@ class Reading:
         facts: Returns facts about the store.
     """
 
-    view: View
+    view: ReadView
     branch: Branch
     scope: Scope
     now: int
@@ -121,7 +121,7 @@ class Reading:
     def _changes(self, operation: Changes) -> Iterator[Commit]:
         head = self.view.head(self.branch).seq
         since = self.cursors.reached(operation.since, self.branch, self.scope, head)
-        read = partial(_in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
+        read = partial(in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
         if operation.id is None:
             commits = read(None)
         else:
@@ -187,7 +187,7 @@ class Reading:
 
 
 def stored_record(
-    record_id: str, view: View, branch: Branch, scope: Scope, now: int, words: WordView | None = None
+    record_id: str, view: ReadView, branch: Branch, scope: Scope, now: int, words: WordView | None = None
 ) -> Record | None:
     """Return the live record that a scope shows under an id, in its stored form; None if there is none.
 
@@ -211,7 +211,7 @@ def importance_limit(operation: Find | Count) -> int | None:
     return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
 
 
-def visible_part(commit: Commit, view: View, scope: Scope, cursors: Cursors) -> Commit | None:
+def visible_part(commit: Commit, view: ReadView, scope: Scope, cursors: Cursors) -> Commit | None:
     """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
     if not scope.fixed:
         return replace(commit, root=Root(commit.root.hash))  # the page is a detail of the store
@@ -243,8 +243,8 @@ def visible_part(commit: Commit, view: View, scope: Scope, cursors: Cursors) -> 
     )
 
 
-def _in_pages(
-    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
+def in_pages(
+    view: ReadView, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
 ) -> Iterator[Commit]:
     """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
     size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)

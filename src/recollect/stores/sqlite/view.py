@@ -403,8 +403,11 @@ class SqliteView:
 
     def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
         branch_number, out = self._branch(branch), {}
-        # A primary key ends with the place, which the index contains too, so this reads one entry of it.
-        sql = "SELECT after FROM changes WHERE branch = ? AND id = ? AND seq <= ? ORDER BY seq DESC, place DESC LIMIT 1"
+        # Without the hint, SQLite would read the log backwards until the id appears.
+        sql = (
+            "SELECT after FROM changes INDEXED BY changes_by_id "
+            "WHERE branch = ? AND id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+        )
         for record_id in record_ids:
             row = next(self._sql(sql, (branch_number, record_id, seq)), None)
             if row is not None:
