@@ -139,9 +139,7 @@ class TestTheBit:
     @pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "sqlite"])
     @given(data=st.data())
     @settings(max_examples=some(30))
-    def test_every_moment_gives_what_it_gave_when_it_was_the_present(
-        self, on_disk: bool, data: st.DataObject
-    ) -> None:
+    def test_every_moment_gives_what_it_gave_when_it_was_the_present(self, on_disk: bool, data: st.DataObject) -> None:
         clock = Clock()
         wheres = [f.everything(), *data.draw(st.lists(filters(custom=not OVER_LOOPBACK), max_size=2))]
         recorded: dict[int, dict[str, Any]] = {}
