@@ -203,6 +203,18 @@ class TestTargets:
                 0,
             )
 
+    def test_the_moment_before_the_first_commit_is_just_before_it_also_elsewhere(
+        self, memory: recollect.Memory
+    ) -> None:
+        memory.namespace("earlier").remember("tea")
+        clock_of(memory).time += timedelta(days=1)
+        memory.namespace("later").remember("tea")
+        clock_of(memory).time += timedelta(days=1)
+        past = memory.namespace("later").at(0)
+        assert past.now() == START + timedelta(days=1) - timedelta(microseconds=1)
+        assert past.namespaces() == ["earlier"]
+        assert past.namespace("earlier").count() == 1
+
     def test_a_namespace_without_commits_has_the_moment_before_the_first(self, memory: recollect.Memory) -> None:
         assert memory.at(0).head() == memory.at(memory.root).head() == memory.at(START).head() == memory.head()
         with pytest.raises(UnknownTargetError):
@@ -527,6 +539,19 @@ class TestIndexes:
                 assert memory.at(seq).find(limit=1, order="newest")[0].id == f"n{seq - 1}"
             assert len(core_of(memory).past._entries) == 1
             assert memory.at(3).count() == 3
+
+    def test_a_long_record_is_that_of_the_moment(self, memory: recollect.Memory) -> None:
+        long = "the harbour at night " * 500  # not in the index, but in the store
+        memory.remember(long, id="a")
+        recorded = comparable(memory.recall("harbour"))
+        memory.update("a", content=f"{long} changed")
+        memory.forget("a")
+        for past in (memory.at(1), memory.at(1)):
+            assert comparable(past.recall("harbour")) == recorded
+            assert past.find()[0].content == long
+            with past.open_export() as export:
+                assert [record.content for record in export.records] == [long]
+        assert memory.at(2).find()[0].text.endswith("changed")
 
     def test_what_was_erased_since_is_absent_also_from_a_cached_index(self) -> None:
         store = MemoryStore()

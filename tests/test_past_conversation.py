@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.examples import FULL
+
 import recollect
 from recollect import filters as f
-from tests.examples import FULL
 
 #: Moments and questions that are compared; `make test-all` compares all of them.
 MOMENTS = 200 if FULL else 30
@@ -59,7 +60,7 @@ def test_every_moment_of_a_conversation_gives_what_it_gave_then(data_folder: Pat
                         conversation=source["sample_id"],
                         session=key,
                         speaker=turn["speaker"],
-                        **({} if expires is None else {"expires": expires}),
+                        expires=expires,
                     )
                 if stored:
                     batch.update(rng.choice(stored), tags=["old"])

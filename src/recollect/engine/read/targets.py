@@ -109,9 +109,11 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
 
 
 def _at_seq(view: View, branch: Branch, seq: int, now: int) -> Point:
-    """Return the moment of a commit; before the first, the time is that of the present, since no record expires."""
-    head = view.head_at(branch, seq) if seq else None
-    return Point(0, EMPTY, now) if head is None else Point(seq, head.root.hash, head.micros)
+    """Return the moment of a commit; that of 0 is just before the first commit."""
+    head = view.head_at(branch, seq or 1)
+    if seq and head is not None:
+        return Point(seq, head.root.hash, head.micros)
+    return Point(0, EMPTY, now if head is None else head.micros - 1)
 
 
 def _at_time(view: View, branch: Branch, micros: int, now: int) -> Point:
