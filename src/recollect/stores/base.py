@@ -335,7 +335,7 @@ class View(ReadView, Protocol):
     # The past: a branch as it was after one of its commits
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
-        """Return the commit with a seq, without reading its changes; None if the branch has none.
+        """Return a commit as the head that it was, without the page of its root; None if the branch has no such commit.
 
         Cost:
             O(log n).

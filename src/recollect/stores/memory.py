@@ -19,7 +19,7 @@ from typing import Any
 from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Stored
-from recollect.ledger.merkle import PUBLIC_KEY
+from recollect.ledger.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import (
@@ -323,7 +323,7 @@ class _MemoryView:
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
         found = next(iter(self._log(branch, seq - 1)), None) if seq > 0 else None
-        return None if found is None else Head(found.seq, found.root, found.micros)
+        return None if found is None else Head(found.seq, Root(found.root.hash), found.micros)
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
         return max((commit.seq for commit in self._log(branch, 0) if commit.root.hash == root), default=None)

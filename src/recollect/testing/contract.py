@@ -21,7 +21,7 @@ from recollect import filters as f
 from recollect.errors import ClosedError, UnsupportedError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
-from recollect.ledger.merkle import check, root_of, update, version_hash
+from recollect.ledger.merkle import Root, check, root_of, update, version_hash
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
@@ -304,7 +304,7 @@ class StoreContract:
             for reading in (view, transaction):  # a transaction reads the past as a view does
                 assert [reading.head_at(BRANCH, seq) for seq in range(7)] == [
                     None,
-                    *(Head(each.seq, each.root, each.micros) for each in commits),
+                    *(Head(each.seq, Root(each.root.hash), each.micros) for each in commits),
                     None,
                 ]
                 for seq, state in enumerate(states):
@@ -320,7 +320,7 @@ class StoreContract:
                 assert [reading.newest_with(BRANCH, each.root.hash) for each in commits] == [5, 2, 3, 4, 5]
                 assert reading.newest_with(BRANCH, bytes(32)) is None
             commit = write_into(transaction, store.key, [note("d")])
-            assert transaction.head_at(BRANCH, 6) == Head(6, commit.root, commit.micros)
+            assert transaction.head_at(BRANCH, 6) == Head(6, Root(commit.root.hash), commit.micros)
             assert transaction.versions_at(BRANCH, ["d"], 6) == {"d": commit.changes[0].after}
             assert transaction.net_changes(BRANCH, 5, 6) == {"d": (None, commit.changes[0].after)}
 

@@ -393,9 +393,11 @@ class SqliteView:
         return None if row is None else self._root(*row).hash
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
-        sql = "SELECT root, page, time FROM commits WHERE branch = ? AND seq = ?"
-        row = next(self._sql(sql, (self._branch(branch), seq)), None)
-        return None if row is None else Head(seq, self._root(*row[:2]), row[2])
+        root = self.root_at(branch, seq)
+        if root is None:
+            return None
+        time = self._value("SELECT time FROM commits WHERE branch = ? AND seq = ?", (self._branch(branch), seq))
+        return Head(seq, Root(root), time)
 
     def newest_with(self, branch: Branch, root: bytes) -> int | None:
         sql = "SELECT max(seq) FROM commits WHERE branch = ? AND root = ?"
