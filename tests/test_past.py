@@ -27,6 +27,7 @@ from recollect.engine.results import Hits
 from recollect.errors import (
     InvalidArgumentError,
     InvalidOperationError,
+    NoMemoryError,
     ReadOnlyMemoryError,
     RecollectError,
     ScopeError,
@@ -530,6 +531,20 @@ class TestIndexes:
             assert merged is not None
             assert merged.built is not None
             assert merged.built.index.segment is not core_of(memory).keeper.segment(Branch("default"))
+
+    def test_an_index_that_does_not_fit_in_memory_is_an_error_and_the_next_call_tries_again(
+        self, memory: recollect.Memory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        history(memory)
+
+        def full(*arguments: Any, **named: Any) -> Any:
+            raise MemoryError
+
+        with monkeypatch.context() as patched:
+            patched.setattr(past_module, "apply_written", full)
+            with pytest.raises(NoMemoryError):
+                memory.at(1).find()
+        assert memory.at(1).count() == 1
 
     def test_past_indexes_are_evicted_within_their_budget(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db", index_bytes=2**20) as memory:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -123,13 +124,18 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
     def at(self, view: View, branch: Branch, key: Branch, *, newest: bool = False) -> Tagged[_Cached] | None:
         """Return the entry of a branch, caught up to a view. See `Follower.at`."""
+        with self.building():
+            return super().at(view, branch, key, newest=newest)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Raise NoMemoryError if memory runs out while an index is built in the block."""
         try:
-            entry = super().at(view, branch, key, newest=newest)
+            yield
         except MemoryError as error:
             if isinstance(error, RecollectError):
                 raise
             raise NoMemoryError(self._store.path, "while its index was built") from error
-        return entry
 
     def current(self, view: View, branch: Branch) -> WordView | None:
         """Return the index at a view if it is loaded and reflects exactly that view. Never loads or changes it."""

@@ -93,7 +93,8 @@ class PastIndexes:
         entry = self._entries.get_or_put(key, _Entry)
         with entry.lock:
             if not _usable(entry.built, view, branch) or entry.built.root != head.root.hash:
-                index = self._index(view, branch, head.seq)
+                with self._keeper.building():
+                    index = self._index(view, branch, head.seq)
                 if index is None:
                     return None
                 checked = (present.seq, present.root.hash)

@@ -138,7 +138,8 @@ def _at_root(view: View, branch: Branch, root: bytes, now: int) -> Point:
 
 def _at_snapshot(target: Pin) -> Point:
     """Return the moment of a snapshot: the one place where names and indexes are looked up."""
-    raise UnknownTargetError(target.target, "there is no such snapshot")
+    hint = " (the number of a commit is an int)" if (target.named or "").isdecimal() else ""
+    raise UnknownTargetError(target.target, f"there is no such snapshot{hint}")
 
 
 def _newest_visible(view: View, branch: Branch, scope: Scope, cursors: Cursors, seq: int) -> int:
