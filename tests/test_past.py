@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -480,6 +481,22 @@ class TestIndexes:
             assert memory.recall("lighthouses") == present
             assert comparable(memory.at(1).recall("lighthouses")) == recorded
 
+    def test_vectors_that_are_made_later_are_used_for_the_past_as_for_the_present(self, tmp_path: Path) -> None:
+        with recollect.open(tmp_path / "a.db", embedder=Hashed()) as memory:
+            memory.remember("lighthouse stamps", id="a")
+            memory.embed_all()
+            memory.remember("lighthouse keepers", id="b")
+            memory.forget("b")
+            past = memory.at(2)
+            without = {hit.record.id: "dense" in hit.why.shares for hit in past.recall("lighthouses")}
+            assert without == {"a": True, "b": False}
+            memory.remember("lighthouse keepers", id="c")
+            memory.embed_all()  # equal texts share a vector
+            assert {hit.record.id: "dense" in hit.why.shares for hit in past.recall("lighthouses")} == {
+                "a": True,
+                "b": True,
+            }
+
     @pytest.mark.parametrize("on_disk", [False, True], ids=["memory", "sqlite"])
     def test_the_next_moment_starts_from_the_nearest_index(
         self, on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -545,6 +562,28 @@ class TestIndexes:
             with pytest.raises(NoMemoryError):
                 memory.at(1).find()
         assert memory.at(1).count() == 1
+
+    def test_threads_read_moments_while_another_one_writes(self, memory: recollect.Memory) -> None:
+        for n in range(30):
+            memory.remember(f"note {n} of the harbour", id=f"n{n}")
+
+        def read(step: int) -> list[tuple[int, int, int, int]]:
+            found = []
+            for seq in [each * step % 29 + 1 for each in range(1, 20)]:
+                past = memory.at(seq)
+                found.append((seq, past.count(), len(past.recall("harbour", k=50)), len(past.grep("harbour", 50))))
+            return found
+
+        def write() -> None:
+            for n in range(100):
+                memory.update(f"n{n % 30}", content=f"changed {n} of the harbour")
+
+        with ThreadPoolExecutor(4) as pool:
+            writing = pool.submit(write)
+            for found in pool.map(read, (1, 3, 7)):
+                assert all(seq == count == hits == matches for seq, count, hits, matches in found)
+            writing.result()
+        assert len(memory.recall("harbour", k=50)) == 30
 
     def test_past_indexes_are_evicted_within_their_budget(self, tmp_path: Path) -> None:
         with recollect.open(tmp_path / "a.db", index_bytes=2**20) as memory:

@@ -92,7 +92,7 @@ class PastIndexes:
         key = (branch, head.seq)
         entry = self._entries.get_or_put(key, _Entry)
         with entry.lock:
-            if not _usable(entry.built, view, branch) or entry.built.root != head.root.hash:
+            if not _usable(entry.built, view, branch):
                 with self._keeper.building():
                     index = self._index(view, branch, head.seq)
                 if index is None:
