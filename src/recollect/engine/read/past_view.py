@@ -164,7 +164,7 @@ def _ordered(numbers: Ints, table: Table, order: str, after: SortKey | None) -> 
     if order == "id":
         ids = {number: table.id(number).encode("utf-8") for number in numbers.tolist()}
         first = b"" if after is None else str(after[0]).encode("utf-8")
-        return np.array(sorted((each for each in ids if ids[each] >= first), key=ids.__getitem__), dtype=np.int64)
+        return np.array(sorted((each for each in ids if ids[each] > first), key=ids.__getitem__), dtype=np.int64)
     if order == "position":
         return numbers
     columns: tuple[NDArray[Any], ...] = (table.importance,) if order == "importance" else (table.position, table.micros)
