@@ -10,6 +10,7 @@
     python -m bench vectors --records 100000 --json
     python -m bench poison --bytes 1048576 --json
     python -m bench mcp --json
+    python -m bench past --records 100000 --json
     python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
 
 Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
@@ -95,6 +96,7 @@ MEASURES = {
     "vectors": ("vectors.vectors", "records questions"),
     "poison": ("poison.poison", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
+    "past": ("past.pasts", "records questions"),
     "once": ("once.once", "records peers"),
 }
 
@@ -167,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     poison = command("poison", "the most expensive texts, compared with plain words of as many bytes", None)
     poison.add_argument("--bytes", type=int, default=2**20)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
+    command("past", "recall as of a past moment, compared with the present", 100_000, 100)
     once = command("once", "peers in separate environments", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,40 @@ def test_remember_recall_show_update_and_forget(run: Run) -> None:
     assert "forgotten" in run("forget", record_id).stdout
     assert "already forgotten" in run("forget", record_id).stdout
     assert told(run("list", "--json")) == {"records": [], "cursor": None}
+
+
+def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:
+    run("remember", "Ana prefers window seats", "--id", "seat")
+    first = told(run("stats", "--json"))
+    time = told(run("log", "--json"))[0]["time"]
+    run("update", "seat", "--content", "Ana prefers aisle seats")
+    run("remember", "Bob collects stamps", "--id", "stamps")
+    for moment in ("1", time, time.replace("+00:00", ""), first["root"]):
+        assert told(run("recall", "which seat?", "--at", moment, "--json"))["hits"][0]["record"]["content"] == (
+            "Ana prefers window seats"
+        )
+        assert [each["id"] for each in told(run("list", "--at", moment, "--json"))["records"]] == ["seat"]
+        assert "window" in run("context", "which seat?", "--at", moment).stdout
+        assert told(run("grep", "window", "--at", moment, "--json")) != []
+        assert told(run("show", "seat", "--at", moment, "--json"))["content"] == "Ana prefers window seats"
+        assert [each["seq"] for each in told(run("log", "--at", moment, "--json"))] == [1]
+        past = told(run("stats", "--at", moment, "--json"))
+        assert (past["seq"], past["root"], past["records"]) == (1, first["root"], 1)
+        assert "window" in run("export", "--at", moment).stdout
+    assert "names no moment" in run("list", "--at", "9", code=1).stderr
+    assert "names no moment" in run("list", "--at", "friday", code=1).stderr
+    assert "no record 'stamps'" in run("show", "stamps", "--at", "1", code=1).stderr
+    run("export", str(tmp_path / "then.jsonl"), "--all", "--at", "1")
+    run("--db", str(tmp_path / "copy.db"), "import", "jsonl", str(tmp_path / "then.jsonl"))
+    assert told(run("--db", str(tmp_path / "copy.db"), "stats", "--json"))["root"] == first["root"]
+
+
+def test_a_moment_without_an_offset_is_in_the_zone_that_is_passed(run: Run) -> None:
+    time = datetime.fromisoformat(told(run("remember", "Ana prefers window seats", "--json"))["record"]["time"])
+    soon = (time + timedelta(hours=2, minutes=1)).replace(tzinfo=None).isoformat()
+    assert told(run("recall", "seats", "--at", soon, "--tz", "Etc/GMT-2", "--json"))["hits"] != []
+    before = (time + timedelta(hours=1)).replace(tzinfo=None).isoformat()
+    assert told(run("recall", "seats", "--at", before, "--tz", "Etc/GMT-2", "--json"))["hits"] == []
 
 
 def test_options_stand_before_and_after_the_command(run: Run, tmp_path: Path) -> None:

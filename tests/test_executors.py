@@ -21,7 +21,7 @@ from recollect import operations as ops
 from recollect.embedding.hashed import Hashed
 from recollect.engine.handlers import HANDLERS
 from recollect.engine.result_json import _FORMS, result_from_json, result_to_json
-from recollect.engine.results import Export, Report
+from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncMemory
@@ -34,7 +34,7 @@ from recollect.testing.loopback import _through_bytes
 from recollect.testing.strategies import names, texts
 
 #: Operation -> the method that creates it, where it has another name.
-METHODS = {"export": "open_export", "get_quota": "quota"}
+METHODS = {"export": "open_export", "get_quota": "quota", "pin": "at"}
 #: Public names of a memory that execute no operation.
 LOCAL = {"close", "embedder", "name", "namespace", "scope", "scoped", "batch", "execute", "listen", "subscribe"}
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
@@ -117,8 +117,13 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.BackUp: st.builds(ops.BackUp, path=st.just("/nowhere/a.backup"), verify=st.booleans()),
     ops.Probe: st.builds(ops.Probe),
     ops.Now: st.builds(ops.Now),
+    ops.Pin: st.builds(ops.Pin, seq=st.integers(-1, 6))
+    | st.builds(ops.Pin, time=st.just(datetime(2026, 3, 1, tzinfo=UTC)))
+    | st.builds(ops.Pin, named=st.sampled_from(("0" * 64, "friday")))
+    | st.builds(ops.Pin, index=st.integers(0, 2)),
 }
 part = st.one_of([STRATEGIES[kind] for kind in PARTS])
+STRATEGIES[ops.At] = st.builds(ops.At, moment=st.just("none"), operation=part)  # tests/test_past.py has real ones
 STRATEGIES[ops.Batch] = st.builds(
     ops.Batch, operations=st.lists(part, max_size=3).map(tuple), reason=st.none() | names, expect_head=st.none()
 )
@@ -138,6 +143,8 @@ def comparable(result: Any) -> Any:
     if isinstance(result, Export):
         with result:
             return result.root, result.count, list(result.records)
+    if isinstance(result, Moment):
+        return result.time  # the token has the key of the store
     if isinstance(result, list):
         return [comparable(each) for each in result]
     if isinstance(result, dict) and "store" in result:
@@ -148,7 +155,7 @@ def comparable(result: Any) -> Any:
 class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
         assert HANDLERS.keys() == set(REGISTRY.values()) == STRATEGIES.keys()
-        assert _FORMS.keys() | {ops.Batch} == HANDLERS.keys()
+        assert _FORMS.keys() | {ops.Batch, ops.At} == HANDLERS.keys()
 
     def test_what_can_be_part_of_a_batch_has_a_handler_for_it_and_nothing_else_has(self) -> None:
         for kind, handler in HANDLERS.items():
@@ -206,6 +213,7 @@ class TestEveryCallIsAnOperation:
             "wait": (0, 0),
             "prove": ("a",),
             "prove_log": (0,),
+            "at": (0,),
         }
         for name in sorted(public(Memory) - LOCAL):
             spy.executed.clear()
@@ -236,6 +244,8 @@ class TestEveryCallIsAnOperation:
             ops.Prove: {"id": "a"},
             ops.ProveLog: {"old": 0},
             ops.Batch: {"operations": ()},
+            ops.Pin: {"seq": 0},
+            ops.At: {"moment": "none", "operation": ops.Head()},
         }
         for kind in set(REGISTRY.values()) - set(PARTS):
             operation = kind(**needed.get(kind, {}))

@@ -64,6 +64,9 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "namespace": lambda m: m.namespace("other"),
     "expect_head": lambda m: m.batch(expect_head=0).__enter__(),
     "a seq": lambda m: m.changes(since=1),
+    "a past seq": lambda m: m.at(1),
+    "a past root": lambda m: m.at("0" * 64),
+    "a snapshot": lambda m: m.at(index=0),
 }
 
 
@@ -181,6 +184,11 @@ def _heard(m: Memory, cursor: Any) -> Any:
 def _streamed(m: Memory, cursor: Any) -> Any:
     with m.subscribe(since=cursor) as stream:
         return list(iter(lambda: stream.wait(0), None))
+
+
+def _seen(m: Memory, text: str, where: Any, id: str) -> Any:  # noqa: A002
+    """What a memory of the past shows."""
+    return m.get(id), m.find(where), m.count(where), m.recall(text, 3, where), m.grep("tea"), m.stats(), m.changes()
 
 
 #: name -> what it does in a scope, and with which arguments. A cursor is one that the world gave before.
@@ -312,6 +320,20 @@ does("batch", _batch, text=texts, id=names, fails=st.booleans())
 does("narrower", lambda m, id: m.scoped(agent="x").remember("in a narrower scope", id=id), id=names)  # noqa: A006
 does("of a narrower one", lambda m: m.scoped(agent="x").find(order="id"))
 does("execute", lambda m, where: m.execute(recollect.operations.Find(where=where)), where=wheres)
+does(
+    "at",
+    lambda m, minutes, text, where, id: _seen(m.at(START + timedelta(minutes=minutes)), text, where, id),  # noqa: A006
+    minutes=st.integers(-1, 15),
+    text=texts,
+    where=wheres,
+    id=names,
+)
+does(
+    "at a cursor",
+    lambda m, cursor, text: _seen(m.at(cursor or START), text, f.everything(), "a"),
+    cursor=st.integers(0, 50),
+    text=texts,
+)
 for name, refused in REFUSED.items():
     does(f"refused: {name}", lambda m, refused=refused: refused(m))
 

@@ -16,10 +16,12 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         CodecError (ValueError)
         UnknownRecordError (LookupError)
         AmbiguousIdError (LookupError)
+        UnknownTargetError (LookupError)
         RecordExistsError
         ConflictError
         QuotaError
         ScopeError
+        ReadOnlyMemoryError
         ClosedError
         ForkedError
         MissingExtraError (ImportError)
@@ -330,6 +332,23 @@ class AmbiguousIdError(RecollectError, LookupError):
         return f"several ids begin with {shown(self.args[0])}{self._state}: pass more of {self.args[1]}"
 
 
+class UnknownTargetError(RecollectError, LookupError):
+    """There is no such moment in the history of the namespace.
+
+    Args:
+        target: What names the moment. `args` contains its `repr`, cut to 80 characters.
+        why: Why there is none.
+    """
+
+    code = "unknown_target"
+
+    def __init__(self, target: object, why: str) -> None:
+        super().__init__(shown(target), why)
+
+    def __str__(self) -> str:
+        return f"{self.args[0]} names no moment of this memory: {self.args[1]}{self._state}"
+
+
 class RecordExistsError(RecollectError):
     """The id is in use and `if_exists="error"` was passed, or a scope already shows a record under this id."""
 
@@ -414,6 +433,21 @@ class ScopeError(RecollectError):
 
     def __str__(self) -> str:
         return f"{self.args[0]} is outside the scope {self.args[1]}{self._state}: use the memory without scope"
+
+
+class ReadOnlyMemoryError(RecollectError):
+    """The call is not one that a memory of a past moment has: it writes, or concerns the present."""
+
+    code = "read_only_memory"
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.args[0]} is not possible with a memory of a past moment, which is read-only{self._state}: "
+            "use the memory that it was created from"
+        )
 
 
 class ClosedError(RecollectError):

@@ -16,6 +16,7 @@ import bench
 import numpy as np
 import pytest
 from bench import feed as feeding
+from bench import past as past_recall
 from bench import poison as poisoning
 from bench.__main__ import ONCE
 from bench.catching_up import catching_up
@@ -160,7 +161,7 @@ def test_open_prints_the_first_answer_and_memory(machine: dict[str, str]) -> Non
 
 
 @pytest.mark.usefixtures("here")
-def test_the_other_measurements_have_their_figures() -> None:
+def test_the_other_measurements_have_their_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     assert many_namespaces(3)["ratio"] > 0
     mixed = pauses(200)
     assert sum(mixed[name]["n"] for name in ("remember", "update", "forget")) == 200
@@ -171,6 +172,9 @@ def test_the_other_measurements_have_their_figures() -> None:
     assert set(filters(300, 5)["ratio"]) == by_user | by_others | others
     caught_up = catching_up(300)
     assert all(caught_up[kind]["p50_ms"] > 0 for kind in ("nothing", "remember", "update", "turn", "forget"))
+    monkeypatch.setattr(past_recall, "COMMITS", 6)
+    of_the_past = past_recall.pasts(300, 3)
+    assert min(of_the_past[name] for name in ("first_ms", "neighbour_ms", "past_p50_ms", "ratio")) > 0
     assert min(_loaded({})) > 0
 
 

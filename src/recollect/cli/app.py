@@ -11,9 +11,10 @@ import functools
 import importlib
 import json
 import os
+import re
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
@@ -92,6 +93,28 @@ class Settings:
                 raise
             # The first write creates the default folder, so its absence is no mistake in a path.
             raise StoreMissingError(error.args[0]) from None
+
+    @contextmanager
+    def open_at(self, at: str | None, zone: tzinfo = UTC) -> Iterator[Memory]:
+        """Open the memory that a command reads, as of a moment (`at_option`), and close it at the end.
+
+        Args:
+            at: The moment; None: the present.
+            zone: The time zone of a time without one.
+        """
+        with self.open() as memory:
+            yield memory if at is None else memory.at(_target(at, zone))
+
+
+def _target(text: str, zone: tzinfo) -> int | str | datetime:
+    """Return what `--at` names: the number of a commit, a time, or else a root or the name of a snapshot."""
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
 def count_option(default: int) -> Callable[[F], F]:
@@ -264,6 +287,12 @@ where_option = click.option(
     callback=_filter,
     metavar="FILTER",
     help="Only records that match, such as: user=ana and not tag=old",
+)
+
+at_option = click.option(
+    "--at",
+    metavar="MOMENT",
+    help="Read the memory as it was: the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.",
 )
 
 user_option = click.option(

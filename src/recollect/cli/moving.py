@@ -16,7 +16,7 @@ import click
 from click.core import ParameterSource
 
 from recollect.cli import render
-from recollect.cli.app import USER_VARIABLE, Settings, app, common, print_json, zone_option
+from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, print_json, zone_option
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, watching
@@ -248,12 +248,13 @@ def _same(one: Path, other: str) -> bool:
     help="jsonl: all records; mcp-memory: the knowledge graph, in the form of the reference MCP memory server.",
 )
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
+@at_option
 @common
-def export(settings: Settings, path: Path, everything: bool, form: str, force: bool) -> None:
+def export(settings: Settings, path: Path, everything: bool, form: str, force: bool, at: str | None) -> None:
     """Write the records to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
     if everything and form == "mcp-memory":
         raise InvalidArgumentError("all", True, "is for jsonl; a graph is that of one namespace")
-    with settings.open() as memory:
+    with settings.open_at(at) as memory:
         chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
         quiet = settings.as_json or str(path) == "-"
 

@@ -12,6 +12,7 @@ from recollect.cli.app import (
     USER_VARIABLE,
     Settings,
     app,
+    at_option,
     common,
     count_option,
     filter_options,
@@ -66,6 +67,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 )
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
+@at_option
 @zone_option
 @common
 def recall(
@@ -78,11 +80,12 @@ def recall(
     reference: str | None,
     language: str | None,
     wait_for_vectors: bool,
+    at: str | None,
     zone: tzinfo,
 ) -> None:
     """Find the records that answer QUESTION best, with scores and explanations."""
     with_reference = None if reference is None else time_of("reference", reference, zone)
-    with settings.open() as memory:
+    with settings.open_at(at, zone) as memory:
         hits = memory.recall(
             question,
             k=k,
@@ -116,6 +119,7 @@ def recall(
 @click.option(
     "--reference", metavar="ISO8601", help='Time of the question, for words such as "yesterday". Default: now.'
 )
+@at_option
 @zone_option
 @common
 def context(
@@ -129,6 +133,7 @@ def context(
     where: Filter | None,
     items: bool,
     reference: str | None,
+    at: str | None,
     zone: tzinfo,
 ) -> None:
     """Print what helps to answer QUESTION, as a text for a prompt within a budget of tokens.
@@ -136,7 +141,7 @@ def context(
     Tokens are a quarter of the bytes of UTF-8, rounded up. Control characters are shown as symbols (not with --json).
     """
     time = None if reference is None else time_of("reference", reference, zone)
-    with settings.open() as memory:
+    with settings.open_at(at, zone) as memory:
         found = memory.context(
             question,
             max_tokens,
@@ -169,22 +174,24 @@ def context(
 @click.argument("query")
 @count_option(20)
 @filter_options
+@at_option
 @common
-def grep(settings: Settings, query: str, k: int, where: Filter | None) -> None:
+def grep(settings: Settings, query: str, k: int, where: Filter | None, at: str | None) -> None:
     """Find the records whose text matches QUERY, newest first.
 
     QUERY: words (all must occur), "phrases", prefix*, and, or, not, parentheses.
     """
-    with settings.open() as memory:
+    with settings.open_at(at) as memory:
         _show(settings, memory, memory.grep(query, limit=k, where=where))
 
 
 @app.command()
 @click.argument("id")
+@at_option
 @common
-def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
+def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - the field's name
     """Show the record ID in full, with its history. The beginning of an id is enough if no other begins like it."""
-    with settings.open() as memory:
+    with settings.open_at(at) as memory:
         id = whole_id(memory, id)  # noqa: A001
         record = memory.get(id)
         if record is None:
@@ -213,10 +220,11 @@ def show(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
 @click.argument("id", required=False)
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
 @count_option(20)
+@at_option
 @common
-def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa: A002 - the field's name
+def log(settings: Settings, id: str | None, since: int, k: int, at: str | None) -> None:  # noqa: A002 - the field's name
     """Show the commit log, newest last. With ID, only commits that touched it, even if it is forgotten."""
-    with settings.open() as memory:
+    with settings.open_at(at) as memory:
         id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
         commits = memory.changes(since, k, id, newest_first=True)[::-1]
         if id is not None and not commits and not since:
@@ -253,14 +261,15 @@ def log(settings: Settings, id: str | None, since: int, k: int) -> None:  # noqa
 @click.option("--order", type=click.Choice(ORDERS), default="newest", show_default=True)
 @click.option("--cursor", metavar="CURSOR", help="Continue after the page that printed this cursor.")
 @filter_options
+@at_option
 @common
-def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None) -> None:
+def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: Filter | None, at: str | None) -> None:
     """List records, newest first by default.
 
     A full page prints a cursor for the next one. With --json, the result has "records" and "cursor", which is null
     after the last page.
     """
-    with settings.open() as memory:
+    with settings.open_at(at) as memory:
         page = memory.find(where, limit=k, order=order, after=cursor)
         if settings.as_json:
             print_json(page.to_json())
@@ -272,10 +281,11 @@ def list_(settings: Settings, k: int, order: Order, cursor: str | None, where: F
 
 
 @app.command()
+@at_option
 @common
-def stats(settings: Settings) -> None:
+def stats(settings: Settings, at: str | None) -> None:
     """Show record counts and facts about the store."""
-    with settings.open() as memory:
+    with settings.open_at(at) as memory:
         found = memory.stats()
     if settings.as_json:
         print_json(found)

@@ -19,6 +19,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.index.keeper import IndexKeeper
+from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
 from recollect.engine.read.export import export
@@ -38,11 +39,13 @@ from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import aware
-from recollect.stores.base import Store, View
+from recollect.stores.base import ReadView, Store, View
 
 T = TypeVar("T")
 #: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
 INDEX_BYTES = 2**31
+#: The indexes of past moments may use this fraction (1/8) of it in addition.
+_PAST_PART = 8
 
 
 class Core:
@@ -54,6 +57,7 @@ class Core:
         intake: The limits and the default language of the memory.
         feed: The listeners.
         keeper: The word indexes.
+        past: The word indexes of past moments.
         fulltext: The full-text index.
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
@@ -84,6 +88,7 @@ class Core:
         )
         derived = store.derived()
         self.keeper = IndexKeeper(store, derived.segments(), digests=embedder is not None, budget_bytes=index_bytes)
+        self.past = PastIndexes(self.keeper, index_bytes // _PAST_PART)
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
@@ -108,7 +113,7 @@ class Core:
         self._latest = max(self._latest, microseconds(now))
         return now
 
-    def reads_at(self, view: View, branch: Branch) -> int:
+    def reads_at(self, view: ReadView, branch: Branch) -> int:
         """Return the time that decides which records of a view have expired, in microseconds since 1970.
 
         It is the latest time of the clock or the time of the newest commit, whichever is later, so a clock that goes
@@ -135,7 +140,7 @@ class Core:
             cursors=self.cursors,
             language=self.intake.language,
             facts=self.store.facts,
-            log_head=self.log_trees.head,
+            log_head=lambda: self.log_trees.head(view, branch),
         )
 
     def export(self, branch: Branch, scope: Scope) -> Export:
@@ -148,11 +153,22 @@ class Core:
         """Return the log of a branch as a scope sees it."""
         return Log(self.store, branch, scope, self.cursors)
 
-    def on_index(self, branch: Branch, read: Callable[[View, WordView], T]) -> T:
-        """Call `read` with a view of the store and the index at that view."""
+    def on_index(
+        self,
+        branch: Branch,
+        read: Callable[[View, WordView], T],
+        index_at: Callable[[View], WordView | None] | None = None,
+    ) -> T:
+        """Call `read` with a view of the store and the index at that view.
+
+        Args:
+            branch: The branch.
+            read: What to call.
+            index_at: Returns the index for a view, or None if it needs a newer view; default: the index at the view.
+        """
         while True:
             with self.store.read() as view:
-                words = self.keeper.view(view, branch)
+                words = self.keeper.view(view, branch) if index_at is None else index_at(view)
                 if words is not None:
                     return read(view, words)
                 with self.store.read() as newer:
@@ -244,6 +260,7 @@ class Core:
             try:
                 self.keeper.close()
             finally:
+                self.past.clear()
                 for each in list(self._exports):
                     each.close()
                 self.store.close()

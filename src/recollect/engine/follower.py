@@ -18,13 +18,13 @@ from typing import Generic, TypeVar
 from recollect.engine.budget import Budget
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
-from recollect.stores.base import View
+from recollect.stores.base import ReadView, View
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-def in_history(view: View, branch: Branch, seq: int, root: bytes) -> bool:
+def in_history(view: ReadView, branch: Branch, seq: int, root: bytes) -> bool:
     """Return whether the history of a view contains a commit with this seq and root."""
     head = view.head(branch)
     if head.seq == seq:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
+from recollect.engine import past
 from recollect.engine.core import Core
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
@@ -34,6 +35,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
 from recollect.operations import (
     AddMessages,
+    At,
     BackUp,
     Batch,
     Changes,
@@ -51,6 +53,7 @@ from recollect.operations import (
     Namespaces,
     Now,
     Operation,
+    Pin,
     Probe,
     Prove,
     ProveLog,
@@ -454,4 +457,6 @@ HANDLERS: dict[type[Operation], Handler] = {
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
     Now: _alone(lambda core, request: core.now()),
+    Pin: _alone(lambda core, request: past.pin(core, request.branch, request.scope, request.operation)),
+    At: _alone(lambda core, request: past.at(core, request.branch, request.scope, request.operation)),
 }

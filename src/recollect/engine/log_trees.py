@@ -66,9 +66,9 @@ class LogTrees:
         self._entries: dict[bytes, Entry] = {}  # by the leaf
         self._lock = threading.Lock()
 
-    def head(self, view: View, branch: Branch) -> str:
-        """Return the head of the log of a branch, in hex."""
-        size = view.head(branch).seq
+    def head(self, view: View, branch: Branch, size: int | None = None) -> str:
+        """Return the head of the log of a branch, in hex; that of its first commits if `size` says how many."""
+        size = view.head(branch).seq if size is None else size
         return self.read(view, branch, lambda tree: head_of(size, tree.tree_hash(size))).hex()
 
     def read(self, view: View, branch: Branch, work: Callable[[TiledTree], T]) -> T:

@@ -12,7 +12,7 @@ from recollect.arguments import json_form
 from recollect.errors import DamagedStoreError, InvalidArgumentError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL, Per, WhenFull, check_low_water
-from recollect.stores.base import Transaction, View
+from recollect.stores.base import ReadView, Transaction
 
 REFUSE: WhenFull = "refuse"
 LEAST_RECENT: WhenFull = "least recent"
@@ -79,7 +79,7 @@ def _setting(branch: Branch) -> str:
     return f"quota/{branch.namespace}"
 
 
-def quota_of(view: View, branch: Branch) -> Quota | None:
+def quota_of(view: ReadView, branch: Branch) -> Quota | None:
     """Return the quota of a branch's namespace; None if it has none.
 
     Raises:

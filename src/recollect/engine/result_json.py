@@ -10,6 +10,7 @@ from recollect.engine.quota import Quota
 from recollect.engine.results import (
     Export,
     Hits,
+    Moment,
     NamespaceHead,
     Outcome,
     RecordList,
@@ -20,6 +21,7 @@ from recollect.engine.results import (
 from recollect.ledger.commits import Commit
 from recollect.operations import (
     AddMessages,
+    At,
     BackUp,
     Batch,
     Changes,
@@ -37,6 +39,7 @@ from recollect.operations import (
     Namespaces,
     Now,
     Operation,
+    Pin,
     Probe,
     Prove,
     ProveLog,
@@ -106,6 +109,7 @@ _FORMS: dict[type[Operation], _Form] = {
     Probe: _PLAIN,
     Prove: _PLAIN,
     ProveLog: _PLAIN,
+    Pin: _Form(Moment.to_json, Moment.from_json),
     Now: _Form(datetime.isoformat, datetime.fromisoformat),
 }
 
@@ -114,6 +118,8 @@ def result_to_json(operation: Operation, result: Any) -> Any:
     """Return the JSON form of the result of an operation."""
     if isinstance(operation, Batch):
         return [result_to_json(part, each) for part, each in zip(operation.operations, result, strict=True)]
+    if isinstance(operation, At):
+        operation = operation.operation
     return _FORMS[type(operation)].to_json(result)
 
 
@@ -121,4 +127,6 @@ def result_from_json(operation: Operation, data: Any) -> Any:
     """Rebuild the result of an operation from its JSON form."""
     if isinstance(operation, Batch):
         return [result_from_json(part, each) for part, each in zip(operation.operations, data, strict=True)]
+    if isinstance(operation, At):
+        operation = operation.operation
     return _FORMS[type(operation)].from_json(data)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments import json_form
@@ -448,6 +449,28 @@ class NamespaceHead(NamedTuple):
     def from_json(cls, data: Mapping[str, Any]) -> NamespaceHead:
         """Rebuild a head from its JSON form."""
         return cls(**data)
+
+
+class Moment(NamedTuple):
+    """A moment in the history of a branch, which later commits do not change.
+
+    Attributes:
+        token: What names the moment in an `At` operation. It reveals nothing, also within a scope.
+        time: The time that decides which records have expired: that of the commit, or the later one that was asked for.
+    """
+
+    token: str
+    time: datetime
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"token": self.token, "time": self.time.isoformat()}
+
+    @classmethod
+    @json_form("a moment")
+    def from_json(cls, data: Mapping[str, Any]) -> Moment:
+        """Rebuild a moment from its JSON form."""
+        return cls(data["token"], datetime.fromisoformat(data["time"]))
 
 
 class Export:

@@ -27,6 +27,7 @@ from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
+from recollect.memory.past import Target
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
 from recollect.operations import Changes, Head, Wait, check_count
 from recollect.records.record import Record
@@ -326,6 +327,10 @@ class AsyncMemory:
         """Return a view that is restricted to one user, agent or conversation. See `Memory.scoped`."""
         return AsyncMemory(self._wrapped.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
 
+    async def at(self, target: Target | None = None, *, index: int | None = None) -> AsyncMemory:
+        """Return this memory as it was at a past moment. See `Memory.at`."""
+        return AsyncMemory(await _awaited(Memory.at)(self, target, index=index), _pool=self._pool)
+
     def namespace(self, name: str) -> AsyncMemory:
         """Return another namespace of the same store. See `Memory.namespace`."""
         return AsyncMemory(self._wrapped.namespace(name), _pool=self._pool)
@@ -342,7 +347,7 @@ class AsyncMemory:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        if not self._wrapped._scope.fixed:
+        if not self._wrapped._shares_store:
             await self.close()
 
 

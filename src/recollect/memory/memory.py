@@ -18,7 +18,7 @@ from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
 from recollect.engine.listeners import Subscription
 from recollect.engine.quota import Quota
-from recollect.engine.results import Export, NamespaceHead, VectorCounts
+from recollect.engine.results import Export, Moment, NamespaceHead, VectorCounts
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
@@ -27,6 +27,7 @@ from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls, RecollectWarning
 from recollect.memory.facets import Facets
+from recollect.memory.past import PastExecutor, Target, pin_of
 from recollect.operations import (
     BackUp,
     Changes,
@@ -317,6 +318,43 @@ class Memory(Facets):
             self._executor, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
         )
 
+    def at(self, target: Target | None = None, *, index: int | None = None) -> Memory:
+        """Return this memory as it was at a past moment: a read-only memory, which later commits do not change.
+
+            memory.at(datetime(2026, 3, 3, tzinfo=UTC)).recall("Which seat does Ana prefer?")
+
+        `get`, `find`, `count`, `recall`, `grep`, `context`, `stats`, `changes`, `head` and `open_export` return what
+        they would have returned then, with the same scores and explanations. Records count as expired by the time of
+        the moment. Vectors, the quota and `stats()["store"]` are those of now, because they have no history. Other
+        calls raise ReadOnlyMemoryError. Closing a memory of the past is not needed; the end of a `with` block does not
+        close the store.
+
+        `scoped` restricts it as it restricts this memory, and a scoped memory shows what its scope could read then.
+        `namespace` returns another namespace as of the same time.
+
+        Args:
+            target: An int: the number of a commit (`seq`); 0 is the empty memory before the first. An aware datetime:
+                the newest commit at or before it; a time in the future is the present. A str: a root, as 64 hex
+                digits, which is its newest commit, or the name of a snapshot; within a scope, a cursor.
+            index: A snapshot by its age; 0: the newest.
+
+        Raises:
+            UnknownTargetError: There is no such moment.
+            InvalidArgumentError: The target is none of these.
+            ScopeError: This memory is scoped, and the target is neither a time nor a cursor.
+            StoreError: The store failed.
+
+        Cost:
+            O(log commits) for a time, O(commits) for a root. The first call that looks for records derives the word
+            index of the moment from the nearest one that is in memory, in proportion to the records that changed
+            between. The last few are kept.
+        """
+        executor = self._executor
+        if isinstance(executor, PastExecutor):
+            executor = executor.executor
+        moment: Moment = executor.execute(pin_of(target, index), self._branch, self._scope)
+        return Memory(PastExecutor(executor, self._branch, moment), self._branch, self._scope)
+
     def namespace(self, name: str) -> Memory:
         """Return another namespace of the same store, as a memory that shares the store with this one.
 
@@ -534,6 +572,7 @@ class Memory(Facets):
 
         Raises:
             ScopeError: This memory is scoped: close the memory that it was created from.
+            ReadOnlyMemoryError: This memory is that of a past moment: close the memory that it was created from.
             StoreBusyError: This thread is inside a batch of the store.
         """
         if self._scope.fixed:
@@ -546,8 +585,13 @@ class Memory(Facets):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if not self._scope.fixed:  # a scope shares the store with the memory that it was created from
+        if not self._shares_store:
             self.close()
+
+    @property
+    def _shares_store(self) -> bool:
+        """Whether the store belongs to the memory that this one was created from."""
+        return bool(self._scope.fixed) or isinstance(self._executor, PastExecutor)
 
     def __repr__(self) -> str:
         scope = f" scoped to {self._scope}" if self._scope.fixed else ""

@@ -18,6 +18,7 @@ from recollect.operations.checks import (
     check_text,
     check_timeout,
 )
+from recollect.operations.past import At, Pin
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -80,6 +81,7 @@ __all__ = [
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
+    "At",
     "BackUp",
     "Batch",
     "Changes",
@@ -102,6 +104,7 @@ __all__ = [
     "Operation",
     "Order",
     "Per",
+    "Pin",
     "Probe",
     "Prove",
     "ProveLog",

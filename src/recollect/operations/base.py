@@ -71,7 +71,7 @@ def from_json(data: object, depth: int = 0) -> Operation:
     if kind is None:
         raise InvalidOperationError(name, f"is not one of {', '.join(sorted(REGISTRY))}")
     known = {item.name for item in fields(kind)}  # type: ignore[arg-type]
-    arguments = {}
+    arguments: dict[str, Any] = {}
     for key, value in data.items():
         if key == "op":
             continue
@@ -79,6 +79,8 @@ def from_json(data: object, depth: int = 0) -> Operation:
             raise InvalidOperationError(key, f"is not a field of {name}")
         if key in ("items", "operations"):
             arguments[key] = _read_operations(value, depth + 1)
+        elif key == "operation":
+            arguments[key] = from_json(value, depth + 1)
         else:
             arguments[key] = _READERS[key](value) if key in _READERS else value
     try:

@@ -177,8 +177,8 @@ class Resolved(NamedTuple):
     due: bool
 
 
-class View(Protocol):
-    """A snapshot view of a store: all reads through one view are consistent with each other.
+class ReadView(Protocol):
+    """What the reading operations use of a view: also a past moment has it (`engine.read.past_view`).
 
     Times are microseconds since 1970. Records whose `expires` is `now` or earlier are not returned.
     """
@@ -219,14 +219,6 @@ class View(Protocol):
         """
         ...
 
-    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
-        """Return what is known of several ids, by id, with few queries.
-
-        Cost:
-            O(log n) for each id.
-        """
-        ...
-
     def select(
         self,
         branch: Branch,
@@ -263,23 +255,11 @@ class View(Protocol):
         """Return the `Tally` of the live records that match."""
         ...
 
-    def any_id(self, branch: Branch, first: str) -> bool:
-        """Return whether any live id begins with the character `first`.
-
-        Cost:
-            O(log n).
-        """
-        ...
-
     def payload(self, branch: Branch, version: bytes) -> bytes | None:
         """Return the canonical bytes of a version that any branch of the namespace has or had.
 
         None if it was never stored in the namespace or has been erased.
         """
-        ...
-
-    def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
-        """Yield every live id with its version, in no particular order."""
         ...
 
     def nbytes(self, branch: Branch) -> int:
@@ -288,6 +268,74 @@ class View(Protocol):
         Cost:
             O(records), without reading the payloads.
         """
+        ...
+
+    def commits(
+        self,
+        branch: Branch,
+        since: int = 0,
+        limit: int | None = None,
+        record_id: str | None = None,
+        *,
+        before: int | None = None,
+        newest_first: bool = False,
+    ) -> Iterator[Commit]:
+        """Yield commits, oldest first.
+
+        Args:
+            branch: The branch.
+            since: Only commits with a greater seq.
+            limit: Maximum number of commits.
+            record_id: Only commits that changed this record.
+            before: Only commits with a smaller seq.
+            newest_first: Yield the newest first.
+
+        Cost:
+            Proportional to the commits that are yielded.
+        """
+        ...
+
+    def root_at(self, branch: Branch, seq: int) -> bytes | None:
+        """Return the root hash after a commit, without reading its changes; None if the branch has no such commit.
+
+        Cost:
+            O(log n).
+        """
+        ...
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting stored outside the ledger; None if it is not set.
+
+        Cost:
+            O(log n).
+        """
+        ...
+
+
+class View(ReadView, Protocol):
+    """A snapshot view of a store: all reads through one view are consistent with each other.
+
+    Times are microseconds since 1970. Records whose `expires` is `now` or earlier are not returned.
+    """
+
+    def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
+        """Return what is known of several ids, by id, with few queries.
+
+        Cost:
+            O(log n) for each id.
+        """
+        ...
+
+    def any_id(self, branch: Branch, first: str) -> bool:
+        """Return whether any live id begins with the character `first`.
+
+        Cost:
+            O(log n).
+        """
+        ...
+
+    def versions(self, branch: Branch) -> Iterator[tuple[str, Stored]]:
+        """Yield every live id with its version, in no particular order."""
         ...
 
     def last_position(self, branch: Branch, conversation: str, within: Filter = EVERYTHING) -> int | None:
@@ -323,39 +371,6 @@ class View(Protocol):
 
         Cost:
             Proportional to those commits.
-        """
-        ...
-
-    def commits(
-        self,
-        branch: Branch,
-        since: int = 0,
-        limit: int | None = None,
-        record_id: str | None = None,
-        *,
-        before: int | None = None,
-        newest_first: bool = False,
-    ) -> Iterator[Commit]:
-        """Yield commits, oldest first.
-
-        Args:
-            branch: The branch.
-            since: Only commits with a greater seq.
-            limit: Maximum number of commits.
-            record_id: Only commits that changed this record.
-            before: Only commits with a smaller seq.
-            newest_first: Yield the newest first.
-
-        Cost:
-            Proportional to the commits that are yielded.
-        """
-        ...
-
-    def root_at(self, branch: Branch, seq: int) -> bytes | None:
-        """Return the root hash after a commit, without reading its changes; None if the branch has no such commit.
-
-        Cost:
-            O(log n).
         """
         ...
 
@@ -422,11 +437,50 @@ class View(Protocol):
         """
         ...
 
-    def setting(self, name: str) -> str | None:
-        """Return a setting stored outside the ledger; None if it is not set.
+    # The past: a branch as it was after one of its commits
+
+    def head_at(self, branch: Branch, seq: int) -> Head | None:
+        """Return a commit as the head that it was, without the page of its root; None if the branch has no such commit.
 
         Cost:
             O(log n).
+        """
+        ...
+
+    def newest_with(self, branch: Branch, root: bytes) -> int | None:
+        """Return the seq of the newest commit with a root; None if there is none.
+
+        Cost:
+            O(commits), without reading their changes.
+        """
+        ...
+
+    def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
+        """Return the version of each id after a commit, None if it was not live; ids that were new later are omitted.
+
+        Cost:
+            O(log n) for each id.
+        """
+        ...
+
+    def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
+        """Return the ids that differ between two commits, with the version of each after both of them.
+
+        Args:
+            branch: The branch.
+            since: The seq of the earlier commit; 0: before the first.
+            until: The seq of the later commit.
+
+        Cost:
+            Proportional to the commits between.
+        """
+        ...
+
+    def has_erased(self, branch: Branch, since: int) -> bool:
+        """Return whether a commit after `since` erased a record (cause "erased").
+
+        Cost:
+            Proportional to those commits.
         """
         ...
 
@@ -616,6 +670,16 @@ def in_order(records: Iterable[Record], order: str, after: SortKey | None = None
         keyed = [each for each in keyed if each[0] > first]
     keyed.sort(key=itemgetter(0))
     return [record for _, record in keyed]
+
+
+def net(
+    changes: Iterable[tuple[str, bytes | None, bytes | None]],
+) -> dict[str, tuple[bytes | None, bytes | None]]:
+    """Return the net effect of changes (id, before, after) in the order of the log: the result of `net_changes`."""
+    out: dict[str, tuple[bytes | None, bytes | None]] = {}
+    for record_id, before, after in changes:
+        out[record_id] = (out[record_id][0] if record_id in out else before, after)
+    return {record_id: (before, after) for record_id, (before, after) in out.items() if before != after}
 
 
 def expired(record: Record, now: int) -> bool:

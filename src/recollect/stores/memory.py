@@ -8,11 +8,12 @@ rollback only discards them.
 from __future__ import annotations
 
 import uuid
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
+from operator import itemgetter
 from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
@@ -33,6 +34,7 @@ from recollect.stores.base import (
     check_seq,
     expired,
     in_order,
+    net,
     tally_of,
 )
 from recollect.stores.derived.files import DerivedFiles
@@ -45,7 +47,7 @@ class _Ledger:
     """The contents of one branch."""
 
     live: dict[str, tuple[Stored, Record]] = field(default_factory=dict)
-    known: set[str] = field(default_factory=set)
+    history: dict[str, list[tuple[int, bytes | None]]] = field(default_factory=dict)  # id -> (seq, version), ascending
     log: list[Commit] = field(default_factory=list)
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
     expiring: list[tuple[int, str]] = field(default_factory=list)  # (expires, id), sorted
@@ -224,7 +226,7 @@ class _MemoryView:
         return {record_id: stored for record_id, stored in found if stored is not None}
 
     def known(self, branch: Branch, record_id: str) -> bool:
-        return record_id in self._ledger(branch).known
+        return record_id in self._ledger(branch).history
 
     def resolve(self, branch: Branch, record_ids: Sequence[str], now: int) -> dict[str, Resolved]:
         out = {}
@@ -329,6 +331,32 @@ class _MemoryView:
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
         found = next(iter(self._log(branch, seq - 1)), None) if seq > 0 else None
         return None if found is None else found.root.hash
+
+    def head_at(self, branch: Branch, seq: int) -> Head | None:
+        found = next(iter(self._log(branch, seq - 1)), None) if seq > 0 else None
+        return None if found is None else Head(found.seq, Root(found.root.hash), found.micros)
+
+    def newest_with(self, branch: Branch, root: bytes) -> int | None:
+        return max((commit.seq for commit in self._log(branch, 0) if commit.root.hash == root), default=None)
+
+    def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
+        out = {}
+        for record_id in record_ids:
+            versions = self._history(branch, record_id)
+            at = bisect_right(versions, seq, key=itemgetter(0))
+            if at:
+                out[record_id] = versions[at - 1][1]
+        return out
+
+    def _history(self, branch: Branch, record_id: str) -> list[tuple[int, bytes | None]]:
+        return self._ledger(branch).history.get(record_id, [])
+
+    def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
+        commits = takewhile(lambda commit: commit.seq <= until, self._log(branch, since))
+        return net((change.id, change.before, change.after) for commit in commits for change in commit.changes)
+
+    def has_erased(self, branch: Branch, since: int) -> bool:
+        return any(change.cause == "erased" for commit in self._log(branch, since) for change in commit.changes)
 
     def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
         return islice(self._ledger(branch).log, since, None)
@@ -480,6 +508,11 @@ class _MemoryTransaction(_MemoryView):
         staged = [each for each in self._commits if (each.namespace, each.branch) == branch and each.seq > since]
         return (*super()._log(branch, since), *staged)
 
+    def _history(self, branch: Branch, record_id: str) -> list[tuple[int, bytes | None]]:
+        commits = (each for each in self._commits if (each.namespace, each.branch) == branch)
+        staged = [(each.seq, change.after) for each in commits for change in each.changes if change.id == record_id]
+        return [*super()._history(branch, record_id), *staged]
+
     def node(self, page: int) -> bytes:
         return self._pages[page] if page in self._pages else super().node(page)
 
@@ -552,7 +585,10 @@ class _MemoryTransaction(_MemoryView):
             ledger.replaced[commit.seq] = replaced
             if commit.seq > len(ledger.log):
                 ledger.log.append(commit)
-            ledger.known.update(change.id for change in commit.changes)
+            for change in commit.changes:
+                versions = ledger.history.setdefault(change.id, [])
+                if not versions or versions[-1][0] < commit.seq:
+                    versions.append((commit.seq, change.after))
         for (branch, number), snapshot in self._snapshots.items():
             ledger = self._contents.ledgers.setdefault(branch, _Ledger())
             if snapshot is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -24,7 +25,7 @@ from recollect.engine.index.write_cache import WriteCache, Written
 from recollect.errors import NoMemoryError, RecollectError
 from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
-from recollect.indexes.words.segment import Builder
+from recollect.indexes.words.segment import Builder, Segment
 from recollect.ledger.commits import Branch, Commit, Head
 from recollect.ledger.merkle import EMPTY
 from recollect.records.record import Record
@@ -38,9 +39,9 @@ KEPT_FROM = 1000
 MERGED_FROM, MERGED_PART = 1000, 8
 #: Approximate memory of a branch in addition to its index and its record cache, and how far the record cache may grow
 #: before its size is updated in the sum.
-_BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
+BRANCH_BYTES, _UNCOUNTED_BYTES = 80_000, 65_536
 #: If there are at least this many changes, and as many as live records, the index is rebuilt.
-_BULK_CHANGES = 100
+BULK_CHANGES = 100
 #: Memory limit of the write cache.
 _WRITE_CACHE_BYTES = 2**26
 #: The worker catches a new segment up while it is more than this many commits behind; readers apply the rest.
@@ -76,7 +77,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
     Args:
         store: The store.
         files: The index files; None to keep none.
-        digests: Include in documents the digests that vectors are stored under.
+        digests: Whether documents include the digests that vectors are stored under.
         budget_bytes: Memory limit of all indexes together. At least one index is kept.
     """
 
@@ -84,7 +85,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         super().__init__(budget_bytes)
         self._store = store
         self._files = files
-        self._digests = digests
+        self.digests = digests
         self._rules = rules(digests)
         self._write_cache = WriteCache(_WRITE_CACHE_BYTES)
         self._unusable: dict[Branch, Made] = {}  # index files that could not be used
@@ -123,13 +124,18 @@ class IndexKeeper(Follower[Branch, _Cached]):
 
     def at(self, view: View, branch: Branch, key: Branch, *, newest: bool = False) -> Tagged[_Cached] | None:
         """Return the entry of a branch, caught up to a view. See `Follower.at`."""
+        with self.building():
+            return super().at(view, branch, key, newest=newest)
+
+    @contextmanager
+    def building(self) -> Iterator[None]:
+        """Raise NoMemoryError if memory runs out while an index is built in the block."""
         try:
-            entry = super().at(view, branch, key, newest=newest)
+            yield
         except MemoryError as error:
             if isinstance(error, RecollectError):
                 raise
             raise NoMemoryError(self._store.path, "while its index was built") from error
-        return entry
 
     def current(self, view: View, branch: Branch) -> WordView | None:
         """Return the index at a view if it is loaded and reflects exactly that view. Never loads or changes it."""
@@ -204,7 +210,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         head = view.head(branch)
         builder = Builder()
         for record in self._records(view, branch, head):
-            builder.add(document_of(record, digests=self._digests))
+            builder.add(document_of(record, digests=self.digests))
         segment = builder.segment()
         self._write_cache.drop(branch, head.seq)
         if len(builder) >= KEPT_FROM and self._files is not None:
@@ -226,11 +232,11 @@ class IndexKeeper(Follower[Branch, _Cached]):
         value.view = None
         written = self._write_cache.since(branch, *tag, head)
         changed = view.changed(branch, tag[0]) if written is None else list(written)
-        if len(changed) >= max(_BULK_CHANGES, value.index.documents.live_count):
+        if len(changed) >= max(BULK_CHANGES, value.index.documents.live_count):
             return None
         if written is None:
             written = read_back(view, branch, changed)
-        apply_written(value.index, written, digests=self._digests)
+        apply_written(value.index, written, digests=self.digests)
         self._write_cache.drop(branch, head.seq)
         index = value.index
         in_segment = 0 if index.segment is None else index.segment.count
@@ -245,7 +251,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         segment = value.index.segment
         index_bytes = value.index.tail_bytes + (0 if segment is None else segment.nbytes)
         value.counted_bytes = value.record_cache_bytes
-        return _BRANCH_BYTES + index_bytes + value.counted_bytes
+        return BRANCH_BYTES + index_bytes + value.counted_bytes
 
     # The worker
 
@@ -304,7 +310,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
                 if self._closed or not in_history(view, branch, seq, root):
                     return
                 written = read_back(view, branch, view.changed(branch, seq))
-                apply_written(successor, written, digests=self._digests)
+                apply_written(successor, written, digests=self.digests)
                 lag, seq, root = head.seq - seq, head.seq, head.root.hash
             if lag <= _MAX_LAG:
                 break
@@ -330,6 +336,22 @@ class IndexKeeper(Follower[Branch, _Cached]):
         cached = None if entry is None else entry.value
         if entry is not None and cached and cached.record_cache_bytes > cached.counted_bytes + _UNCOUNTED_BYTES:
             self.count(branch, entry)
+
+    def copy(self, view: View, branch: Branch) -> WordIndex | None:
+        """Return a copy of the index at a view, to be changed independently; None if the index is already newer."""
+        entry = self.at(view, branch, branch)
+        if entry is None:
+            return None
+        with entry.lock:
+            if entry.value is None or not entry.reflects(view.head(branch)):  # another thread has caught it up
+                return None
+            return entry.value.index.fork()
+
+    def segment(self, branch: Branch) -> Segment | None:
+        """Return the segment of the index of a branch, if it is loaded."""
+        entry = self.entries.peek(branch)
+        cached = None if entry is None else entry.value
+        return None if cached is None else cached.index.segment
 
     def fork(self, view: View, branch: Branch) -> WordIndex:
         """Return a copy of the index at a view, to be changed independently. The caller must hold the write lock."""

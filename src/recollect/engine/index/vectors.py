@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from recollect.embedding.base import Embedder, Floats, Supplied, Unusable, embedded, floors_of
 from recollect.engine.budget import Budget
@@ -27,11 +27,12 @@ from recollect.errors import (
     StoreError,
     UnsupportedError,
 )
+from recollect.indexes.documents.row_data import Rows
 from recollect.indexes.documents.table import Table
 from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
-from recollect.stores.base import Store, View, expired
+from recollect.stores.base import ReadView, Store, View, expired
 from recollect.stores.derived_protocols import Model, Vectors
 
 #: (number of records processed so far, total)
@@ -46,6 +47,18 @@ _GIVE_UP = 3
 _NO_VECTOR = "has made no vector yet: call embed_all()"
 
 
+class Scorer(Protocol):
+    """Vectors that questions are compared with: those of the present (`VectorKeeper`), or of a past moment."""
+
+    def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
+        """Return the dense signal of each document of a table, and a note; None and the reason if there is none."""
+        ...
+
+    def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
+        """Return the seq up to which every text has a vector."""
+        ...
+
+
 class QuestionVector(NamedTuple):
     """The vector of a question, or the reason why there is none.
 
@@ -56,7 +69,7 @@ class QuestionVector(NamedTuple):
         note: The reason for the notes of the hits; "" if there is a vector.
     """
 
-    keeper: VectorKeeper | None
+    keeper: Scorer | None
     model: Model | None = None
     vector: Quantised | None = None
     note: str = ""
@@ -67,7 +80,7 @@ class QuestionVector(NamedTuple):
             return None, self.note
         return self.keeper.score(self.model, self.vector, branch, table)
 
-    def reached(self, view: View, branch: Branch) -> int | None:
+    def reached(self, view: ReadView, branch: Branch) -> int | None:
         """Return the seq up to which every text has a vector; None if there is no vector or it cannot be read."""
         if self.keeper is not None and self.model is not None:
             with suppress(StoreError):
@@ -85,6 +98,28 @@ class Embedded(NamedTuple):
 
     texts: int
     failed: list[str]
+
+
+class PastVectors(NamedTuple):
+    """The vectors of a past moment: those that are stored now, since vectors are not part of the history.
+
+    Attributes:
+        keeper: The vectors.
+        present: The view of the present in which the past is read.
+        seq: The seq of the moment.
+    """
+
+    keeper: VectorKeeper
+    present: View
+    seq: int
+
+    def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
+        """Return the dense signal of each document of a table. See `Scorer.score`."""
+        return self.keeper.score(model, question, branch, table, past=True)
+
+    def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
+        """Return the seq up to which every text of the moment has a vector."""
+        return min(self.keeper.reached(self.present, branch, model), self.seq)
 
 
 #: Inside a batch no model is called: all other writers would have to wait for it.
@@ -168,19 +203,33 @@ class VectorKeeper:
                     del self._questions[next(iter(self._questions))]
         return QuestionVector(self, *cached)
 
-    def score(self, model: Model, question: Quantised, branch: Branch, table: Table) -> tuple[Dense | None, str]:
-        """Return the dense signal of each document of a table, and a note; None and the reason if there is none."""
+    def score(
+        self, model: Model, question: Quantised, branch: Branch, table: Table, *, past: bool = False
+    ) -> tuple[Dense | None, str]:
+        """Return the dense signal of each document of a table, and a note; None and the reason if there is none.
+
+        Args:
+            model: The model of the vector.
+            question: The vector of the question.
+            branch: The branch.
+            table: The documents.
+            past: They are those of a past moment. They use the vectors that are cached for the present, and replace
+                none of them.
+        """
         with self._lock:
             cached = self._cached.get((branch, model))
-            if cached is None or not cached.index.is_of(table) or cached.life != self.store.life:
-                cached = _CachedVectors(DenseIndex(table.rows, model.dimension), self.store.life)
+            if cached is None or cached.life != self.store.life or not (past or cached.index.is_of(table)):
+                rows = Rows() if past else table.rows  # the first recall of the present starts an index of its own
+                cached = _CachedVectors(DenseIndex(rows, model.dimension), self.store.life)
                 self._cached.put((branch, model), cached)
         with cached.lock:
             try:
                 for number, vectors in self.store.newer(model, branch.namespace, cached.seen):
                     cached.index.add(vectors)
                     cached.seen = number
-                view = cached.index.view(table) if len(cached.index) else None
+                view = None
+                if len(cached.index):
+                    view = cached.index.view_of(table) if past else cached.index.view(table)
             except StoreError as error:
                 return None, f"the dense signal is not used: {error}"
             finally:
@@ -189,7 +238,7 @@ class VectorKeeper:
             return None, f"the dense signal is not used: {model.name} {_NO_VECTOR}"
         return view.score(question, table, *self._floors), ""
 
-    def reached(self, view: View, branch: Branch, model: Model) -> int:
+    def reached(self, view: ReadView, branch: Branch, model: Model) -> int:
         """Return the seq up to which every text has a vector; 0 if it belongs to another history (a restored copy)."""
         seq, root = self.store.reached(model, branch)
         return seq if in_history(view, branch, seq, root) else 0

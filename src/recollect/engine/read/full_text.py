@@ -24,7 +24,7 @@ def grep(
     store: Store,
     index: FullTextIndex,
     reads_at: Callable[[View, Branch], int],
-    staged: Sequence[Record | str] = (),
+    staged: Callable[[View], Sequence[Record | str]] = lambda view: (),
 ) -> RecordList:
     """Return the records that match a full-text query.
 
@@ -35,7 +35,8 @@ def grep(
         store: The store.
         index: The full-text index of the store.
         reads_at: Returns the time that decides which records have expired (`Core.reads_at`).
-        staged: Uncommitted changes of a batch: written records, and ids of forgotten ones.
+        staged: Returns what replaces the records of a view: records that differ, and ids that have none. They are the
+            uncommitted changes of a batch, or what a past moment had instead.
 
     Raises:
         InvalidQueryError: The query is malformed.
@@ -62,10 +63,11 @@ def grep(
         if mismatched := [each for each, record in records.items() if record.id != each]:
             raise DamagedStoreError(store.path, f"record {mismatched[0]!r} has another id in its payload")
         now = reads_at(views[0], branch)
-    if staged:
+        replaced = staged(views[0])
+    if replaced:
         staged_index = FullText(None, "batch")
-        written = {each.id: each for each in staged if isinstance(each, Record)}
-        for each in staged:
+        written = {each.id: each for each in replaced if isinstance(each, Record)}
+        for each in replaced:
             records.pop(each if isinstance(each, str) else each.id, None)
         staged_updates = Updates(1, b"", False, [(each.id, each.text) for each in written.values()])
         records |= {

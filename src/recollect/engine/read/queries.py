@@ -25,7 +25,7 @@ from recollect.ledger.merkle import Root
 from recollect.operations import Changes, Count, Find, Get, GetQuota, Head, Namespaces, Recall, Stats
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
-from recollect.stores.base import View, expired, in_order, sort_key
+from recollect.stores.base import ReadView, expired, in_order, sort_key
 
 #: Commits that `changes` reads at a time.
 _COMMITS_PAGE = 256
@@ -45,10 +45,10 @@ class Reading:
         cursors: The cursors of the store.
         language: The language of the memory; None: detected.
         facts: Returns facts about the store.
-        log_head: Returns the head of the log of a branch, in hex.
+        log_head: Returns the head of the log of the branch, in hex.
     """
 
-    view: View
+    view: ReadView
     branch: Branch
     scope: Scope
     now: int
@@ -57,7 +57,7 @@ class Reading:
     cursors: Cursors
     language: str | None
     facts: Callable[[], dict[str, Any]]
-    log_head: Callable[[View, Branch], str]
+    log_head: Callable[[], str]
 
     def get(self, operation: Get) -> Record | None:
         """Return the record that the scope shows under an id."""
@@ -123,7 +123,7 @@ class Reading:
     def _changes(self, operation: Changes) -> Iterator[Commit]:
         head = self.view.head(self.branch).seq
         since = self.cursors.reached(operation.since, self.branch, self.scope, head)
-        read = partial(_in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
+        read = partial(in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
         if operation.id is None:
             commits = read(None)
         else:
@@ -162,7 +162,7 @@ class Reading:
         """Return the newest commit and the root, and the head of the log if it is requested."""
         self._check_whole("the head (root and seq), which covers the whole namespace,")
         head = self.view.head(self.branch)
-        log = self.log_head(self.view, self.branch) if operation.log else None
+        log = self.log_head() if operation.log else None
         return NamespaceHead(head.seq, head.root.hash.hex(), log)
 
     def quota(self, operation: GetQuota) -> Quota | None:
@@ -190,7 +190,7 @@ class Reading:
 
 
 def stored_record(
-    record_id: str, view: View, branch: Branch, scope: Scope, now: int, words: WordView | None = None
+    record_id: str, view: ReadView, branch: Branch, scope: Scope, now: int, words: WordView | None = None
 ) -> Record | None:
     """Return the live record that a scope shows under an id, in its stored form; None if there is none.
 
@@ -214,7 +214,7 @@ def importance_limit(operation: Find | Count) -> int | None:
     return operation.limit if operation.limit is not None and operation.limit <= MAX_IDS else None
 
 
-def visible_part(commit: Commit, view: View, scope: Scope, cursors: Cursors) -> Commit | None:
+def visible_part(commit: Commit, view: ReadView, scope: Scope, cursors: Cursors) -> Commit | None:
     """Return a commit as a scope sees it: only its changes to records in the scope. None if there are none."""
     if not scope.fixed:
         return replace(commit, root=Root(commit.root.hash))  # the page is a detail of the store
@@ -246,8 +246,8 @@ def visible_part(commit: Commit, view: View, scope: Scope, cursors: Cursors) -> 
     )
 
 
-def _in_pages(
-    view: View, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
+def in_pages(
+    view: ReadView, branch: Branch, since: int, limit: int | None, record_id: str | None, *, newest_first: bool
 ) -> Iterator[Commit]:
     """Yield the commits after `since`, reading a page of them at a time: the caller may need only the first."""
     size = _COMMITS_PAGE if limit is None else min(limit, _COMMITS_PAGE)

@@ -29,7 +29,7 @@ from recollect.ledger.commits import Branch
 from recollect.operations import Recall
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked, unchecked_tuple
-from recollect.stores.base import View
+from recollect.stores.base import ReadView
 
 _WHOLE = 1 << SHARE_BITS
 #: Maximum number of standing instructions and preferences that are returned with the hits.
@@ -45,7 +45,7 @@ _word = unchecked_tuple(Word)
 
 def recall(
     operation: Recall,
-    view: View,
+    view: ReadView,
     branch: Branch,
     words: WordView,
     scope: Scope,

@@ -15,7 +15,7 @@ from recollect.indexes.documents.columns import NONE, Ints
 from recollect.indexes.documents.table import Table
 from recollect.ledger.commits import Branch
 from recollect.records.record import Record
-from recollect.stores.base import View
+from recollect.stores.base import ReadView
 
 _MAX_PAGE = 1000
 #: Memory of a record in addition to its payload, and of each of its texts in addition to its characters, in bytes.
@@ -28,7 +28,7 @@ _texts = attrgetter(*TEXT_FIELDS, "media_type", "parent", "language")
 class Records:
     """The records of documents. A document stands for one version of a record, so cached records stay valid."""
 
-    def __init__(self, view: View, branch: Branch, table: Table) -> None:
+    def __init__(self, view: ReadView, branch: Branch, table: Table) -> None:
         self._view = view
         self._branch = branch
         self._table = table

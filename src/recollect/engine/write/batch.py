@@ -240,7 +240,7 @@ class Writing:
             cursors=services.cursors,
             language=services.intake.language,
             facts=services.store.facts,
-            log_head=services.log_head,
+            log_head=lambda: services.log_head(self._transaction, self._branch),
         )
 
     def recall(self, operation: Recall) -> Hits:
@@ -257,7 +257,8 @@ class Writing:
         services = self._services
         services.intake.limits.check_query(operation.query)
         staged = [self.writer.live(each) or each for each in self.writer.touched]
-        return grep(operation, self._branch, self._scope, services.store, services.fulltext, services.reads_at, staged)
+        store, fulltext, reads_at = services.store, services.fulltext, services.reads_at
+        return grep(operation, self._branch, self._scope, store, fulltext, reads_at, lambda view: staged)
 
     # Parts
 

@@ -162,6 +162,7 @@ class DenseIndex:
         self._row_of: dict[bytes, int] = {}
         self._rows: Ints = np.full(16, NONE, dtype=np.int64)
         self._seen = 0
+        self._identity = object()
         self._waiting: dict[bytes, list[int]] = {}  # digest -> documents whose text has no vector yet
 
     def is_of(self, table: Table) -> bool:
@@ -206,6 +207,20 @@ class DenseIndex:
                 self._waiting.setdefault(digest, []).append(number)
         self._seen = max(self._seen, table.count)
         return DenseView(self._matrix[: self._used], self._rows[: table.count].copy())
+
+    def view_of(self, table: Table) -> DenseView:
+        """Return the vectors of the documents of any table. What was looked up is kept with the rows of that table.
+
+        Cost:
+            O(documents), the first time after vectors were added; then O(1).
+        """
+        state = (self._identity, self._used)
+        kept = table.rows.kept.get("vectors")
+        if kept is None or kept[0] != state or len(kept[1]) < table.count:
+            texts = map(table.rows.text, range(table.count))
+            found = (self._row_of.get(text, NONE) for text in texts)
+            kept = table.rows.kept["vectors"] = (state, np.fromiter(found, dtype=np.int64, count=table.count))
+        return DenseView(self._matrix[: self._used], kept[1][: table.count])
 
     def __len__(self) -> int:
         return len(self._row_of)

@@ -18,7 +18,7 @@ from recollect.filters.tree import EVERYTHING, Everything, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, tally_of
+from recollect.stores.base import Resolved, SortKey, Tally, Trimmed, Untrimmed, Version, net, tally_of
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.filters import TRUE, Sql, bounds
 from recollect.stores.sqlite.page_lists import decode_pages
@@ -416,6 +416,41 @@ class SqliteView:
                 stored = None if payload is None else self._stored(digest, payload).payload
                 out[number] = Version(digest, stored)
         return out
+
+    def head_at(self, branch: Branch, seq: int) -> Head | None:
+        root = self.root_at(branch, seq)
+        if root is None:
+            return None
+        time = self._value("SELECT time FROM commits WHERE branch = ? AND seq = ?", (self._branch(branch), seq))
+        return Head(seq, Root(root), time)
+
+    def newest_with(self, branch: Branch, root: bytes) -> int | None:
+        sql = "SELECT max(seq) FROM commits WHERE branch = ? AND root = ?"
+        return next(self._sql(sql, (self._branch(branch), root)))[0]  # type: ignore[no-any-return]
+
+    def versions_at(self, branch: Branch, record_ids: Sequence[str], seq: int) -> dict[str, bytes | None]:
+        branch_number, out = self._branch(branch), {}
+        # Without the hint, SQLite would read the log backwards until the id appears.
+        sql = (
+            "SELECT after FROM changes INDEXED BY changes_by_id "
+            "WHERE branch = ? AND id = ? AND seq <= ? ORDER BY seq DESC LIMIT 1"
+        )
+        for record_id in record_ids:
+            row = next(self._sql(sql, (branch_number, record_id, seq)), None)
+            if row is not None:
+                out[record_id] = row[0]
+        return out
+
+    def net_changes(self, branch: Branch, since: int, until: int) -> dict[str, tuple[bytes | None, bytes | None]]:
+        rows = self._sql(
+            "SELECT id, before, after FROM changes WHERE branch = ? AND seq > ? AND seq <= ? ORDER BY seq, place",
+            (self._branch(branch), since, until),
+        )
+        return net(rows)
+
+    def has_erased(self, branch: Branch, since: int) -> bool:
+        sql = "SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND cause = 'erased' LIMIT 1"
+        return next(self._sql(sql, (self._branch(branch), since)), None) is not None
 
     def node(self, page: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))

@@ -1,0 +1,154 @@
+"""Targets: what callers name a past moment by, and the moment that it is.
+
+A target is resolved once, to a commit and a time. The token of a moment contains both, encrypted and authenticated, so
+it can be passed to callers within a scope; later commits do not change what it shows.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from datetime import UTC
+from typing import NamedTuple
+
+from recollect.engine.cursors import Cursors
+from recollect.engine.read.past_view import PastView
+from recollect.engine.read.queries import in_pages, visible_part
+from recollect.engine.results import Moment
+from recollect.engine.scope import Scope
+from recollect.errors import InvalidArgumentError, ScopeError, UnknownTargetError
+from recollect.ledger.commits import Branch, Head
+from recollect.ledger.merkle import EMPTY
+from recollect.operations import Pin
+from recollect.records.codec import datetime_of, microseconds
+from recollect.stores.base import View
+
+_ROOT = re.compile("[0-9a-fA-F]{64}")
+#: The order that cursors of moments are tokens of (`Cursors.after`).
+_ORDER = "at"
+
+
+class Point(NamedTuple):
+    """A resolved moment.
+
+    Attributes:
+        seq: The newest commit of the moment; 0 before the first.
+        root: The root after it.
+        now: The time of the moment, in microseconds since 1970: it decides which records have expired.
+    """
+
+    seq: int
+    root: bytes
+    now: int
+
+    def head_in(self, view: View, branch: Branch) -> Head:
+        """Return the commit in a view.
+
+        Raises:
+            UnknownTargetError: The store has another history.
+        """
+        head = view.head_at(branch, self.seq) if self.seq else Head()
+        if head is None or head.root.hash != self.root:
+            raise UnknownTargetError(self.seq, "the store has another history since: an older copy was restored")
+        return head
+
+    def moment(self, branch: Branch, cursors: Cursors) -> Moment:
+        """Return the moment as callers see it."""
+        key = (f"{self.seq:016x}{self.root.hex()}", self.now)
+        return Moment(cursors.after(key, _ORDER, branch, Scope()), datetime_of(self.now).astimezone(UTC))
+
+
+def point_of(token: str, branch: Branch, cursors: Cursors) -> Point:
+    """Return the moment of a token.
+
+    Raises:
+        InvalidArgumentError: It is not the token of a moment of this branch.
+    """
+    try:
+        where, now = cursors.sort_key(token, _ORDER, branch, Scope())
+    except InvalidArgumentError:
+        raise InvalidArgumentError("moment", token, "must be the token of a moment of this memory") from None
+    return Point(int(str(where)[:16], 16), bytes.fromhex(str(where)[16:]), int(now))
+
+
+def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Cursors, now: int) -> Point:
+    """Return the moment that a target names.
+
+    Args:
+        target: The target.
+        view: A view of the store.
+        branch: The branch.
+        scope: The scope of the caller. Within one, only times and cursors name moments.
+        cursors: The cursors of the store.
+        now: The time that decides in the present which records have expired (`Core.reads_at`).
+
+    Raises:
+        UnknownTargetError: There is no such moment.
+        ScopeError: The target would reveal something of the namespace outside the scope.
+        InvalidArgumentError: Within a scope, the target is not a cursor of it.
+
+    Cost:
+        O(log commits) for a time, O(1) for a seq, and O(commits) for a root.
+    """
+    if target.time is not None:
+        return _at_time(view, branch, microseconds(target.time), now)
+    if scope.fixed and target.seq != 0:
+        if target.named is None or _ROOT.fullmatch(target.named):
+            what = "a seq, root or snapshot, which covers the whole namespace (pass a time or a cursor),"
+            raise ScopeError(what, str(scope))
+        reached = cursors.reached(target.named, branch, scope, view.head(branch).seq)
+        return _at_seq(view, branch, _newest_visible(view, branch, scope, cursors, reached), now)
+    if target.seq is not None:
+        newest = view.head(branch).seq
+        if not 0 <= target.seq <= newest:
+            raise UnknownTargetError(target.seq, f"its commits have the numbers 1 to {newest}")
+        return _at_seq(view, branch, target.seq, now)
+    if target.named is not None and _ROOT.fullmatch(target.named):
+        return _at_root(view, branch, bytes.fromhex(target.named), now)
+    return _at_snapshot(target)
+
+
+def _at_seq(view: View, branch: Branch, seq: int, now: int) -> Point:
+    """Return the moment of a commit; that of 0 is just before the first commit."""
+    head = view.head_at(branch, seq or 1)
+    if seq and head is not None:
+        return Point(seq, head.root.hash, head.micros)
+    return Point(0, EMPTY, now if head is None else head.micros - 1)
+
+
+def _at_time(view: View, branch: Branch, micros: int, now: int) -> Point:
+    """Return the moment of a time; that of a time in the future is the present."""
+
+    def time_of(seq: int) -> int:
+        head = view.head_at(branch, seq)
+        assert head is not None, "the log has no gaps"
+        return head.micros
+
+    seq = bisect_right(range(1, view.head(branch).seq + 1), micros, key=time_of)
+    return _at_seq(view, branch, seq, now)._replace(now=min(micros, now))
+
+
+def _at_root(view: View, branch: Branch, root: bytes, now: int) -> Point:
+    """Return the moment of the newest commit with a root."""
+    seq = 0 if root == EMPTY and not view.head(branch).seq else view.newest_with(branch, root)
+    if seq is None:
+        raise UnknownTargetError(root.hex(), "no commit has this root")
+    return _at_seq(view, branch, seq, now)
+
+
+def _at_snapshot(target: Pin) -> Point:
+    """Return the moment of a snapshot: the one place where names and indexes are looked up."""
+    hint = " (the number of a commit is an int)" if (target.named or "").isdecimal() else ""
+    raise UnknownTargetError(target.target, f"there is no such snapshot{hint}")
+
+
+def _newest_visible(view: View, branch: Branch, scope: Scope, cursors: Cursors, seq: int) -> int:
+    """Return the newest commit up to `seq` that a scope sees: the time of any other would reveal that there is one.
+
+    Cost:
+        The commits after it.
+    """
+    head = (view.head_at(branch, seq) if seq else None) or Head()
+    past = PastView(view, branch, head, head.micros)
+    commits = in_pages(past, branch, 0, None, None, newest_first=True)
+    return next((each.seq for each in commits if visible_part(each, past, scope, cursors) is not None), 0)

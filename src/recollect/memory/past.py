@@ -1,0 +1,99 @@
+"""Memories of past moments: an executor that executes every operation as of a moment."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, NoReturn
+
+from recollect.embedding.base import Embedder
+from recollect.engine.executor import BatchExecutor, Executor
+from recollect.engine.feed import CommitLog, Feed
+from recollect.engine.results import Moment
+from recollect.engine.scope import Scope
+from recollect.errors import InvalidArgumentError, ReadOnlyMemoryError, RecollectError
+from recollect.ledger.commits import Branch
+from recollect.operations import At, Operation, Pin
+from recollect.records.record import aware
+
+#: What names a moment: the number of a commit, a root or a snapshot's name, or a time.
+Target = int | str | datetime
+
+
+def pin_of(target: Target | None, index: int | None) -> Pin:
+    """Return the operation that finds a moment.
+
+    Raises:
+        InvalidArgumentError: Not exactly one of both was passed, or it is of another type.
+    """
+    if (target is None) == (index is None):
+        raise InvalidArgumentError("target", target, "must be a seq, a time, a root or a snapshot, or pass index=")
+    if isinstance(target, datetime):
+        try:
+            return Pin(time=aware("target", target))
+        except RecollectError as error:
+            raise InvalidArgumentError("target", target, str(error.args[2])) from None
+    if isinstance(target, str):
+        return Pin(named=target)
+    if target is not None and (isinstance(target, bool) or not isinstance(target, int)):
+        raise InvalidArgumentError("target", target, "must be a seq, an aware datetime, a root, or a snapshot's name")
+    return Pin(seq=target, index=index)
+
+
+class PastExecutor:
+    """An `Executor` that executes each operation as of a moment. What is no reading operation is refused.
+
+    Other namespaces are read as of the same time.
+
+    Args:
+        executor: The executor of the present.
+        branch: The branch of the moment.
+        moment: The moment.
+    """
+
+    def __init__(self, executor: Executor, branch: Branch, moment: Moment) -> None:
+        self.executor = executor
+        self._moment = moment
+        self._moments = {branch: moment}
+
+    @property
+    def location(self) -> str:
+        """Where the store is, and the time of the moment."""
+        return f"{self.executor.location} as of {self._moment.time.isoformat()}"
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedding model, or None."""
+        return self.executor.embedder
+
+    def execute(
+        self, operation: Operation, branch: Branch, scope: Scope, actor: str | None = None, reason: str | None = None
+    ) -> Any:
+        """Execute an operation as of the moment."""
+        moment = self._moments.get(branch)
+        if moment is None:
+            moment = self._moments[branch] = self.executor.execute(Pin(time=self._moment.time), branch, Scope())
+        return self.executor.execute(At(moment=moment.token, operation=operation), branch, scope, actor, reason)
+
+    def batch(
+        self, branch: Branch, scope: Scope, actor: str | None, reason: str | None, expect_head: int | None
+    ) -> AbstractContextManager[BatchExecutor]:
+        """Refuse: a batch writes."""
+        self._refuse("a batch")
+
+    def log(self, branch: Branch, scope: Scope) -> CommitLog:
+        """Refuse: there are no commits to wait for."""
+        self._refuse("waiting for commits")
+
+    @property
+    def feed(self) -> Feed:
+        """Refuse: there are no commits to wait for."""
+        self._refuse("waiting for commits")
+
+    def close(self) -> None:
+        """Refuse: the store is that of the present."""
+        self._refuse("closing the store, which is shared,")
+
+    @staticmethod
+    def _refuse(what: str) -> NoReturn:
+        raise ReadOnlyMemoryError(what)

@@ -1,0 +1,64 @@
+"""The operations that read the past: finding a moment, and executing a reading operation as of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from recollect.errors import InvalidArgumentError, InvalidOperationError
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_instant, check_text
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pin(Operation, name="pin", in_batch=False):
+    """Find a moment in the history. The result is a `Moment`. Exactly one field names it.
+
+    Attributes:
+        seq: The number of a commit; 0: before the first.
+        time: A time: the newest commit at or before it.
+        named: A root as 64 hex digits, the name of a snapshot, or, within a scope, a cursor.
+        index: A snapshot by its age; 0: the newest.
+    """
+
+    seq: int | None = None
+    time: datetime | None = None
+    named: str | None = None
+    index: int | None = None
+
+    def __post_init__(self) -> None:
+        passed = [each for each in (self.seq, self.time, self.named, self.index) if each is not None]
+        if len(passed) != 1:
+            raise InvalidArgumentError("target", tuple(passed), "must be one seq, time, root or snapshot, or an index")
+        for name in ("seq", "index"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or abs(value) > 2**62):
+                raise InvalidArgumentError(name, value, "must be an integer")
+        if self.time is not None:
+            object.__setattr__(self, "time", check_instant("time", self.time))
+        if self.named is not None:
+            check_text("named", self.named)
+
+    @property
+    def target(self) -> int | str | datetime:
+        """The field that names the moment, for messages."""
+        passed = (each for each in (self.seq, self.time, self.named) if each is not None)
+        return next(passed, f"snapshot {self.index}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class At(Operation, name="at", in_batch=False):
+    """Execute a reading operation as of a moment. The result is that of the operation.
+
+    Attributes:
+        moment: The token of the moment (`Moment.token`).
+        operation: The operation.
+    """
+
+    moment: str
+    operation: Operation
+
+    def __post_init__(self) -> None:
+        check_text("moment", self.moment)
+        if not isinstance(self.operation, Operation) or isinstance(self.operation, (At, Pin)):
+            raise InvalidOperationError(self.operation, "cannot be executed as of a moment")
