@@ -424,6 +424,18 @@ class TestWhatIsNoProof:
         }
         assert not verify(deeply, "0" * 64)
 
+    def test_a_way_that_is_longer_than_a_path_is_refused(self) -> None:
+        proof = {"proof": "recollect/presence/1", "id": "a", "root": "0" * 64, "version": "0" * 64, "erased": True}
+        for levels in (256, 257, 1000):
+            assert not both({**proof, "levels": "1" * levels, "siblings": ["1" * 64] * levels}, "0" * 64)
+
+    def test_an_older_log_without_entries_has_the_hash_of_none(self, proofs: dict[str, Proof]) -> None:
+        proof = proofs["consistency with nothing"]
+        head, new = head_of(0, bytes(32)).hex(), proof["new"]["head"]
+        wrong = {**proof, "old": {"size": 0, "hash": "0" * 64, "head": head}}
+        assert not both(wrong, new)
+        assert not both(wrong, head, new)
+
     def test_what_is_no_root_is_an_error(self, proofs: dict[str, Proof]) -> None:
         wrong: list[Any] = [None, "", "0" * 63, "0" * 66, "A" * 64, b"", b"r" * 31, 5, [], ["0" * 64] * 3, {}]
         wrong += [object(), 10**5000, ("0" * 64, None), recollect.NamespaceHead(1, "0" * 64, "0" * 64)]
@@ -770,6 +782,20 @@ class TestDamagedStores:
         connection.close()
         with recollect.open(path) as memory, pytest.raises(DamagedStoreError):
             memory.prove("r7")
+
+    def test_a_payload_of_another_version_is_an_error_and_no_proof(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+        with recollect.open(path) as memory:
+            filled(memory)
+            versions = [each.after for each in memory.changes()[1].changes]
+        connection = checksums.connect(str(path))
+        payload = connection.execute("SELECT payload FROM versions WHERE hash = ?", (versions[0],)).fetchall()[0][0]
+        connection.execute("UPDATE versions SET payload = ? WHERE hash = ?", (payload, versions[1])).fetchall()
+        connection.close()
+        with recollect.open(path) as memory:
+            with pytest.raises(DamagedStoreError, match="does not lead to the root of commit 2"):
+                memory.prove("coffee", at=2)
+            assert both(memory.prove("tea", at=2), memory.head().log or "")
 
     def test_a_version_that_the_log_does_not_have_is_an_error(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"
