@@ -122,9 +122,8 @@ class LogTrees:
             self._tiles.clear(branch)
             tree = TiledTree(partial(self._tiles.hashes, branch))
             newer = view.entries(branch, 0)
-        if tree.size < head.seq:
-            for each in newer:
-                tree.append(leaf_of(each))
+        for each in newer:
+            tree.append(leaf_of(each))
         if tree.completed:
             covered = tree.size >> _TILE_SHIFT << _TILE_SHIFT
             self._tiles.save(branch, tree.completed, covered, tree.tree_hash(covered))
