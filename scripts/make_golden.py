@@ -1,6 +1,6 @@
-"""Write tests/golden/format-1.db and a description of its contents. Run once per format; refuses to overwrite.
+"""Write tests/golden/format-3.db and a description of its contents. Run once per format; refuses to overwrite.
 
-The file represents the promise that stores of format 1 can always be opened, so it is never written again.
+The file represents the promise that stores of format 3 can always be opened, so it is never written again.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def fill(memory: recollect.Memory) -> None:
 
 
 def main() -> None:
-    path = GOLDEN / "format-1.db"
+    path = GOLDEN / "format-3.db"
     if path.exists():
         sys.exit(f"{path.name} is there, and is never written again")
     held: dict[str, Any] = {}
@@ -71,7 +71,7 @@ def main() -> None:
                 "log": [commit.to_json() for commit in memory.changes()],
             }
     text = json.dumps(held, ensure_ascii=False, indent=1)
-    (GOLDEN / "format-1.json").write_text(text + "\n", encoding="utf-8")
+    (GOLDEN / "format-3.json").write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

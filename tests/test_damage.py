@@ -81,7 +81,7 @@ def test_the_damage_test_notices_a_blind_check_a_wrong_answer_and_a_careless_res
         patched.setattr(damage, "_open", lambda path: recollect.open(":memory:"))
         assert "the check found nothing" in damage.problem_in(path, tmp_path, hurt)
     with monkeypatch.context() as patched:
-        patched.setattr("recollect.stores.maintenance.rescue._proved", lambda saved: saved.live.clear() or [])
+        patched.setattr("recollect.stores.maintenance.rescue._proved", lambda saved, _: saved.live.clear() or [])
         assert "was not saved" in damage.problem_in(path, tmp_path, hurt)
 
 
@@ -265,8 +265,16 @@ TAMPERING = {
     ),
     "a commit's time": ("UPDATE commits SET time = 0 WHERE branch = 1 AND seq = 3", "not later than the previous one"),
     "a commit's root": ("UPDATE commits SET root = zeroblob(32) WHERE seq = 2", "which has another hash than its root"),
+    "a commit's actor": ("UPDATE commits SET actor = 'someone' WHERE seq = 2", "does not match its entry"),
+    "a commit's entry": ("UPDATE commits SET entry = randomblob(32) WHERE seq = 2", "2 does not match its entry"),
+    "what a commit replaced": ("UPDATE commits SET replaced = x'01' WHERE seq = 3", "the pages that it has replaced"),
+    "a root's pages": ("UPDATE commits SET page = NULL WHERE seq = 2", "has lost the pages of its root"),
+    "a page that belongs to no root": ("INSERT INTO nodes VALUES (100000, zeroblob(4))", "belongs to no root"),
+    "a removed payload": ("INSERT INTO removed_payloads VALUES (2, 'erased', 'r1')", "has a payload although"),
+    "a snapshot's commit": ("INSERT INTO snapshots VALUES (1, 1, 'a', 99, 0)", "is of commit 99, which is missing"),
+    "a branch's base": ("UPDATE branches SET base_branch = 7, base_seq = 1", "continues branch 7, which is missing"),
     "a commit's parents": ("UPDATE commits SET parents = '{}' WHERE seq = 2", "parents"),
-    "a page of the trie": ("UPDATE nodes SET body = zeroblob(4) WHERE place = 1", "page 1 of the Merkle trie"),
+    "a page of the trie": ("UPDATE nodes SET body = zeroblob(4) WHERE place = 1", "page 1, which has another hash"),
     "a branch": ("UPDATE branches SET namespace = 9 WHERE number = 2", "namespace 9, which is missing"),
     "a name in meta": ("UPDATE meta SET name = 'feature' WHERE name = 'probe' OR name = 'uuid'", "lacks"),
     "the header's format": ("PRAGMA user_version = 9", "the header says format 9"),
@@ -534,11 +542,19 @@ def test_what_a_killed_rescue_left_beside_is_not_taken_for_part_of_the_new_one(s
 
 def test_a_root_that_lies_in_a_page_of_zeros_is_no_root_and_one_that_ends_in_zeros_is() -> None:
     view = SqliteView(apsw.Connection(":memory:"), "a.db")
-    assert view._root(b"x" * 28 + bytes(4), 77).page == 77
-    assert view._root(EMPTY, 0).hash == EMPTY
-    for digest, place in ((b"x" * 29 + bytes(3), 0), (b"x" * 28 + bytes(4), 1), (bytes(32), 0), (b"", 5)):
+    entry, ends_in_zeros = b"e" * 32, b"x" * 24 + bytes(8)
+    assert view._root(ends_in_zeros, entry, 77).page == 77
+    assert view._root(ends_in_zeros, entry, None).page == 0
+    assert view._root(EMPTY, entry, 0).hash == EMPTY
+    for digest, after, place in (
+        (b"x" * 29 + bytes(3), bytes(32), 0),
+        (b"x" * 32, ends_in_zeros, 1),
+        (b"x" * 32, ends_in_zeros, None),
+        (bytes(32), entry, 0),
+        (b"", entry, 5),
+    ):
         with pytest.raises(DamagedStoreError, match="lost its root"):
-            view._root(digest, place)
+            view._root(digest, after, place)
 
 
 def test_a_namespace_that_lost_its_name_is_not_given_that_of_another(tmp_path: Path) -> None:

@@ -35,7 +35,7 @@ from recollect.stores.sqlite.paging import rest
 from recollect.stores.sqlite.schema import APPLICATION_ID, TABLES
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
-from recollect.testing.contract import NOW
+from recollect.testing.commits import NOW
 from recollect.testing.internals import full_text_of
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -50,7 +50,7 @@ def test_a_new_file_is_for_its_owner_only_and_names_itself(tmp_path: Path) -> No
             assert stat.S_IMODE(made.stat().st_mode) == 0o600
     header = path.read_bytes()[:100]
     assert int.from_bytes(header[68:72], "big") == APPLICATION_ID
-    assert int.from_bytes(header[60:64], "big") == 2
+    assert int.from_bytes(header[60:64], "big") == 3
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.db", "a.db.index"]
 
 
@@ -118,13 +118,13 @@ def changed(path: Path, sql: str) -> None:
 def test_newer_files_are_refused_by_name_or_opened_for_reading(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     recollect.open(path).remember("x")
-    changed(path, "UPDATE meta SET value = 3 WHERE name = 'least_writer'")
+    changed(path, "UPDATE meta SET value = 4 WHERE name = 'least_writer'")
     with recollect.open(path) as memory:
         assert memory.count() == 1
-        with pytest.raises(ReadOnlyStoreError, match="writing to it needs format 3"):
+        with pytest.raises(ReadOnlyStoreError, match="writing to it needs format 4"):
             memory.remember("y")
-    changed(path, "UPDATE meta SET value = 3 WHERE name = 'least_reader'")
-    refused(path, NewerFormatError, "newer Recollect.*needs format 3")
+    changed(path, "UPDATE meta SET value = 4 WHERE name = 'least_reader'")
+    refused(path, NewerFormatError, "newer Recollect.*needs format 4")
 
 
 def test_a_store_that_lost_its_tables_is_damaged_and_not_made_anew(tmp_path: Path) -> None:
@@ -197,7 +197,10 @@ def test_a_store_with_a_key_of_its_own_has_other_roots_and_asks_for_the_key(tmp_
     with recollect.open(tmp_path / "a.db") as public, recollect.open(tmp_path / "b.db", key=key) as private:
         for memory in (public, private):
             memory.remember("x", time=datetime(2026, 1, 1, tzinfo=UTC))
-        assert public.find() == private.find()
+        assert [each.content for each in public.find()] == [each.content for each in private.find()]
+        assert public.find()[0].id != private.find()[0].id
+        public.remember("y", id="y", time=datetime(2026, 1, 1, tzinfo=UTC))
+        private.remember("y", id="y", time=datetime(2026, 1, 1, tzinfo=UTC))
         assert public.root != private.root
     with pytest.raises(WrongKeyError):
         recollect.open(tmp_path / "b.db")
@@ -231,14 +234,17 @@ def test_the_default_path_is_the_variable_and_then_the_users_folder(
 
 
 def test_payloads_are_never_updated() -> None:
-    """No statement of the store updates a version, a commit or a change."""
+    """No statement of the store changes a version or a change: a payload is removed, or stored again after that."""
     from recollect.stores.sqlite import store as sqlite
     from recollect.stores.sqlite import transaction as sqlite_transaction
     from recollect.stores.sqlite import view as sqlite_view
 
     source = "".join(map(inspect.getsource, (sqlite, sqlite_transaction, sqlite_view)))
-    assert "UPDATE versions" not in source
-    assert source.count("DO UPDATE SET") == 2  # heads, which point; and meta
+    assert set(re.findall("UPDATE versions SET [^W]*", source)) == {"UPDATE versions SET payload = NULL "}
+    assert set(re.findall("UPDATE commits SET [^W]*", source)) == {"UPDATE commits SET page = NULL, replaced = NULL "}
+    assert "UPDATE changes" not in source
+    assert source.count("DO UPDATE SET") == 3  # heads, which point; meta; and versions
+    assert "DO UPDATE SET payload = excluded.payload WHERE payload IS NULL" in source
     assert "payload" not in source.split("_PUT_HEAD = (")[1].split(")\n")[0]
     assert "STRICT" in TABLES
 
@@ -300,14 +306,14 @@ def test_the_turns_at_a_place_are_found_without_walking_the_namespace(tmp_path: 
     store.close()
 
 
-# Format 1, for ever
+# Format 3, for ever
 
 
-def test_the_golden_file_of_format_1_opens_and_holds_what_it_held(tmp_path: Path) -> None:
-    """golden/format-1.db was written once (scripts/make_golden.py) and is never written again."""
-    wanted = json.loads((GOLDEN / "format-1.json").read_text(encoding="utf-8"))
-    path = tmp_path / "format-1.db"
-    shutil.copy(GOLDEN / "format-1.db", path)
+def test_the_golden_file_of_format_3_opens_and_holds_what_it_held(tmp_path: Path) -> None:
+    """golden/format-3.db was written once (scripts/make_golden.py) and is never written again."""
+    wanted = json.loads((GOLDEN / "format-3.json").read_text(encoding="utf-8"))
+    path = tmp_path / "format-3.db"
+    shutil.copy(GOLDEN / "format-3.db", path)
     os.chmod(path, 0o600)
     with recollect.open(path) as store:
         assert store.namespaces() == sorted(wanted)

@@ -18,7 +18,7 @@ from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
 from recollect.testing import StoreContract, memory_machine
-from recollect.testing.contract import BRANCH, EARLY, note, stored, write, write_into
+from recollect.testing.commits import BRANCH, EARLY, note, stored, write, write_into
 
 #: Ids of which some come again, and some that JSON has to escape.
 IDS = st.sampled_from(["a", "b", "c", "d'\"\\", "\u2028 \ufffe", "\U0001f600", "ключ", "x" * 255])

@@ -29,6 +29,7 @@ from recollect.indexes.words.segment import Segment
 from recollect.memory import Memory
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.segment_files import _decoded, _encoded
+from recollect.stores.maintenance.format3 import FORMER_TABLES
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base import structure as sqlite_tables
@@ -407,10 +408,10 @@ def forge(file: Path, change: Callable[[dict[str, Any]], None]) -> None:
 
 
 def stores(folder: Path) -> dict[str, Path]:
-    """Stores of each format that is read."""
-    out = {"1": folder / "one.db", "2": folder / "two.db"}
+    """Stores of a former format and of the one that is written."""
+    out = {"1": folder / "one.db", "3": folder / "three.db"}
     shutil.copy(GOLDEN / "format-1.db", out["1"])
-    with recollect.open(out["2"]) as memory:
+    with recollect.open(out["3"]) as memory:
         memory.remember("a text", id="a")
     return out
 
@@ -421,7 +422,7 @@ TABLES = [name for name, made in sqlite_tables.made_by(schema.TABLES).items() if
 @pytest.mark.promise("damage.foreign")
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("view", TABLES_OF_OTHERS)
-@pytest.mark.parametrize("format", ["1", "2"])
+@pytest.mark.parametrize("format", ["1", "3"])
 def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
     tmp_path: Path,
     table: str,
@@ -455,7 +456,7 @@ def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
 @pytest.mark.promise("damage.foreign")
 @pytest.mark.parametrize("version", [1, 2, 3, 7])
 def test_no_number_in_the_header_lets_a_view_pass(tmp_path: Path, version: int) -> None:
-    path = stores(tmp_path)["2"]
+    path = stores(tmp_path)["3"]
     with closing(checksums.connect(str(path))) as connection:
         connection.execute(f"PRAGMA user_version = {version}").fetchall()
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
@@ -468,7 +469,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The two guards behind it: no connection knows views, and what does not end is interrupted."""
-    path = stores(tmp_path)["2"]
+    path = stores(tmp_path)["3"]
     with_view(path, "meta", TABLES_OF_OTHERS["a view without end"])
     monkeypatch.setattr("recollect.stores.sqlite.store.differing_table", lambda *_, **__: "")
     with pytest.raises(DamagedStoreError, match=r"access to view|no such table"):
@@ -487,7 +488,7 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
 
 @pytest.mark.promise("damage.foreign")
 def test_a_foreign_trigger_is_named_by_the_check_and_never_run(tmp_path: Path) -> None:
-    path = stores(tmp_path)["2"]
+    path = stores(tmp_path)["3"]
     with closing(checksums.connect(str(path))) as connection:
         connection.execute("CREATE TRIGGER sly AFTER INSERT ON commits BEGIN DELETE FROM heads; END")
     with recollect.open(path) as memory:
@@ -497,7 +498,7 @@ def test_a_foreign_trigger_is_named_by_the_check_and_never_run(tmp_path: Path) -
 
 
 def test_what_belongs_to_a_store_is_there_and_nothing_of_it_is_strange(tmp_path: Path) -> None:
-    for path in stores(tmp_path).values():
+    for path, tables in zip(stores(tmp_path).values(), (FORMER_TABLES, schema.TABLES), strict=True):
         with closing(checksums.connect(str(path))) as connection:
-            assert sqlite_tables.structure(connection) == sqlite_tables.made_by(schema.TABLES)
-            assert sqlite_tables.differing_table(sqlite_tables.structure(connection), schema.TABLES) == ""
+            assert sqlite_tables.structure(connection) == sqlite_tables.made_by(tables)
+            assert sqlite_tables.differing_table(sqlite_tables.structure(connection), tables) == ""

@@ -1,9 +1,10 @@
 """Killed migrations: a process that migrates a store is killed at every step.
 
-The store has format 1 and is migrated to the format of this release; and, since that change touches no table, to a
-format that only this test knows, with another column, another table, and one table rewritten. A child process does it,
-and is killed (SIGKILL) before a statement or between steps. The store must then have the old format or the new one,
-with its contents intact, be readable by a release that knows the format, and be migrated by running it again.
+The stores are copies of files that releases of formats 1 and 2 wrote; and, for a change after them, one that this
+release writes and that is migrated to a format that only this test knows, with another column, another table, and one
+table rewritten. A child process migrates, and is killed (SIGKILL) before a statement or between steps. The store must
+then have the old format or the new one, with its contents intact, and be migrated by running it again, with the same
+result as a migration that nothing interrupted.
 
     python -m torture.migrating FILE CHANGE STEP      is the child
 """
@@ -16,8 +17,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -25,40 +26,44 @@ from typing import NamedTuple
 import apsw
 
 from recollect.embedding.environment import NO_EMBEDDER
-from recollect.errors import StoreError
-from recollect.ledger.commits import Branch
+from recollect.errors import DamagedStoreError, StoreError
+from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
-from recollect.stores.base import BranchSummary
-from recollect.stores.maintenance.migrate import MIGRATIONS, Migration, Step, migrate
+from recollect.stores.maintenance.migrate import MIGRATIONS, Conversion, Migration, Step, migrate
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.copying import verified
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
+from recollect.stores.sqlite_base.errors import translated
 from recollect.testing.machine import TickingClock, memory_on
 from torture.script import Script, lead
 from torture.trials import Trial
 
+#: Files that earlier releases wrote, by their format.
+GOLDEN = Path(__file__).parents[1] / "tests" / "golden"
 #: The changes that are tried, by name: the format that the store has before, and the one that it has then.
-CHANGES = {"real": (1, 2), "invented": (2, 3), "both": (1, 3)}
+CHANGES = {"from 1": (1, 3), "from 2": (2, 3), "invented": (3, 4), "all": (1, 4)}
 _KILLED = -signal.SIGKILL
 
 
-def _rewrite(connection: apsw.Connection) -> None:
-    for number, hash_ in connection.execute("SELECT number, hash FROM versions ORDER BY number").fetchall():
-        connection.execute("INSERT INTO sizes SELECT ?, length(payload) FROM versions WHERE hash = ?", (number, hash_))
+def _rewrite(work: Conversion) -> None:
+    for (number,) in work.connection.execute("SELECT number FROM versions ORDER BY number").fetchall():
+        sql = "INSERT INTO sizes SELECT number, length(payload) FROM versions WHERE number = ?"
+        work.connection.execute(sql, (number,))
+
+
+def _running(sql: str) -> Callable[[Conversion], object]:
+    return lambda work: work.connection.execute(sql)
 
 
 #: A change of format that was made for this test.
 INVENTED = Migration(
-    reader=2,
+    reader=3,
     steps=(
-        Step("add a column", lambda connection: connection.execute("ALTER TABLE commits ADD COLUMN note TEXT")),
-        Step("fill it", lambda connection: connection.execute("UPDATE commits SET note = 'of before ' || seq")),
-        Step(
-            "add a table",
-            lambda connection: connection.execute("CREATE TABLE sizes (number INTEGER PRIMARY KEY, bytes INTEGER)"),
-        ),
+        Step("add a column", _running("ALTER TABLE commits ADD COLUMN note TEXT")),
+        Step("fill it", _running("UPDATE commits SET note = 'of before ' || seq")),
+        Step("add a table", _running("CREATE TABLE sizes (number INTEGER PRIMARY KEY, bytes INTEGER)")),
         Step("fill that", _rewrite),
     ),
 )
@@ -66,16 +71,15 @@ INVENTED = Migration(
 
 @contextmanager
 def release(of_format: int) -> Iterator[None]:
-    """As if this were the release of a format: 1, this one's, or the invented one, which only reads what is older."""
-    before = schema.FORMAT, schema.WRITES_FROM, MIGRATIONS.copy()
-    schema.FORMAT = of_format
-    if of_format == 3:
-        schema.WRITES_FROM = 3
-        MIGRATIONS[2] = INVENTED
+    """As if this were the release of a format: this one's, or the invented one."""
+    before = schema.FORMAT, schema.READS_FROM, MIGRATIONS.copy()
+    schema.FORMAT = schema.READS_FROM = of_format
+    if of_format == 4:
+        MIGRATIONS[3] = INVENTED
     try:
         yield
     finally:
-        schema.FORMAT, schema.WRITES_FROM = before[:2]
+        schema.FORMAT, schema.READS_FROM = before[:2]
         MIGRATIONS.clear()
         MIGRATIONS.update(before[2])
 
@@ -87,17 +91,15 @@ def _fill(memory: Memory, seed: int, count: int = 12) -> None:
 
 def make(path: Path, of_format: int, seed: int) -> None:
     """A store of a format, with a history."""
-    keep = checksums.available
-    try:
-        if of_format == 1:
-            checksums.available = lambda: False
-        with release(of_format):
-            memory = memory_on(SqliteStore(path), clock=TickingClock())
-            _fill(memory, seed)
-            _fill(memory.namespace("other"), seed + 1)
-            memory.close()
-    finally:
-        checksums.available = keep
+    if of_format < 3:
+        shutil.copyfile(GOLDEN / f"format-{of_format}.db", path)
+        path.chmod(0o600)
+        return
+    with release(of_format):
+        memory = memory_on(SqliteStore(path), clock=TickingClock())
+        _fill(memory, seed)
+        _fill(memory.namespace("other"), seed + 1)
+        memory.close()
 
 
 @cache
@@ -116,61 +118,77 @@ def steps_of(change: str) -> int:
 
 
 class Left(NamedTuple):
-    """What is left after a kill."""
+    """What is left after a kill: its format, and of each branch the newest commit, the count of records and the root.
+
+    The root is that of the newest commit.
+    """
 
     format: int
-    held: dict[Branch, BranchSummary]
+    held: list[tuple[object, ...]]
 
 
-def look(path: Path, at_most: int) -> Left:
-    """What a store is, to a release of a format. Raises: StoreError where it is not whole."""
-    with release(at_most):
-        store = SqliteStore(path, read_only=True)
-        of_format = store.format
-        store.close()
-        return Left(of_format, verified(str(path), SqliteStore, store.key))
+def look(path: Path) -> Left:
+    """What a store is. Raises: StoreError where it is not whole."""
+    with translated(str(path)), closing(checksums.connect(str(path), apsw.SQLITE_OPEN_READWRITE)) as connection:
+        of_format = int(connection.pragma("user_version"))
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
+        problems = [text for (text,) in connection.execute("PRAGMA integrity_check") if text != "ok"]
+        held = connection.execute(
+            "SELECT n.name, b.name, c.seq, (SELECT count(*) FROM heads WHERE branch = b.number), hex(c.root) "
+            "FROM branches b JOIN namespaces n ON n.number = b.namespace JOIN commits c ON c.branch = b.number "
+            "WHERE c.seq = (SELECT max(seq) FROM commits WHERE branch = b.number) ORDER BY 1, 2"
+        ).fetchall()
+    if problems or meta["format"] != of_format:
+        raise DamagedStoreError(str(path), "; ".join([f"meta says format {meta['format']}", *problems]))
+    if of_format >= 3:
+        with release(of_format):
+            verified(str(path), SqliteStore, PUBLIC_KEY)
+    return Left(of_format, held)
 
 
 def kill_once(folder: Path, seed: int, change: str, at: int) -> str:
     """One migration, killed at a moment; what is wrong then, "" for nothing."""
     before, after = CHANGES[change]
-    path = folder / f"{change}-{at}.db"
+    path, calm = folder / f"{change}-{at}.db", folder / f"{change}-{at}-calm.db"
     make(path, before, seed)
-    whole = look(path, after)
+    whole = look(path)
+    shutil.copyfile(path, calm)
+    with release(after):
+        migrate(calm)
     command = [sys.executable, "-m", "torture.migrating", str(path), change, str(at)]
     child = subprocess.run(command, capture_output=True, text=True)
     if child.returncode not in (0, _KILLED):
         return f"the child failed: {child.stderr[-1000:]}"
     try:
-        return problem_in(path, whole, before, after, killed=child.returncode == _KILLED)
+        return problem_in(path, whole, look(calm), killed=child.returncode == _KILLED)
     except StoreError as error:
         return f"the store is not whole: {error}"
 
 
-def problem_in(path: Path, whole: Left, before: int, after: int, *, killed: bool) -> str:
-    """What is wrong with a store whose migration was killed. Raises: StoreError where it is not whole."""
-    left = look(path, after)
-    if left.format not in ((before, after) if killed else (after,)):
+def problem_in(path: Path, whole: Left, expected: Left, *, killed: bool) -> str:
+    """What is wrong with a store whose migration was killed. Raises: StoreError where it is not whole.
+
+    whole     the store before the migration
+    expected  the result of a migration that nothing interrupted
+    """
+    left = look(path)
+    if left.format not in ((whole.format, expected.format) if killed else (expected.format,)):
         return f"it has format {left.format}"
-    if left.held != whole.held:
+    if left not in (whole, expected):
         return "it does not hold what it held"
-    if left.format == before and before > 1:
-        look(path, before)  # the older release reads it too
-    backup = Path(f"{path}.format-{before}.backup")
-    if left.format == after and look(backup, after) != whole:
+    if left == expected and look(Path(f"{path}.format-{whole.format}.backup")) != whole:
         return "the backup does not hold what the store held"
-    with release(after):
+    with release(expected.format):
         again = migrate(path)
-        if (again.before, again.after) != (left.format, after):
-            return f"migrating again went from {again.before} to {again.after}"
-        if look(path, after) != Left(after, whole.held):
-            return "migrated again, it does not hold what it held"
-        if after == 2 or before == 2:
-            with open_memory(path, clock=TickingClock(), embedder=NO_EMBEDDER) as memory:
-                if after == 2:
-                    memory.remember("and it can be written")
-                if problems := memory.check():
-                    return "; ".join(problems)
+    if (again.before, again.after) != (left.format, expected.format):
+        return f"migrating again went from {again.before} to {again.after}"
+    if look(path) != expected:
+        return "migrated again, it does not hold what it held"
+    if expected.format == schema.FORMAT:
+        with open_memory(path, clock=TickingClock(), embedder=NO_EMBEDDER) as memory:
+            memory.remember("and it can be written")
+            if problems := memory.check():
+                return "; ".join(problems)
     return ""
 
 

@@ -15,7 +15,7 @@ from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
 from recollect.stores.base import View
 from recollect.stores.memory import MemoryStore
-from recollect.testing.contract import note, write
+from recollect.testing.commits import note, write
 
 BRANCH = Branch("tenant")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
 
 import pytest
@@ -18,16 +18,15 @@ from recollect.ledger.merkle import (
     EMPTY,
     Child,
     Leaf,
+    Live,
     Page,
     Root,
-    check,
     decode_page,
     encode_page,
     leaf_hash,
     node_hash,
     path_of,
     root_of,
-    update,
     version_hash,
 )
 
@@ -50,8 +49,8 @@ def independent_root(versions: dict[str, bytes]) -> bytes:
     leaves = {}
     for record_id, version in versions.items():
         raw = record_id.encode()
-        size = bytes([len(raw)]) if len(raw) < 128 else bytes([len(raw) & 127 | 128, len(raw) >> 7])
-        leaves[f"{int.from_bytes(sha('path', raw)):0256b}"] = sha("leaf", size, raw, version)
+        path = sha("path", raw)
+        leaves[f"{int.from_bytes(path):0256b}"] = hashlib.sha256(b"recollect.leaf.2\0" + path + version).digest()
     return plain_root(leaves)
 
 
@@ -75,6 +74,19 @@ def version(number: int) -> bytes:
     return hashlib.sha256(number.to_bytes(8, "big")).digest()
 
 
+def lives(versions: Mapping[str, bytes | None]) -> dict[str, Live | None]:
+    """The versions with numbers, which no hash covers."""
+    return {each: None if digest is None else Live(digest, digest[0] + 1) for each, digest in versions.items()}
+
+
+def update(root: Root, versions: Mapping[str, bytes | None], pages: Kept) -> Root:
+    return merkle.update(root, lives(versions), pages)
+
+
+def check(root: Root, versions: Mapping[str, bytes], pages: Kept) -> str:
+    return merkle.check(root, {each: live for each, live in lives(versions).items() if live is not None}, pages)
+
+
 def built(versions: dict[str, bytes], pages: Kept) -> Root:
     return update(Root(), versions, pages)
 
@@ -90,14 +102,15 @@ class TestRoot:
         # Anyone can make these again: SHA-256 over "recollect.<domain>.1", NUL, and the parts.
         assert EMPTY.hex() == hashlib.sha256(b"recollect.empty.1\x00").hexdigest()
         assert path_of("a") == hashlib.sha256(b"recollect.path.1\x00a").digest()
-        assert leaf_hash("a", b"v" * 32) == hashlib.sha256(b"recollect.leaf.1\x00\x01a" + b"v" * 32).digest()
+        path = hashlib.sha256(b"recollect.path.1\0a").digest()
+        assert leaf_hash("a", b"v" * 32) == hashlib.sha256(b"recollect.leaf.2\0" + path + b"v" * 32).digest()
         assert (
             node_hash(b"0" * 32, b"1" * 32) == hashlib.sha256(b"recollect.node.1\x00" + b"0" * 32 + b"1" * 32).digest()
         )
         assert EMPTY.hex() == "6607226900eba6d68a68582377b57661f5dca5f6e460b03292860460d3e96ffa"
         assert (
             root_of({"a": version(1), "b": version(2), "c": version(3)}).hex()
-            == "c55e5cc6aa9afdea1a0e9baf56e1898c77d82f27d849de41ffb9f5b207ebedeb"
+            == "196dc98256b41ed567a23d88043b3ebfd4f414e18e39a6ad2636812c60ee5d92"
         )
 
     @pytest.mark.parametrize("key", [merkle.PUBLIC_KEY, b"a private key"])
@@ -119,7 +132,8 @@ class TestRoot:
         trie = merkle.Trie(Root())
         for size in (1, 2, 300, 40, 1, 1, 1000, 3, 200):
             names = [f"id-{rng.randrange(1500)}" for _ in range(size)]
-            trie.update({name: None if rng.random() < 0.3 else version(rng.randrange(100)) for name in names}, pages)
+            changes = {name: None if rng.random() < 0.3 else version(rng.randrange(100)) for name in names}
+            trie.update(lives(changes), pages)
         bodies = hashlib.sha256(b"".join(pages.pages.values())).hexdigest()
         assert (len(pages.pages), bodies[:16], trie.root.hash.hex()[:16]) == (
             497,
@@ -275,7 +289,9 @@ class TestCost:
 
 slots = st.one_of(
     st.none(),
-    st.builds(Leaf, st.binary(min_size=32, max_size=32), st.binary(min_size=32, max_size=32)),
+    st.builds(
+        Leaf, st.binary(min_size=32, max_size=32), st.integers(0, 2**64 - 1), st.binary(min_size=32, max_size=32)
+    ),
     st.builds(Child, st.binary(min_size=32, max_size=32), st.integers(1, 2**64 - 1)),
 )
 
@@ -296,11 +312,10 @@ class TestPages:
 
     def test_the_bytes_are_two_bit_maps_and_the_slots_that_are_used(self) -> None:
         page: Page = [None] * 16
-        page[0] = Leaf(b"p" * 32, b"h" * 32)
+        page[0] = Leaf(b"p" * 32, 7, b"h" * 32)
         page[9] = Child(b"c" * 32, 258)
-        assert (
-            encode_page(page) == b"\x02\x01" + b"\x02\x00" + b"p" * 32 + b"h" * 32 + b"c" * 32 + bytes(6) + b"\x01\x02"
-        )
+        leaf, child = b"p" * 32 + bytes(7) + b"\x07" + b"h" * 32, b"c" * 32 + bytes(6) + b"\x01\x02"
+        assert encode_page(page) == b"\x02\x01" + b"\x02\x00" + leaf + child
 
     @given(st.binary(max_size=200))
     def test_any_bytes_are_refused_or_the_one_encoding_of_a_page(self, body: bytes) -> None:
@@ -412,7 +427,7 @@ class TestCheck:
     def test_leaves_at_wrong_places_are_found_though_every_hash_agrees(self) -> None:
         """As a store would have them that computes the trie wrongly, in all its pages alike."""
         pages = Kept()
-        a, b = (Leaf(path_of(each), leaf_hash(each, version(1))) for each in "ab")
+        a, b = (Leaf(path_of(each), 1, leaf_hash(each, version(1))) for each in "ab")
         page: Page = [None] * 16
         page[path_of("a")[0] >> 4 ^ 1], page[path_of("b")[0] >> 4] = a, b
         digest, _ = merkle.page_hash(page)
@@ -422,7 +437,7 @@ class TestCheck:
     def test_a_page_of_one_leaf_where_the_leaf_itself_belongs_is_found(self) -> None:
         pages = Kept()
         inner: Page = [None] * 16
-        inner[path_of("a")[0] & 15] = Leaf(path_of("a"), leaf_hash("a", version(1)))
+        inner[path_of("a")[0] & 15] = Leaf(path_of("a"), 1, leaf_hash("a", version(1)))
         outer: Page = [None] * 16
         outer[path_of("a")[0] >> 4] = Child(merkle.page_hash(inner)[0], pages.add_node(encode_page(inner)))
         root = Root(merkle.page_hash(outer)[0], pages.add_node(encode_page(outer)))

@@ -10,6 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime
 from typing import TypeVar
 from weakref import WeakSet
@@ -25,6 +26,7 @@ from recollect.engine.read.log import Log
 from recollect.engine.read.queries import Reading
 from recollect.engine.results import Export
 from recollect.engine.scope import Scope
+from recollect.engine.trimmer import Trimmer
 from recollect.engine.write.batch import Services, Writing, check_head
 from recollect.engine.write.drafts import Intake
 from recollect.engine.write.head_cache import TrieKeeper
@@ -75,9 +77,10 @@ class Core:
         self._pid = os.getpid()
         self.clock = clock
         self._latest = -(2**63)  # the latest time of the clock, in microseconds since 1970
-        self.intake = intake
+        self.intake = replace(intake, id_key=store.id_key)
         self.feed = Feed(StoreWatch(store))
         self._tries = TrieKeeper()
+        self._trimmer = Trimmer(store)
         self.cursors = Cursors(
             hashlib.sha256(b"recollect.cursors.1\0" + store.key + str(store.facts()["uuid"]).encode()).digest()
         )
@@ -229,6 +232,8 @@ class Core:
                     raise writing.failure
                 commit = writer.commit(actor, reason)
                 writing.seq = transaction.head(branch).seq
+                if commit is not None:
+                    self._trimmer.begin(transaction, branch)
         except BaseException:
             self._tries.drop(branch)  # its pages may be those of the commit that was undone
             if commit is not None:
@@ -236,6 +241,7 @@ class Core:
             raise
         if commit is not None:
             self.keeper.note(commit, writer.before, writer.written(commit))
+            self._trimmer.note(branch, len(commit.changes))
             self.feed.wake(branch)
 
     def close(self) -> None:
@@ -244,6 +250,7 @@ class Core:
             return
         try:
             self.feed.close()
+            self._trimmer.close()
         finally:
             try:
                 self.keeper.close()

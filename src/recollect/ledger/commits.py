@@ -81,6 +81,47 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """A commit that was marked, so that it can be found again by name or by how recent the mark is.
+
+    Attributes:
+        number: A number that counts up with each snapshot of the branch.
+        name: Its name; None for an unnamed one.
+        seq: The number of the commit; 0 for the state before the first one.
+        root: The root hash of the namespace after the commit, as 64 hex digits.
+        micros: When the snapshot was created, in microseconds since 1970.
+    """
+
+    number: int
+    name: str | None
+    seq: int
+    root: str
+    micros: int
+
+    @property
+    def time(self) -> datetime:
+        """When the snapshot was created (UTC)."""
+        return datetime_of(self.micros)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "number": self.number,
+            "name": self.name,
+            "seq": self.seq,
+            "root": self.root,
+            "time": self.time.isoformat(),
+        }
+
+    @classmethod
+    @json_form("a snapshot")
+    def from_json(cls, data: Mapping[str, Any]) -> Snapshot:
+        """Rebuild a snapshot from its JSON form."""
+        micros = microseconds(datetime.fromisoformat(data["time"]))
+        return cls(number=data["number"], name=data["name"], seq=data["seq"], root=data["root"], micros=micros)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Commit:
     """A set of changes that were applied atomically.
 
@@ -88,7 +129,8 @@ class Commit:
         seq: Its number in its branch, from 1, without gaps.
         parents: (branch, seq) of the commits that it follows: none for the first, two for a merge.
         micros: Its time, in microseconds since 1970; always later than its parent's.
-        root: The root of the namespace after it.
+        root: The root of the namespace after it. Its page is 0 if the root is empty or its pages have been dropped.
+        entry: Its hash in the log, 32 bytes (`ledger.entries`); empty within a scope.
     """
 
     namespace: str
@@ -100,6 +142,7 @@ class Commit:
     reason: str | None
     root: Root
     changes: tuple[Change, ...]
+    entry: bytes = b""
 
     @property
     def time(self) -> datetime:
@@ -126,6 +169,7 @@ class Commit:
             "actor": self.actor,
             "reason": self.reason,
             "root": self.root.hash.hex(),
+            "entry": self.entry.hex(),
             "changes": [change.to_json() for change in self.changes],
         }
 
@@ -150,6 +194,7 @@ class Commit:
             actor=data["actor"],
             reason=data["reason"],
             root=Root(bytes.fromhex(data["root"])),
+            entry=bytes.fromhex(data["entry"]),
             **common,
         )
 

@@ -7,13 +7,15 @@ bits of H(id) are its path, most significant bit first:
     root of one leaf      the leaf, at any depth
     root of more          H(node · root of those whose next bit is 0 · root of those whose next bit is 1)
 
-All hashes are SHA-256 with a domain prefix each, so a leaf cannot pass for a node. A leaf is the hash of the id and the
-version. The version is H(salt · payload), with a different salt for each payload: a proof for one record reveals
-nothing about another, and if the store key is private, erased text cannot be confirmed by guessing.
+All hashes are SHA-256 with a domain prefix each, so a leaf cannot pass for a node. A leaf is the hash of the path and
+the version: a proof that names a leaf does not reveal its id. The version is H(salt · payload), with a different salt
+for each payload: a proof for one record reveals nothing about another, and if the store key is private, erased text
+cannot be confirmed by guessing.
 
 Four binary levels form a page, the unit that a store keeps. Pages are immutable: a write creates a new page at each
 level of its path, about log16(n) of them, and shares all others with earlier roots. A page refers to its children by
-their hashes and by their page numbers in the store, so writing only appends.
+their hashes and by their page numbers in the store, so writing only appends, and a page has a higher number than all
+pages below it. A leaf is stored with the number of its version in the store, which no hash covers.
 """
 
 from __future__ import annotations
@@ -33,11 +35,12 @@ _MAX_PAGES = 64
 _LOADED_LEVELS = 2
 
 
-def _domain(name: bytes) -> bytes:
-    return b"recollect." + name + b".1\0"
+def _domain(name: bytes, number: bytes = b"1") -> bytes:
+    return b"recollect." + name + b"." + number + b"\0"
 
 
-_SALT, _VERSION, _LEAF, _PATH, _NODE = (_domain(name) for name in (b"salt", b"version", b"leaf", b"path", b"node"))
+_SALT, _VERSION, _PATH, _NODE = (_domain(name) for name in (b"salt", b"version", b"path", b"node"))
+_LEAF = _domain(b"leaf", b"2")
 EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 
@@ -64,8 +67,12 @@ def _keyed(key: bytes) -> tuple[Any, Any]:
 
 def leaf_hash(record_id: str, version: bytes) -> bytes:
     """Return the 32-byte leaf which states that this id is live in this version."""
-    raw = record_id.encode("utf-8")
-    return hashlib.sha256(_LEAF + varint(len(raw)) + raw + version).digest()
+    return leaf_hash_at(path_of(record_id), version)
+
+
+def leaf_hash_at(path: bytes, version: bytes) -> bytes:
+    """Return the leaf of the id that has this path."""
+    return current_leaf("", path, version)
 
 
 def path_of(record_id: str) -> bytes:
@@ -78,8 +85,21 @@ def node_hash(zero: bytes, one: bytes) -> bytes:
     return hashlib.sha256(_NODE + zero + one).digest()
 
 
+class Live(NamedTuple):
+    """The live version of an id.
+
+    Attributes:
+        version: Its address (`version_hash`).
+        number: Its number in the store.
+    """
+
+    version: bytes
+    number: int
+
+
 class Leaf(NamedTuple):
     path: bytes
+    number: int
     hash: bytes
 
 
@@ -105,7 +125,7 @@ class Root(NamedTuple):
 
 
 class Pages(Protocol):
-    """Storage for pages. A page is never changed, nor removed while a root needs it."""
+    """Storage for pages. A page is never changed."""
 
     def node(self, page: int) -> bytes:
         """Return the page that `add_node` stored under the number `page`."""
@@ -117,7 +137,10 @@ class Pages(Protocol):
 
 
 def encode_page(page: Page) -> bytes:
-    """Encode two 16-bit maps (slot used; slot is a child), then the used slots: path and hash, or hash and number."""
+    """Encode two 16-bit maps (slot used; slot is a child), then the used slots.
+
+    A leaf is path, number and hash; a child is hash and page number.
+    """
     used = children = 0
     for slot, item in enumerate(page):
         used |= (item is not None) << slot
@@ -133,10 +156,10 @@ def decode_page(body: bytes) -> Page:
     """
     page: Page = [None] * 16
     for slot, item in _items(body):
-        if len(item) == _CHILD_BYTES:
+        if len(item) == CHILD_BYTES:
             page[slot] = Child(item[:32], int.from_bytes(item[32:], "big"))
         else:
-            page[slot] = Leaf(item[:32], item[32:])
+            page[slot] = Leaf(item[:32], int.from_bytes(item[32:40], "big"), item[40:])
     return page
 
 
@@ -144,15 +167,40 @@ def page_hash(page: Page) -> tuple[bytes, Leaf | None]:
     """Return the hash of a page's content, and the leaf if the content is a single leaf."""
     top = _LoadedPage(encode_page(page)).top()
     if len(top) == _LEAF_BYTES:
-        return top[32:], Leaf(top[:32], top[32:])
+        return top[40:], Leaf(top[:32], int.from_bytes(top[32:40], "big"), top[40:])
     return top or EMPTY, None
+
+
+def children_of(body: bytes) -> dict[int, int]:
+    """Return the page numbers of a page's children, by slot. The leaves are skipped, which makes this fast."""
+    used, children = int.from_bytes(body[:2], "big"), int.from_bytes(body[2:4], "big")
+    out = {}
+    rest = children
+    while rest:
+        bit = rest & -rest
+        rest ^= bit
+        before = bit - 1  # the lower slots
+        leaves = (used & ~children & before).bit_count()
+        end = 4 + leaves * _LEAF_BYTES + ((children & before).bit_count() + 1) * CHILD_BYTES
+        out[bit.bit_length() - 1] = int.from_bytes(body[end - 8 : end], "big")
+    return out
+
+
+def page_items(body: bytes) -> tuple[bytes, list[bytes]]:
+    """Return the hash of a page's content, and the bytes of its used slots; CHILD_BYTES long are those of children.
+
+    Raises:
+        ValueError: It is too short or too long.
+    """
+    page = _LoadedPage(body)
+    return page.top()[-32:] or EMPTY, page.items()
 
 
 # Updates work on the encoded slots of a page, and distinguish a leaf, a child and an empty slot by their lengths. So a
 # page that is read and written again creates no object for each of its slots.
 
-#: The size of a leaf (path and hash) and of a child (hash and page number).
-_LEAF_BYTES, _CHILD_BYTES = 64, 40
+#: The size of a leaf (path, number, hash) and of a child (hash, page number).
+_LEAF_BYTES, CHILD_BYTES = 72, 40
 #: The bytes of a page without items.
 _NO_ITEMS = bytes(4)
 #: Marks a node that must be recomputed because something below it has changed.
@@ -163,7 +211,9 @@ def _slot_bytes(item: Slot) -> bytes:
     """Encode one slot."""
     if item is None:
         return b""
-    return item.hash + item.page.to_bytes(8, "big") if isinstance(item, Child) else item.path + item.hash
+    if isinstance(item, Child):
+        return item.hash + item.page.to_bytes(8, "big")
+    return item.path + item.number.to_bytes(8, "big") + item.hash
 
 
 def _maps(used: int, children: int) -> bytes:
@@ -179,7 +229,7 @@ def _items(body: bytes) -> list[tuple[int, bytes]]:
     while rest:
         bit = rest & -rest
         rest ^= bit
-        end = at + (_CHILD_BYTES if children & bit else _LEAF_BYTES)
+        end = at + (CHILD_BYTES if children & bit else _LEAF_BYTES)
         out.append((bit.bit_length() - 1, body[at:end]))
         at = end
     if at != len(body) or children & ~used:
@@ -187,7 +237,7 @@ def _items(body: bytes) -> list[tuple[int, bytes]]:
     return out
 
 
-def update(root: Root, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
+def update(root: Root, changes: Mapping[str, Live | None], pages: Pages) -> Root:
     """Return the root after `changes`, which maps each id to its new live version, or to None to remove the id.
 
     Cost:
@@ -196,30 +246,53 @@ def update(root: Root, changes: Mapping[str, bytes | None], pages: Pages) -> Roo
     return Trie(root).update(changes, pages)
 
 
+#: Computes a leaf from id, path and version.
+LeafHash = Callable[[str, bytes, bytes], bytes]
+
+
+def current_leaf(record_id: str, path: bytes, version: bytes) -> bytes:
+    """Return the leaf of an id that has this path."""
+    return hashlib.sha256(_LEAF + path + version).digest()
+
+
 class Trie:
     """A trie that is updated repeatedly. Its pages near the root stay loaded, so the next update reads fewer.
 
     If an update fails, or what it wrote is rolled back, discard the trie: it refers to pages that are not stored.
 
+    Args:
+        root: The root to start from.
+        leaf: Computes the leaves; `ledger.former` has that of earlier formats.
+
     Attributes:
         root: The newest root.
+        replaced: The numbers of the pages of the previous root that the newest one does not have.
     """
 
-    def __init__(self, root: Root) -> None:
+    def __init__(self, root: Root, leaf: LeafHash = current_leaf) -> None:
         self.root = root
+        self.replaced: list[int] = []
+        self._leaf = leaf
         self._top: _LoadedPage | None = None
 
-    def update(self, changes: Mapping[str, bytes | None], pages: Pages) -> Root:
+    def update(self, changes: Mapping[str, Live | None], pages: Pages) -> Root:
         """Apply `changes` as the function `update` does, starting from the current root."""
+        self.replaced = []
         if not changes:
             return self.root
+        if self.root.page:
+            self.replaced.append(self.root.page)
         if self._top is None:
             self._top = _LoadedPage(pages.node(self.root.page) if self.root.page else _NO_ITEMS)
         leaves = []
-        for record_id, version in changes.items():
+        for record_id, live in changes.items():
             path = path_of(record_id)
-            leaves.append(path if version is None else path + leaf_hash(record_id, version))
-        self._top.put(leaves, 0, pages)
+            if live is None:
+                leaves.append(path)
+            else:
+                version, number = live
+                leaves.append(path + number.to_bytes(8, "big") + self._leaf(record_id, path, version))
+        self._top.put(leaves, 0, pages, self.replaced)
         top = self._top.top()
         if top:
             self.root = Root(top[-32:], pages.add_node(self._top.body()))
@@ -246,12 +319,12 @@ class _LoadedPage:
         self.below: dict[int, _LoadedPage] = {}
         for slot, item in _items(body):
             self._slots[slot] = item
-            self._nodes[16 + slot] = item[:32] if len(item) == _CHILD_BYTES else item
+            self._nodes[16 + slot] = item[:32] if len(item) == CHILD_BYTES else item
 
     def _set(self, slot: int, item: bytes) -> None:
         bit = 1 << slot
         self._slots[slot] = item
-        if len(item) == _CHILD_BYTES:
+        if len(item) == CHILD_BYTES:
             self._used |= bit
             self._children |= bit
             item = item[:32]
@@ -269,6 +342,10 @@ class _LoadedPage:
     def body(self) -> bytes:
         """Return the page's bytes, as `encode_page` does."""
         return _maps(self._used, self._children) + b"".join(self._slots)
+
+    def items(self) -> list[bytes]:
+        """Return the bytes of the used slots."""
+        return [slot for slot in self._slots if slot]
 
     def top(self) -> bytes:
         """Return the page's top node: empty, a single leaf, or a hash."""
@@ -289,8 +366,11 @@ class _LoadedPage:
                 nodes[at] = one
         return nodes[1]
 
-    def put(self, leaves: Sequence[bytes], depth: int, pages: Pages) -> None:
-        """Set leaves (path and hash) and remove leaves (path alone), here and in new pages below."""
+    def put(self, leaves: Sequence[bytes], depth: int, pages: Pages, replaced: list[int]) -> None:
+        """Set leaves (path, number, hash) and remove leaves (path alone), here and in new pages below.
+
+        The numbers of the pages that the new ones replace are appended to `replaced`.
+        """
         byte, shift = depth >> 1, 0 if depth & 1 else 4
         by_slot: dict[int, list[bytes]] = {}
         for leaf in leaves:
@@ -301,11 +381,13 @@ class _LoadedPage:
                 by_slot[slot] = [leaf]
         for slot, changed in by_slot.items():
             old = self._slots[slot]
-            if len(old) == _CHILD_BYTES:
+            if len(old) == CHILD_BYTES:
+                number = int.from_bytes(old[32:], "big")
+                replaced.append(number)
                 inner = self.below.pop(slot, None)
                 if inner is None:
-                    inner = _LoadedPage(pages.node(int.from_bytes(old[32:], "big")))
-                inner.put(changed, depth + 1, pages)
+                    inner = _LoadedPage(pages.node(number))
+                inner.put(changed, depth + 1, pages, replaced)
             else:
                 if old:
                     same = [leaf for leaf in changed if leaf.startswith(old[:32])]
@@ -315,7 +397,7 @@ class _LoadedPage:
                     self._set(slot, present[0] if present else b"")
                     continue
                 inner = _LoadedPage(_NO_ITEMS)
-                inner.put(present, depth + 1, pages)
+                inner.put(present, depth + 1, pages, replaced)
             self._set(slot, self._child_slot(slot, inner, depth, pages))
 
     def _child_slot(self, slot: int, inner: _LoadedPage, depth: int, pages: Pages) -> bytes:
@@ -328,30 +410,31 @@ class _LoadedPage:
         return top + pages.add_node(inner.body()).to_bytes(8, "big")
 
 
-def check(root: Root, versions: Mapping[str, bytes], pages: Pages) -> str:
-    """Return what is wrong with a stored trie that should contain exactly `versions`; "" if nothing is.
+def check(root: Root, live: Mapping[str, Live], pages: Pages) -> str:
+    """Return what is wrong with a stored trie that should contain exactly the ids of `live`; "" if nothing is.
 
     Reads every page, hashes it again and compares the result with the hash recorded in its parent.
     """
-    found: dict[bytes, bytes] = {}
+    found: dict[bytes, Leaf] = {}
     problem = _walk(root, pages.node, found, "")
     if problem:
         return problem
-    expected = {path_of(record_id): leaf_hash(record_id, version) for record_id, version in versions.items()}
+    expected = {path_of(each): (number, leaf_hash(each, version)) for each, (version, number) in live.items()}
     missing = len(expected.keys() - found.keys())
     if missing:
         return f"{missing} records are not in the Merkle trie"
     extra = len(found.keys() - expected.keys())
     if extra:
         return f"the Merkle trie has {extra} leaves without a record"
-    wrong = sum(found[path] != leaf for path, leaf in expected.items())
+    wrong = sum(found[path][1:] != leaf for path, leaf in expected.items())
     if wrong:
         return f"{wrong} leaves of the Merkle trie belong to other versions"
     # All pages agree with each other and contain the right leaves. This verifies that they also have the right shape.
+    versions = {record_id: version for record_id, (version, _) in live.items()}
     return "" if root_of(versions) == root.hash else "the Merkle trie does not have the shape that its leaves determine"
 
 
-def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, bytes], prefix: str) -> str:
+def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, Leaf], prefix: str) -> str:
     """Read a page and those below it into `found`; return the first problem. `prefix`: the slots above it, in hex."""
     if not child.page:
         return "" if child.hash == EMPTY else "the first page of the Merkle trie is missing"
@@ -368,7 +451,7 @@ def _walk(child: Root | Child, node: Callable[[int], bytes], found: dict[bytes, 
             # The hashes do not cover this: a leaf that is alone below a node gives the same hash from any slot there.
             if not item.path.hex().startswith(f"{prefix}{slot:x}"):
                 return f"page {child.page} of the Merkle trie has a leaf in the wrong slot"
-            found[item.path] = item.hash
+            found[item.path] = item
         elif item is not None:
             problem = _walk(item, node, found, f"{prefix}{slot:x}")
             if problem:

@@ -18,7 +18,8 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from recollect.arguments import json_form
 from recollect.filters.tree import EVERYTHING, Filter
-from recollect.ledger.commits import Branch, Commit, Head, Stored
+from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
+from recollect.ledger.merkle import Live, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived_protocols import Derived
@@ -115,6 +116,39 @@ class Capabilities:
     snapshots: bool
     durable: bool
     watched: bool
+
+
+class Trimmed(NamedTuple):
+    """How far the trie pages of a branch's old roots have been dropped.
+
+    Pages are dropped in ascending order of commits. Those of the commit `seq` are stored, and those of older commits
+    only if they were kept.
+
+    Attributes:
+        seq: The commit up to which the older ones have been examined; 0 for none.
+        kept: The newest commit up to `seq` whose pages are kept; 0 for the empty root before the first commit.
+        changes: The number of changes in the commits after `kept` up to `seq`.
+    """
+
+    seq: int = 0
+    kept: int = 0
+    changes: int = 0
+
+
+class Untrimmed(NamedTuple):
+    """A commit with what decides about the pages of the root before it.
+
+    Attributes:
+        seq: Its number.
+        page: The number of the first page of its root; 0 for the empty root.
+        replaced: The pages of the previous root that its root does not have.
+        changes: The number of its changes.
+    """
+
+    seq: int
+    page: int
+    replaced: Sequence[int]
+    changes: int
 
 
 class Resolved(NamedTuple):
@@ -332,6 +366,53 @@ class View(ReadView, Protocol):
         """Return a page of the Merkle trie (`ledger.merkle.Pages`)."""
         ...
 
+    def trimmed(self, branch: Branch) -> Trimmed:
+        """Return how far the pages of old roots have been dropped."""
+        ...
+
+    def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
+        """Return the commits from `first` to `last`, in ascending order. Their roots have stored pages.
+
+        Cost:
+            Proportional to the commits and their changes, without reading the changes.
+        """
+        ...
+
+    def stored_root(self, branch: Branch, seq: int, *, newer: bool = False) -> tuple[int, Root]:
+        """Return the newest commit up to `seq` whose root has stored pages, and the root; (0, Root()) if there is none.
+
+        Args:
+            branch: The branch.
+            seq: The number of a commit.
+            newer: Return the oldest such commit from `seq` on instead.
+
+        Cost:
+            Proportional to the number of commits in between.
+        """
+        ...
+
+    def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
+        """Return the number of changes in the commits after `after` up to `upto`, or `limit` if there are more.
+
+        Cost:
+            Proportional to the result.
+        """
+        ...
+
+    def snapshots(self, branch: Branch) -> list[Snapshot]:
+        """Return the snapshots of the branch, newest first."""
+        ...
+
+    def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
+        """Return the version after the commit `upto` of each id that the commits after `after` changed.
+
+        None for an id that was not live then.
+
+        Cost:
+            Proportional to the changes of these commits.
+        """
+        ...
+
     # The past: a branch as it was after one of its commits
 
     def head_at(self, branch: Branch, seq: int) -> Head | None:
@@ -386,8 +467,8 @@ class Transaction(View, Protocol):
     A version that was put is kept only if a commit names it.
     """
 
-    def put(self, branch: Branch, record: Record, stored: Stored) -> None:
-        """Make this version the live one of its id."""
+    def put(self, branch: Branch, record: Record, stored: Stored) -> int:
+        """Make this version the live one of its id, and return the number of the version."""
         ...
 
     def drop(self, branch: Branch, record_id: str) -> None:
@@ -398,8 +479,32 @@ class Transaction(View, Protocol):
         """Store a page of the Merkle trie and return its number (`ledger.merkle.Pages`)."""
         ...
 
-    def append(self, commit: Commit) -> None:
-        """Append the commit to the log of its branch. Its seq must follow the head's."""
+    def append(self, commit: Commit, replaced: Sequence[int] = ()) -> None:
+        """Append the commit to the log of its branch. Its seq must follow the head's.
+
+        Args:
+            commit: The commit.
+            replaced: The pages of the previous root that the new one does not have (`Trie.replaced`).
+        """
+        ...
+
+    def put_snapshot(self, branch: Branch, snapshot: Snapshot) -> None:
+        """Store a snapshot under its number, which is not in use."""
+        ...
+
+    def drop_snapshot(self, branch: Branch, number: int) -> None:
+        """Remove a snapshot. Its commit stays."""
+        ...
+
+    def drop_roots(self, branch: Branch, seqs: Sequence[int], pages: Sequence[int], trimmed: Trimmed) -> None:
+        """Drop the pages of old roots.
+
+        Args:
+            branch: The branch.
+            seqs: The commits whose roots have no pages any more.
+            pages: The numbers of the pages to remove. No other root needs them.
+            trimmed: The new value of `View.trimmed`.
+        """
         ...
 
     def set_setting(self, name: str, value: str | None) -> None:
@@ -414,6 +519,8 @@ class Store(Protocol):
     path: str
     #: The key from which the salts of versions are derived.
     key: bytes
+    #: The key from which ids are derived; None if they do not depend on one.
+    id_key: bytes | None
     #: What the store can do.
     capabilities: Capabilities
 
@@ -470,7 +577,10 @@ class Store(Protocol):
         ...
 
     def check(self) -> list[str]:
-        """Return the problems in the store's own structure; [] if there are none. Reads everything."""
+        """Return the problems that are found when everything is read and compared; [] if there are none.
+
+        They include records that do not have the root of the newest commit.
+        """
         ...
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:

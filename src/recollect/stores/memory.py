@@ -11,15 +11,15 @@ import uuid
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
 from operator import itemgetter
 from typing import Any
 
 from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
-from recollect.ledger.commits import Branch, Commit, Head, Stored
-from recollect.ledger.merkle import PUBLIC_KEY, Root
+from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
+from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import (
@@ -28,6 +28,8 @@ from recollect.stores.base import (
     Resolved,
     SortKey,
     Tally,
+    Trimmed,
+    Untrimmed,
     check_seq,
     expired,
     in_order,
@@ -35,6 +37,7 @@ from recollect.stores.base import (
     tally_of,
 )
 from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.root_check import disagreements
 from recollect.stores.write_queue import Ticket, WriteQueue
 
 
@@ -48,6 +51,9 @@ class _Ledger:
     turns: dict[str, dict[int, set[str]]] = field(default_factory=dict)  # conversation -> position -> ids
     expiring: list[tuple[int, str]] = field(default_factory=list)  # (expires, id), sorted
     begins: dict[str, set[str]] = field(default_factory=dict)  # live ids by their first character
+    trimmed: Trimmed = field(default_factory=Trimmed)
+    replaced: dict[int, Sequence[int]] = field(default_factory=dict)  # seq -> pages
+    snapshots: dict[int, Snapshot] = field(default_factory=dict)
 
     def replace(self, record_id: str, current: tuple[Stored, Record] | None) -> None:
         """Set the live version of an id, or remove it. Idempotent, also after an attempt that was interrupted."""
@@ -83,7 +89,9 @@ class _Contents:
 
     ledgers: dict[Branch, _Ledger] = field(default_factory=dict)
     payloads: dict[tuple[str, bytes], bytes] = field(default_factory=dict)  # by namespace and version
-    nodes: list[bytes] = field(default_factory=lambda: [b""])  # page 0 means "no page"
+    numbers: dict[tuple[str, bytes], int] = field(default_factory=dict)  # of the versions, by namespace and version
+    nodes: dict[int, bytes] = field(default_factory=dict)  # by page number
+    next_page: int = 1
     settings: dict[str, str] = field(default_factory=dict)
 
 
@@ -102,6 +110,7 @@ class MemoryStore:
 
     def __init__(self, *, key: bytes = PUBLIC_KEY, timeout_s: float = 10.0) -> None:
         self.key = key
+        self.id_key = key if key != PUBLIC_KEY else None
         self._timeout_s = timeout_s
         self._writers = WriteQueue()
         self._viewers = WriteQueue()  # locked by each view, and to apply a commit
@@ -166,7 +175,7 @@ class MemoryStore:
         return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: lost when closed"}
 
     def check(self) -> list[str]:
-        return []
+        return disagreements(self)
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         raise UnsupportedError("a backup", "the store is in memory, not a file: export its records")
@@ -353,6 +362,41 @@ class _MemoryView:
     def node(self, page: int) -> bytes:
         return self._contents.nodes[page]
 
+    def trimmed(self, branch: Branch) -> Trimmed:
+        return self._ledger(branch).trimmed
+
+    def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
+        replaced = self._ledger(branch).replaced
+        commits = takewhile(lambda commit: commit.seq <= last, self._log(branch, max(first - 1, 0)))
+        return [
+            Untrimmed(commit.seq, commit.root.page, replaced.get(commit.seq, ()), len(commit.changes))
+            for commit in commits
+        ]
+
+    def stored_root(self, branch: Branch, seq: int, *, newer: bool = False) -> tuple[int, Root]:
+        log = list(self._log(branch, 0))
+        commits = log[max(seq, 1) - 1 :] if newer else reversed(log[: max(seq, 0)])
+        stored = (each for each in commits if each.root.page or each.root.hash == EMPTY)
+        found = next(stored, None)
+        return (found.seq, found.root) if found else (0, Root())
+
+    def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
+        return min(limit, sum(each.changes for each in self.untrimmed(branch, after + 1, upto)))
+
+    def snapshots(self, branch: Branch) -> list[Snapshot]:
+        return sorted(self._ledger(branch).snapshots.values(), key=lambda each: -each.number)
+
+    def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
+        out: dict[str, Live | None] = {}
+        for commit in takewhile(lambda commit: commit.seq <= upto, self._log(branch, max(after, 0))):
+            for change in commit.changes:
+                version = change.after
+                out[change.id] = None if version is None else Live(version, self._number(branch, version))
+        return out
+
+    def _number(self, branch: Branch, version: bytes) -> int:
+        return self._contents.numbers[branch.namespace, version]
+
 
 class _MemoryTransaction(_MemoryView):
     """A view in which staged writes override what is committed."""
@@ -362,9 +406,12 @@ class _MemoryTransaction(_MemoryView):
         self._staged: dict[Branch, dict[str, tuple[Stored, Record] | None]] = {}
         self._versions: list[tuple[Branch, Stored]] = []
         self._commits: list[Commit] = []
+        self._replaced: list[Sequence[int]] = []
         self._set: dict[str, str | None] = {}
-        self._first_page = len(contents.nodes)
-        self._pages: list[bytes] = []
+        self._pages: dict[int, bytes] = {}
+        self._numbers: dict[tuple[str, bytes], int] = {}
+        self._snapshots: dict[tuple[Branch, int], Snapshot | None] = {}
+        self._dropped: list[tuple[Branch, Sequence[int], Sequence[int], Trimmed]] = []
 
     def setting(self, name: str) -> str | None:
         return self._set[name] if name in self._set else super().setting(name)
@@ -454,27 +501,57 @@ class _MemoryTransaction(_MemoryView):
         return [*super()._history(branch, record_id), *staged]
 
     def node(self, page: int) -> bytes:
-        stored = self._contents.nodes
-        return stored[page] if page < len(stored) else self._pages[page - len(stored)]
+        return self._pages[page] if page in self._pages else super().node(page)
 
-    def put(self, branch: Branch, record: Record, stored: Stored) -> None:
+    def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         self._staged.setdefault(branch, {})[record.id] = (stored, record)
         self._versions.append((branch, stored))
+        version = branch.namespace, stored.version
+        if version not in self._contents.numbers and version not in self._numbers:
+            self._numbers[version] = len(self._contents.numbers) + len(self._numbers) + 1
+        return self._number(branch, stored.version)
+
+    def _number(self, branch: Branch, version: bytes) -> int:
+        staged = self._numbers.get((branch.namespace, version))
+        return super()._number(branch, version) if staged is None else staged
 
     def drop(self, branch: Branch, record_id: str) -> None:
         self._staged.setdefault(branch, {})[record_id] = None
 
     def add_node(self, body: bytes) -> int:
-        self._pages.append(body)
-        return len(self._contents.nodes) + len(self._pages) - 1
+        page = self._contents.next_page + len(self._pages)
+        self._pages[page] = body
+        return page
 
-    def append(self, commit: Commit) -> None:
+    def append(self, commit: Commit, replaced: Sequence[int] = ()) -> None:
         check_seq(commit, self.head(Branch(commit.namespace, commit.branch)))
         self._commits.append(commit)
+        self._replaced.append(replaced)
+
+    def drop_roots(self, branch: Branch, seqs: Sequence[int], pages: Sequence[int], trimmed: Trimmed) -> None:
+        self._dropped.append((branch, seqs, pages, trimmed))
+
+    def put_snapshot(self, branch: Branch, snapshot: Snapshot) -> None:
+        self._snapshots[branch, snapshot.number] = snapshot
+
+    def drop_snapshot(self, branch: Branch, number: int) -> None:
+        self._snapshots[branch, number] = None
+
+    def snapshots(self, branch: Branch) -> list[Snapshot]:
+        stored = {each.number: each for each in super().snapshots(branch)}
+        merged = stored | {number: each for (own, number), each in self._snapshots.items() if own == branch}
+        ordered = (merged[number] for number in sorted(merged, reverse=True))
+        return [each for each in ordered if each is not None]
+
+    def trimmed(self, branch: Branch) -> Trimmed:
+        own = (trimmed for dropped, _, _, trimmed in reversed(self._dropped) if dropped == branch)
+        return next(own, None) or super().trimmed(branch)
 
     def apply(self) -> None:
         """Apply the staged writes to the ledgers. Idempotent, also after an attempt that was interrupted."""
-        self._contents.nodes[self._first_page :] = self._pages
+        self._contents.nodes.update(self._pages)
+        self._contents.next_page = max(self._contents.next_page, max(self._pages, default=0) + 1)
+        self._contents.numbers.update(self._numbers)
         for name, value in self._set.items():
             if value is None:
                 self._contents.settings.pop(name, None)
@@ -488,11 +565,27 @@ class _MemoryTransaction(_MemoryView):
             ledger = self._contents.ledgers.setdefault(branch, _Ledger())
             for record_id, current in staged.items():
                 ledger.replace(record_id, current)
-        for commit in self._commits:
+        for commit, replaced in zip(self._commits, self._replaced, strict=True):
             ledger = self._contents.ledgers.setdefault(Branch(commit.namespace, commit.branch), _Ledger())
+            ledger.replaced[commit.seq] = replaced
             if commit.seq > len(ledger.log):
                 ledger.log.append(commit)
             for change in commit.changes:
                 versions = ledger.history.setdefault(change.id, [])
                 if not versions or versions[-1][0] < commit.seq:
                     versions.append((commit.seq, change.after))
+        for (branch, number), snapshot in self._snapshots.items():
+            ledger = self._contents.ledgers.setdefault(branch, _Ledger())
+            if snapshot is None:
+                ledger.snapshots.pop(number, None)
+            else:
+                ledger.snapshots[number] = snapshot
+        for branch, seqs, pages, trimmed in self._dropped:
+            ledger = self._contents.ledgers[branch]
+            for seq in seqs:
+                commit = ledger.log[seq - 1]
+                ledger.log[seq - 1] = replace(commit, root=Root(commit.root.hash))
+                ledger.replaced.pop(seq, None)
+            for page in pages:
+                self._contents.nodes.pop(page, None)
+            ledger.trimmed = trimmed

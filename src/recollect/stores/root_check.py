@@ -20,8 +20,13 @@ def disagreements(store: Store) -> list[str]:
         # Use a view for each branch: a read error ends a view.
         try:
             with store.read() as view:
-                versions = {record_id: stored.version for record_id, stored in view.versions(branch)}
-                problem = check(view.head(branch).root, versions, _ReadPages(view))
+                head = view.head(branch)
+                lives = {each: live for each, live in view.lives(branch, 0, head.seq).items() if live is not None}
+                problem = check(head.root, lives, _ReadPages(view))
+                if {each: stored.version for each, stored in view.versions(branch)} != {
+                    each: live.version for each, live in lives.items()
+                }:
+                    problem = "the live records are not those that the log leads to"
         except StoreError as error:
             problem = f"its records cannot be compared with its root: {error.args[1]}"
         if problem:

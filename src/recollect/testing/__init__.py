@@ -17,7 +17,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from recollect.testing.contract import StoreContract, write
+    from recollect.testing.commits import write
+    from recollect.testing.contract import StoreContract
     from recollect.testing.faults import FaultyStore, SteppedStore
     from recollect.testing.loopback import Loopback
     from recollect.testing.machine import TickingClock, memory_machine, memory_on
@@ -38,7 +39,8 @@ __all__ = [
 
 #: Module -> the public names that it defines.
 _HOMES = {
-    "contract": ("StoreContract", "write"),
+    "commits": ("write",),
+    "contract": ("StoreContract",),
     "faults": ("FaultyStore", "SteppedStore"),
     "loopback": ("Loopback",),
     "machine": ("TickingClock", "memory_machine", "memory_on"),

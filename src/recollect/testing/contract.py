@@ -7,8 +7,7 @@ store overrides.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
@@ -20,82 +19,25 @@ from hypothesis import strategies as st
 from recollect import filters as f
 from recollect.errors import ClosedError, UnsupportedError
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
-from recollect.ledger.merkle import Root, check, root_of, update, version_hash
+from recollect.ledger.commits import Branch, Head
+from recollect.ledger.merkle import check, root_of
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, Store, Transaction, View, expired, in_order, sort_key, tally_of
+from recollect.stores.base import Resolved, Store, View, expired, in_order, sort_key, tally_of
 from recollect.stores.derived_protocols import Model, Updates
+from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
+from recollect.testing.past_contract import PastContract
+from recollect.testing.roots_contract import RootsContract
 from recollect.testing.strategies import START, filters, records
-
-BRANCH = Branch("tenant")
-OTHER = Branch("another tenant")
-NOW = microseconds(START + timedelta(days=3))
-EARLY = microseconds(START - timedelta(days=1))
 
 
 class Boom(Exception):
     """An error that a test raises inside a transaction."""
 
 
-def stored(record: Record, key: bytes) -> Stored:
-    """A record in the form in which stores receive it."""
-    payload = record.to_bytes()
-    return Stored(version_hash(record.id, payload, key), payload)
-
-
 #: Examples of a property: those of the Hypothesis profile that is loaded when this module is imported.
 _EXAMPLES = settings().max_examples
-
-
-def write(
-    store: Store,
-    puts: Iterable[Record] = (),
-    drops: Iterable[str] = (),
-    branch: Branch = BRANCH,
-    reason: str | None = None,
-) -> Commit:
-    """Make one commit, as the engine would."""
-    with store.write(BRANCH) as transaction:
-        return write_into(transaction, store.key, puts, drops, branch, reason)
-
-
-def write_into(
-    transaction: Transaction,
-    key: bytes,
-    puts: Iterable[Record],
-    drops: Iterable[str] = (),
-    branch: Branch = BRANCH,
-    reason: str | None = None,
-) -> Commit:
-    """Make one commit inside a transaction."""
-    changes: dict[str, Change] = {}
-    for record in puts:
-        current = transaction.get(branch, record.id)
-        version = stored(record, key)
-        before = changes[record.id].before if record.id in changes else current and current.version
-        changes[record.id] = Change(record.id, before, version.version, "written")
-        transaction.put(branch, record, version)
-    for record_id in drops:
-        current = transaction.get(branch, record_id)
-        assert current is not None
-        changes[record_id] = Change(record_id, current.version, None, "forgotten")
-        transaction.drop(branch, record_id)
-    head = transaction.head(branch)
-    commit = Commit(
-        namespace=branch.namespace,
-        branch=branch.name,
-        seq=head.seq + 1,
-        parents=((branch.name, head.seq),) if head.seq else (),
-        micros=max(EARLY, head.micros + 1),
-        actor="tester",
-        reason=reason,
-        root=update(head.root, {each.id: each.after for each in changes.values()}, transaction),
-        changes=tuple(changes.values()),
-    )
-    transaction.append(commit)
-    return commit
 
 
 def everything_of(view: View, branch: Branch = BRANCH) -> object:
@@ -109,11 +51,7 @@ def everything_of(view: View, branch: Branch = BRANCH) -> object:
     )
 
 
-def note(record_id: str, content: str = "text", **fields: object) -> Record:
-    return Record(id=record_id, content=content, **fields)  # type: ignore[arg-type]
-
-
-class StoreContract:
+class StoreContract(RootsContract, PastContract):
     """The tests. A subclass defines the fixture `store`; all tests must pass."""
 
     @pytest.fixture
@@ -279,76 +217,6 @@ class StoreContract:
         write(store, [note("b")])
         with store.read() as view:
             assert view.last_touched(BRANCH, 0) == {"a": times[3], "b": view.head(BRANCH).micros}
-
-    def test_the_past_is_read_by_seq_and_by_root(self, store: Store) -> None:
-        def versions(view: View) -> dict[str, bytes]:
-            return {record_id: each.version for record_id, each in view.versions(BRANCH)}
-
-        states: list[dict[str, bytes]] = [{}]
-        commits = []
-        for puts, drops in (
-            ([note("a"), note("b")], []),
-            ([note("a", "changed"), note("c")], []),
-            ([], ["b"]),
-            ([note("a")], []),
-            ([note("b")], ["c"]),
-        ):
-            commits.append(write(store, puts, drops))
-            with store.read() as view:
-                states.append(versions(view))
-        write(store, [note("a", "elsewhere")], branch=OTHER)
-        ids = ["a", "b", "c", "never"]
-        known = [set[str](), {"a", "b"}, *[{"a", "b", "c"}] * 4]
-        with store.write(BRANCH) as transaction, store.read() as view:
-            reading: View
-            for reading in (view, transaction):  # a transaction reads the past as a view does
-                assert [reading.head_at(BRANCH, seq) for seq in range(7)] == [
-                    None,
-                    *(Head(each.seq, Root(each.root.hash), each.micros) for each in commits),
-                    None,
-                ]
-                for seq, state in enumerate(states):
-                    expected = {each: state.get(each) for each in ids if each in known[seq]}
-                    assert reading.versions_at(BRANCH, ids, seq) == expected
-                    for since, earlier in enumerate(states[: seq + 1]):
-                        assert reading.net_changes(BRANCH, since, seq) == {
-                            each: (earlier.get(each), state.get(each))
-                            for each in ids
-                            if earlier.get(each) != state.get(each)
-                        }
-                assert commits[0].root.hash == commits[4].root.hash
-                assert [reading.newest_with(BRANCH, each.root.hash) for each in commits] == [5, 2, 3, 4, 5]
-                assert reading.newest_with(BRANCH, bytes(32)) is None
-            commit = write_into(transaction, store.key, [note("d")])
-            assert transaction.head_at(BRANCH, 6) == Head(6, Root(commit.root.hash), commit.micros)
-            assert transaction.versions_at(BRANCH, ["d"], 6) == {"d": commit.changes[0].after}
-            assert transaction.net_changes(BRANCH, 5, 6) == {"d": (None, commit.changes[0].after)}
-
-    def test_a_view_tells_whether_commits_since_erased_a_record(self, store: Store) -> None:
-        write(store, [note("a"), note("b")])
-        with store.write(BRANCH) as transaction:
-            current = transaction.get(BRANCH, "a")
-            assert current is not None
-            change = Change("a", current.version, None, "erased")
-            transaction.drop(BRANCH, "a")
-            head = transaction.head(BRANCH)
-            root = update(head.root, {"a": None}, transaction)
-            transaction.append(
-                Commit(
-                    namespace=BRANCH.namespace,
-                    branch=BRANCH.name,
-                    seq=2,
-                    parents=((BRANCH.name, 1),),
-                    micros=head.micros + 1,
-                    actor=None,
-                    reason=None,
-                    root=root,
-                    changes=(change,),
-                )
-            )
-        write(store, drops=["b"])
-        with store.read() as view:
-            assert [view.has_erased(BRANCH, seq) for seq in range(4)] == [True, True, False, False]
 
     def test_old_versions_stay_and_are_found_by_their_hash(self, store: Store) -> None:
         old, new = note("a", "old"), note("a", "new")
@@ -518,7 +386,9 @@ class StoreContract:
         with store.write(BRANCH) as transaction:
             head = transaction.head(BRANCH)
             assert head.root.hash == root_of(versions)
-            assert check(head.root, versions, transaction) == ""
+            live = {each: found for each, found in transaction.lives(BRANCH, 0, head.seq).items() if found is not None}
+            assert {each: found.version for each, found in live.items()} == versions
+            assert check(head.root, live, transaction) == ""
             assert transaction.add_node(b"page") > 0
 
     def test_settings_are_stored_and_are_part_of_the_transaction(self, store: Store) -> None:

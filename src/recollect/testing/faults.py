@@ -25,6 +25,7 @@ class SteppedStore:
         self.inner = inner
         self.path = inner.path
         self.key = inner.key
+        self.id_key = inner.id_key
         self.capabilities = inner.capabilities
         self.steps = 0
         self._on_step = on_step

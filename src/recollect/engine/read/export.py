@@ -11,6 +11,7 @@ from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import update
 from recollect.stores.base import Store, View, in_order
+from recollect.stores.old_roots import Overlay
 
 
 def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View, Branch], int]) -> Export:
@@ -32,25 +33,9 @@ def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View,
             return Export("", len(records), iter(records))
         root, expired = view.head(branch).root, view.due(branch, now, 2**62)
         if expired:
-            root = update(root, dict.fromkeys(expired), _Overlay(view))
+            root = update(root, dict.fromkeys(expired), Overlay(view))
         count = view.count(branch, EVERYTHING, now=now)
         all_records = view.select(branch, EVERYTHING, order="id", now=now)
         if store.capabilities.snapshots:
             return Export(root.hash.hex(), count, all_records, stack.pop_all())
         return Export(root.hash.hex(), count, list(all_records))
-
-
-class _Overlay:
-    """Pages of the Merkle trie that are not stored: for the root of a state that was never committed."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._pages: dict[int, bytes] = {}
-
-    def node(self, page: int) -> bytes:
-        return self._pages[page] if page in self._pages else self._view.node(page)
-
-    def add_node(self, body: bytes) -> int:
-        page = 2**62 + len(self._pages)
-        self._pages[page] = body
-        return page

@@ -309,7 +309,7 @@ def drafts_of(
     """
     drafts: list[tuple[int, Draft]] = []
     failed: list[Failed] = []
-    for index, item in enumerate(with_conversations(operation.items, scope)):
+    for index, item in enumerate(with_conversations(operation.items, scope, intake.id_key)):
         try:
             # Default times are a microsecond apart, so that later items are newer.
             drafts.append((index, draft(item, scope, now + timedelta(microseconds=index), intake)))

@@ -16,7 +16,7 @@ from recollect.engine.write.limits import Limits
 from recollect.errors import InvalidRecordError
 from recollect.operations import Remember
 from recollect.records.identity import derived_id, identified
-from recollect.records.record import FIELD_NAMES, Record, checked
+from recollect.records.record import FIELD_NAMES, Record, RecordId, checked
 from recollect.text.manner import MACHINE_ROLES, STANDING_TAGS, standing_tags
 
 #: The kind of a turn.
@@ -36,10 +36,12 @@ class Intake:
     Attributes:
         limits: Limits on their sizes.
         language: The language of records that do not state one, as a BCP 47 tag; None: detected.
+        id_key: The private key on which derived ids depend (`Store.id_key`); None for none.
     """
 
     limits: Limits = field(default_factory=Limits)
     language: str | None = None
+    id_key: bytes | None = None
 
 
 class Draft(NamedTuple):
@@ -54,6 +56,7 @@ class Draft(NamedTuple):
         added_tags: Standing tags that were added because of the text (`text.manner`), not by the caller.
         exact: No field that the caller did not pass is filled in.
         has_ttl: `expires` was computed from the time of the call and a `ttl`.
+        id_key: See `Intake`.
     """
 
     record: Record
@@ -64,6 +67,11 @@ class Draft(NamedTuple):
     added_tags: frozenset[str]
     exact: bool = False
     has_ttl: bool = False
+    id_key: bytes | None = None
+
+    def derived_id(self, ordinal: int = 0) -> RecordId:
+        """Return the id that is derived from the record and an ordinal."""
+        return derived_id(self.record, ordinal, self.id_key)
 
     def comparable_to(self, existing: Record) -> Record:
         """Return the record for comparison with an existing one: without added tags that were removed from that."""
@@ -78,7 +86,7 @@ class Draft(NamedTuple):
 
     def is_derived(self, record_id: str) -> bool:
         """Return whether an id is the derived one of the record, even if the caller passed it (as for a copy)."""
-        return not self.own_id or record_id == derived_id(self.record)
+        return not self.own_id or record_id == self.derived_id()
 
     @property
     def has_position(self) -> bool:
@@ -106,7 +114,16 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     if operation.exact:
         record = checked(id=operation.id, content=operation.content, **fields)
         check_limits(record, intake)
-        return Draft(record, _ALL_FIELDS, True, operation.expect, operation.if_exists, _NO_TAGS, exact=True)
+        return Draft(
+            record,
+            _ALL_FIELDS,
+            True,
+            operation.expect,
+            operation.if_exists,
+            _NO_TAGS,
+            exact=True,
+            id_key=intake.id_key,
+        )
     explicit = frozenset(fields)
     if "kind" not in fields and operation.fields.get("conversation") is not None:
         fields["kind"] = CONVERSATION  # what names its conversation is a turn of it
@@ -120,12 +137,21 @@ def draft(operation: Remember, scope: Scope, now: datetime, intake: Intake) -> D
     fields["tags"] = _with_standing_tags(operation.content, fields, tags)
     added_tags = frozenset(fields["tags"]) - frozenset(tags) if fields["tags"] is not tags else _NO_TAGS
     if operation.id is None:
-        record = identified(content=operation.content, **fields)
+        record = identified(intake.id_key, content=operation.content, **fields)
     else:
         record = checked(id=operation.id, content=operation.content, **fields)
     check_limits(record, intake)
     own_id, has_ttl = operation.id is not None, operation.ttl is not None
-    return Draft(record, explicit, own_id, operation.expect, operation.if_exists, added_tags, has_ttl=has_ttl)
+    return Draft(
+        record,
+        explicit,
+        own_id,
+        operation.expect,
+        operation.if_exists,
+        added_tags,
+        has_ttl=has_ttl,
+        id_key=intake.id_key,
+    )
 
 
 def _with_standing_tags(content: object, fields: Mapping[str, Any], tags: Any) -> Any:

@@ -49,7 +49,7 @@ class Addition:
         self._user, self._agent = owner.get("user"), owner.get("agent")
         if "conversation" not in owner and self.turns:
             said = [(turn.role, turn.content) for turn in self.turns]
-            fields["conversation"] = _conversation(self._user, self._agent, said)
+            fields["conversation"] = _conversation(self._user, self._agent, said, intake.id_key)
         identified(content="any", kind=CONVERSATION, **scope.fill(fields))  # raises for a field of all turns
         self.conversation: str = fields.get("conversation") or owner.get("conversation", "")
         self._session = owner.get("session")
@@ -115,14 +115,14 @@ class Addition:
         for session in dict.fromkeys(sessions):
             fields = {**self._fields, "role": turn.role, "speaker": turn.speaker, "session": session}
             try:
-                record = identified(content=turn.content, **self._scope.fill(fields))
+                record = identified(self._intake.id_key, content=turn.content, **self._scope.fill(fields))
             except RecollectError:  # invalid, so it was never stored
                 continue
-            out.append(derived_id(record, self._ordinals[index]))
+            out.append(derived_id(record, self._ordinals[index], self._intake.id_key))
         return out
 
 
-def with_conversations(items: Sequence[Remember], scope: Scope) -> Sequence[Remember]:
+def with_conversations(items: Sequence[Remember], scope: Scope, id_key: bytes | None) -> Sequence[Remember]:
     """Return items, in which messages without a conversation share one, derived from the first of the same owners."""
     if not any(map(_lacks_conversation, items)) or any(name == "conversation" for name, _ in scope.fixed):
         return items
@@ -138,20 +138,20 @@ def with_conversations(items: Sequence[Remember], scope: Scope) -> Sequence[Reme
     names: dict[tuple[Any, Any], str] = {}
     for key, messages in said.items():
         with suppress(RecollectError):
-            names[key] = _conversation(*key, messages)
+            names[key] = _conversation(*key, messages, id_key)
     for index, key in owners.items():
         if key in names:
             out[index] = replace(items[index], fields={**items[index].fields, "conversation": names[key]})
     return out
 
 
-def _conversation(user: str | None, agent: str | None, said: Sequence[tuple[str, str]]) -> str:
+def _conversation(user: str | None, agent: str | None, said: Sequence[tuple[str, str]], id_key: bytes | None) -> str:
     """Return the name of a conversation without one, derived from its owners and its first role and text.
 
     System prompts come first in many conversations, so they do not name one if it has other messages.
     """
     role, content = next((each for each in said if each[0] != SYSTEM), said[0])
-    return derived_conversation(user, agent, role, content)
+    return derived_conversation(user, agent, role, content, id_key)
 
 
 def _lacks_conversation(item: Remember) -> bool:

@@ -21,7 +21,7 @@ from recollect.engine.write.drafts import Draft
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.ledger.commits import Branch, Head
 from recollect.records.codec import microseconds
-from recollect.records.identity import derived_id, fact_key, text_key
+from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
 from recollect.stores.base import Transaction, View, expired
 
@@ -289,9 +289,9 @@ def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:
         ordinals = ordinals_of([turn.id for turn in turns])
 
         def was_forgotten(
-            at: int, near: int, turns: Sequence[Record] = turns, ordinals: Sequence[int] = ordinals
+            at: int, near: int, indexes: Sequence[int] = indexes, ordinals: Sequence[int] = ordinals
         ) -> bool:
-            return search.was_forgotten(derived_id(turns[at], ordinals[at]))
+            return search.was_forgotten(drafts[indexes[at]].derived_id(ordinals[at]))
 
         found = align([fact_key(turn.record) for turn in existing], [fact_key(turn) for turn in turns], was_forgotten)
         for at, place in found.items():

@@ -30,10 +30,11 @@ from recollect.errors import (
 )
 from recollect.filters.tree import EVERYTHING, AllOf, Filter
 from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
-from recollect.ledger.merkle import EMPTY, version_hash
+from recollect.ledger.entries import entry_hash
+from recollect.ledger.merkle import EMPTY, Live, version_hash
 from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
-from recollect.records.identity import derived_id, derived_ids, numbered_ids, same_fact, same_text
+from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
 from recollect.stores.base import Resolved, Transaction, expired
 
@@ -88,6 +89,7 @@ class Writer:
         self._swept = False
         self._qualified: bool | None = None  # whether there is a qualified id; None if not known yet
         self._pending: dict[str, Change] = {}
+        self._numbers: dict[str, int] = {}  # the number of the version of each id that was put
         self._live_before: dict[str, bytes | None] = {}
         self._journal: list[str] = []
         self.before = EMPTY
@@ -177,7 +179,9 @@ class Writer:
     def _remember_fact(self, draft: Draft) -> Outcome:
         """Search the candidate ids for the same fact, or else store the draft under the first free one."""
         requested, naming = draft.record, self._naming
-        others = islice(numbered_ids(requested.id), 1, None) if draft.own_id else derived_ids(requested, 1)
+        others = (
+            islice(numbered_ids(requested.id), 1, None) if draft.own_id else derived_ids(requested, 1, draft.id_key)
+        )
         free = None
         # Store it under this id only, even if another record states the same fact.
         exactly = draft.exact and draft.if_exists != "keep"
@@ -227,17 +231,17 @@ class Writer:
                 if existing is not None and same_fact(existing, record):
                     return self._remember_same(draft, existing)
         for ordinal in range(_TRIED_FIRST):
-            candidate = derived_id(record, ordinal) if ordinal else record.id
+            candidate = draft.derived_id(ordinal) if ordinal else record.id
             if self._naming.find(candidate) is None:
                 return self._create(draft, candidate)
         low = high = _TRIED_FIRST
-        while self._naming.was_used(derived_id(record, high), draft):
+        while self._naming.was_used(draft.derived_id(high), draft):
             low, high = high, high * 2
         while low < high:
             middle = (low + high) // 2
-            used = self._naming.was_used(derived_id(record, middle), draft)
+            used = self._naming.was_used(draft.derived_id(middle), draft)
             low, high = (middle + 1, high) if used else (low, middle)
-        return self._create(draft, derived_id(record, low))
+        return self._create(draft, draft.derived_id(low))
 
     def _create(self, draft: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
         """Store a new record."""
@@ -477,7 +481,7 @@ class Writer:
         version = version_hash(record.id, payload, self._key)
         change = Change(record.id, self._before(record.id), version, "written")
         self._resolved.pop(record.id, None)
-        self._tx.put(self._branch, record, Stored(version, payload))
+        self._numbers[record.id] = self._tx.put(self._branch, record, Stored(version, payload))
         # Before adding it to `_pending`: an interruption must not leave a pending change that `written` cannot return.
         self._note_written(record.id, record if type(record) is Record else Record.load(payload), len(payload))
         self._pending[record.id] = change
@@ -546,16 +550,20 @@ class Writer:
             micros=max(self._micros, head.micros + 1),
             actor=actor,
             reason=reason,
-            root=trie.update({change.id: change.after for change in changes}, self._tx),
+            root=trie.update({change.id: self._live_after(change) for change in changes}, self._tx),
             changes=changes,
         )
-        self._tx.append(commit)
+        object.__setattr__(commit, "entry", entry_hash(commit, self._key))  # safe: nothing else has seen it yet
+        self._tx.append(commit, trie.replaced)
         head = Head(commit.seq, commit.root, commit.micros)
         self._tries.put(self._branch, trie, head)
         if self._room is not None:
             self._usage_totals.drop(self._branch)  # first, so that an interruption leaves no partly updated totals
             self._usage_totals.put(self._branch, self._room.committed(commit.micros), head)
         return commit
+
+    def _live_after(self, change: Change) -> Live | None:
+        return None if change.after is None else Live(change.after, self._numbers[change.id])
 
     # Replays
 

@@ -79,7 +79,8 @@ def restore(
     try:
         store = SqliteStore(origin, read_only=True, key=secret)
         try:
-            copy(store, part)
+            with store.reading() as connection:
+                copy(connection, part)
         finally:
             store.close()
         branches = verified(part, SqliteStore, secret, origin)

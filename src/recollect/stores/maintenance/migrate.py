@@ -1,8 +1,8 @@
 """Migrations: from the format of an earlier release to that of this one, step by step.
 
-The store is backed up and the backup verified. Then its pages are converted, and all changes of rows are made in one
-transaction. Finally the store is checked: its contents must be the same as before. If the process dies at any point,
-the store is intact and has either the old format or the new one, and the migration can be run again.
+The store is locked and backed up. Then its pages are converted, and all changes of rows are made in one transaction.
+Finally the store is checked: it must be intact, and have as many commits and records as before. If the process dies at
+any point, the store is intact and has either the old format or a newer one, and the migration can be run again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -20,29 +20,48 @@ import apsw
 from recollect.arguments import file_path, named
 from recollect.errors import (
     DamagedStoreError,
+    InvalidArgumentError,
     NewerFormatError,
     OlderFormatError,
     ReadOnlyStoreError,
     StoreBusyError,
     StoreError,
     StoreIOError,
+    WrongKeyError,
 )
-from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import BranchSummary
+from recollect.stores.maintenance import format3
+from recollect.stores.maintenance.format3 import FORMER, FORMER_TABLES, Recomputing
 from recollect.stores.sqlite import schema
-from recollect.stores.sqlite.copying import back_up, copy, verified
-from recollect.stores.sqlite.header import admit, must_not_write
-from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.sqlite.copying import copy, is_backup, remove_part, verified
+from recollect.stores.sqlite.header import admit, must_not_write, part_path, replace_durably
+from recollect.stores.sqlite.store import SqliteStore, key_check
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
+from recollect.stores.sqlite_base.structure import differing_table, few_steps, made_by, structure
 
 #: Called with a name before each statement and at each other point at which the process may die.
 OnStep = Callable[[str], object]
 
 
+class Conversion(NamedTuple):
+    """What a step needs.
+
+    Attributes:
+        connection: The only connection to the file.
+        path: The file, for messages.
+        key: The store's key.
+        step: Called at points at which the process may die.
+    """
+
+    connection: apsw.Connection
+    path: str
+    key: bytes
+    step: OnStep
+
+
 class Step(NamedTuple):
-    """A change of rows or tables inside the migration's transaction.
+    """A part of a migration.
 
     Attributes:
         name: A description, as reported in `Migrated.steps`.
@@ -50,7 +69,7 @@ class Step(NamedTuple):
     """
 
     name: str
-    run: Callable[[apsw.Connection], object]
+    run: Callable[[Conversion], object]
 
 
 class Migration(NamedTuple):
@@ -58,35 +77,63 @@ class Migration(NamedTuple):
 
     Attributes:
         reader: The new `least_reader`.
-        steps: The changes made in the one transaction.
-        pages: What runs before, if the form of pages changes. It is a transaction of its own, does nothing if run
+        steps: The changes of rows and tables, made in one transaction.
+        before: What runs before, if the form of pages changes. It is a transaction of its own, does nothing if run
             again, and leaves the store in the old format: every release that writes that format keeps it intact.
+        after: What runs afterwards, in a transaction of its own. The store has the new format with or without it.
     """
 
     reader: int
     steps: tuple[Step, ...]
-    pages: Step | None = None
+    before: Step | None = None
+    after: Step | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all steps."""
+        return tuple(each.name for each in (self.before, *self.steps, self.after) if each is not None)
 
 
-def _add_checksums(connection: apsw.Connection) -> None:
-    if checksums.available() and not checksums.reserved(connection):
-        checksums.begin(connection)
-        connection.execute("VACUUM")
+def _add_checksums(work: Conversion) -> None:
+    if checksums.available() and not checksums.reserved(work.connection):
+        checksums.begin(work.connection)
+        work.connection.execute("VACUUM")
 
 
-def _note_checksums(connection: apsw.Connection) -> None:
-    feature = schema.PAGE_CHECKSUMS if checksums.reserved(connection) else ""
-    connection.execute("UPDATE meta SET value = ? WHERE name = 'features'", (feature,))
+def _note_checksums(work: Conversion) -> None:
+    feature = schema.PAGE_CHECKSUMS if checksums.reserved(work.connection) else ""
+    work.connection.execute("UPDATE meta SET value = ? WHERE name = 'features'", (feature,))
 
 
-#: The number of commits of all branches.
-_COMMITS = "SELECT coalesce(sum(seq), 0) FROM (SELECT max(seq) AS seq FROM commits GROUP BY branch)"
+def _recompute(work: Conversion) -> None:
+    trace, work.connection.exec_trace = work.connection.exec_trace, None  # it executes a statement for each page
+    try:
+        Recomputing(*work).run()
+    finally:
+        work.connection.exec_trace = trace
+
+
+#: The number of the newest commit and of the live records of each branch, in every format.
+_CONTENTS = (
+    "SELECT n.name, b.name, (SELECT coalesce(max(seq), 0) FROM commits WHERE branch = b.number), "
+    "(SELECT count(*) FROM heads WHERE branch = b.number) FROM branches b JOIN namespaces n ON n.number = b.namespace "
+    "ORDER BY 1, 2"
+)
 #: The migrations by the format that they start from.
 MIGRATIONS: dict[int, Migration] = {
     1: Migration(
         reader=1,
-        pages=Step("add a checksum to every page", _add_checksums),
+        before=Step("add a checksum to every page", _add_checksums),
         steps=(Step("note in the table meta that pages have checksums", _note_checksums),),
+    ),
+    2: Migration(
+        reader=3,
+        steps=(
+            Step("create the tables of format 3", lambda work: format3.move_tables(work.connection)),
+            Step("recompute the root of every commit", _recompute),
+            Step("drop the tables of format 2", lambda work: format3.drop_former_tables(work.connection)),
+        ),
+        after=Step("give back free space", lambda work: work.connection.execute("VACUUM")),
     ),
 }
 
@@ -150,33 +197,33 @@ def migrate(
     """
     target, secret, step = file_path("path", path), key or PUBLIC_KEY, on_step or (lambda name: None)
     admit(target, create=False)
-    before = _format_of(target, secret)
-    migrations = _migrations(target, before)
-    names = tuple(each.name for one in migrations for each in ([one.pages] if one.pages else []) + list(one.steps))
-    result = Migrated(
-        path=target, before=before, after=before + len(migrations), steps=names, backup=None, dry_run=dry_run
-    )
-    if not migrations:
-        return result
-    if dry_run:
-        with _folder(target) as folder:
-            trial = os.path.join(folder, "copy.db")
-            _with_store(target, secret, lambda store: copy(store, trial))
-            contents = verified(trial, SqliteStore, secret)
-            _migrated(trial, before, migrations, step, sum(each.seq for each in contents.values()))
-            _check(trial, secret, contents, "the store itself")
-        return result
     refused = must_not_write(target, read_only=False)
-    if refused:
+    if refused and not dry_run:
         raise ReadOnlyStoreError(target, refused)
-    step("before the backup")
-    backup = f"{target}.format-{before}.backup"
-    copied = _with_store(target, secret, lambda store: back_up(store, backup, verify=True))
-    step("after the backup")
-    _migrated(target, before, migrations, step, sum(each.seq for each in copied.branches.values()))
-    step("before the check")
-    _check(target, secret, copied.branches, backup)
-    return Migrated(path=target, before=before, after=result.after, steps=names, backup=backup, dry_run=False)
+    with _folder(target) if dry_run else nullcontext("") as folder:
+        file = target
+        if dry_run:
+            file = os.path.join(folder, "copy.db")
+            with closing(_connect(target)) as source:
+                _format_of(source, target, secret)  # refuses what is no store before anything is copied
+                copy(source, file)
+        with _exclusive(file) as connection:
+            before = _format_of(connection, target, secret)
+            migrations = _migrations(target, before)
+            backup = f"{target}.format-{before}.backup" if migrations and not dry_run else None
+            if backup is not None:
+                step("before the backup")
+                _back_up(connection, backup)
+                step("after the backup")
+            with translated(target):
+                contents = connection.execute(_CONTENTS).fetchall()
+                _run(Conversion(connection, target, secret, step), before, migrations)
+        if migrations:
+            step("before the check")
+            _check(file, secret, contents, backup or "the store itself")
+    names = tuple(name for each in migrations for name in each.names)
+    after = before + len(migrations)
+    return Migrated(path=target, before=before, after=after, steps=names, backup=backup, dry_run=dry_run)
 
 
 @contextmanager
@@ -192,17 +239,32 @@ def _folder(path: str) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _with_store(path: str, key: bytes, do: Callable[[SqliteStore], Any]) -> Any:
-    store = SqliteStore(path, read_only=True, key=key)
-    try:
-        return do(store)
-    finally:
-        store.close()
+def _connect(path: str) -> apsw.Connection:
+    with translated(path):
+        return checksums.connect(path, apsw.SQLITE_OPEN_READWRITE)
 
 
-def _format_of(path: str, key: bytes) -> int:
-    found: int = _with_store(path, key, lambda store: store.format)
-    return found
+def _format_of(connection: apsw.Connection, path: str, key: bytes) -> int:
+    """Return the format of a file.
+
+    Raises:
+        NotAStoreError: It is not a store.
+        WrongKeyError: It was created with another key.
+        StoreError: It cannot be read.
+    """
+    with translated(path), few_steps(connection):
+        found, number = structure(connection), connection.pragma("user_version")
+        tables = FORMER_TABLES if number in FORMER else schema.TABLES
+        known = number in (*FORMER, *schema.FORMATS)
+        strange = "" if "meta" in found else "meta"
+        strange = strange or differing_table(found, tables, exactly=known)
+        strange = strange or next((name for name in sorted(found.keys() - made_by(tables).keys()) if known), "")
+        if strange:
+            raise DamagedStoreError(path, f"its table {strange} is not that of a store")
+        meta = dict(connection.execute("SELECT name, value FROM meta"))
+    if meta.get("key_check") != key_check(key):
+        raise WrongKeyError(path)
+    return int(meta["format"])
 
 
 def _migrations(path: str, before: int) -> list[Migration]:
@@ -215,36 +277,60 @@ def _migrations(path: str, before: int) -> list[Migration]:
     return [MIGRATIONS[number] for number in range(before, schema.FORMAT)]
 
 
-def _migrated(path: str, before: int, migrations: list[Migration], step: OnStep, commits: int) -> None:
-    """Run the migrations. Raise StoreBusyError unless the store has as many commits as were backed up."""
-    with _exclusive(path) as connection, translated(path):
-        connection.exec_trace = lambda cursor, sql, bindings: step(sql) is not False
-        for one in migrations:
-            if one.pages is not None:
-                step(one.pages.name)
-                one.pages.run(connection)
-                connection.wal_checkpoint()
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            (found,) = connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchall()[0]
-            (newest,) = connection.execute(_COMMITS).fetchall()[0]
-            if (found, newest) != (before, commits):
-                raise StoreBusyError(path, "another process has written to it since it was backed up")
-            for number, one in enumerate(migrations, before + 1):
-                for each in one.steps:
-                    step(each.name)
-                    each.run(connection)
-                facts = (("format", number), ("least_reader", one.reader), ("least_writer", number))
-                for name, value in facts:
-                    connection.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
-                connection.execute(f"PRAGMA user_version = {number}")
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.exec_trace = None
-                connection.execute("ROLLBACK")
-            raise
-        step("after the commit")
+def _back_up(connection: apsw.Connection, target: str) -> None:
+    """Copy the store to `target`, verify the copy, and replace an older backup there.
+
+    Raises:
+        InvalidArgumentError: There is another file.
+        StoreError: Reading or writing failed, or the copy is corrupt.
+    """
+    if os.path.lexists(target) and not is_backup(target):
+        raise InvalidArgumentError("path", target, "exists and is not a backup: move it away")
+    part = part_path(target)
+    try:
+        copy(connection, part)
+        with translated(part), closing(checksums.connect(part, apsw.SQLITE_OPEN_READONLY)) as copied:
+            problems = [text for (text,) in copied.execute("PRAGMA integrity_check") if text != "ok"]
+            if problems or copied.execute(_CONTENTS).fetchall() != connection.execute(_CONTENTS).fetchall():
+                raise DamagedStoreError(part, "; ".join(problems) or "the copy differs from the store")
+        replace_durably(part, target)
+    finally:
+        remove_part(part)
+
+
+def _run(work: Conversion, before: int, migrations: list[Migration]) -> None:
+    """Run the migrations."""
+    connection, step = work.connection, work.step
+    connection.exec_trace = lambda cursor, sql, bindings: step(sql) is not False
+    for one in migrations:
+        _apart(work, one.before)
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for number, one in enumerate(migrations, before + 1):
+            for each in one.steps:
+                step(each.name)
+                each.run(work)
+            facts = (("format", number), ("least_reader", one.reader), ("least_writer", number))
+            for name, value in facts:
+                connection.execute("UPDATE meta SET value = ? WHERE name = ?", (value, name))
+            connection.execute(f"PRAGMA user_version = {number}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.exec_trace = None
+            connection.execute("ROLLBACK")
+        raise
+    step("after the commit")
+    for one in migrations:
+        _apart(work, one.after)
+
+
+def _apart(work: Conversion, one: Step | None) -> None:
+    """Run a step that is a transaction of its own."""
+    if one is not None:
+        work.step(one.name)
+        one.run(work)
+        work.connection.wal_checkpoint()
 
 
 @contextmanager
@@ -267,15 +353,16 @@ def _exclusive(path: str) -> Iterator[apsw.Connection]:
         connection.close()
 
 
-def _check(path: str, key: bytes, expected: dict[Branch, BranchSummary], where: str) -> None:
-    """Raise DamagedStoreError unless the store is intact and has the same contents as before."""
+def _check(path: str, key: bytes, expected: list[tuple[Any, ...]], where: str) -> None:
+    """Raise DamagedStoreError unless the store is intact and has as many commits and records as before."""
     try:
-        now = verified(path, SqliteStore, key)
+        found = verified(path, SqliteStore, key)
     except StoreError as error:
         raise DamagedStoreError(
             path, f"after the migration: {error.args[1]}; {where} has its previous state"
         ) from error
-    if now != expected:
+    now = [(*branch, each.seq, each.records) for branch, each in sorted(found.items())]
+    if now != [row for row in expected if row[2]]:
         raise DamagedStoreError(
             path, f"its contents differ from those before the migration; {where} has its previous state"
         )

@@ -1,8 +1,8 @@
 """Rescue: a new store with everything that can be saved from a corrupt one, and a list of the rest.
 
 The old file is only read. The history is copied up to the first commit that does not match its root. Records that
-became live later are written in one more commit, whose actor is "recollect rescue". Settings, such as quotas, are
-copied.
+became live later are written in one more commit, whose actor is "recollect rescue". Settings, such as quotas, and
+snapshots of copied commits are copied. A file of an earlier format is rescued into one of this release's format.
 """
 
 from __future__ import annotations
@@ -18,10 +18,13 @@ import apsw
 from recollect.arguments import file_path, named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
 from recollect.ledger.commits import Branch, Change, Commit, Stored
-from recollect.ledger.merkle import PUBLIC_KEY, Root, Trie
+from recollect.ledger.entries import entry_hash
+from recollect.ledger.former import former_leaf
+from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie, current_leaf
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
 from recollect.stores.base import Transaction
+from recollect.stores.old_roots import trim
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
@@ -158,7 +161,7 @@ def _write_all(store: SqliteStore, salvage: Salvage) -> RescueReport:
         for name, value in settings.items():
             transaction.set_setting(name, value)
     for branch, saved in salvage.branches():
-        proved = _proved(saved)
+        proved = _proved(saved, salvage)
         _Writer(store, branch, saved).write(proved)
         with store.read() as view:
             root = view.head(branch).root.hash
@@ -181,16 +184,19 @@ class _MemoryPages:
         return len(self._bodies)
 
 
-def _proved(saved: Saved) -> list[Commit]:
-    """Return the commits before the first one that does not match its root."""
-    trie, pages = Trie(Root()), _MemoryPages()
+def _proved(saved: Saved, salvage: Salvage) -> list[Commit]:
+    """Return the commits before the first one that does not match its root or its entry."""
+    trie, pages = Trie(Root(), former_leaf if salvage.former else current_leaf), _MemoryPages()
     out: list[Commit] = []
     for commit in saved.log:
         if any(change.after is not None and change.after not in saved.versions for change in commit.changes):
             break
         if out and commit.micros <= out[-1].micros:
             break
-        if trie.update({change.id: change.after for change in commit.changes}, pages).hash != commit.root.hash:
+        changes = {each.id: None if each.after is None else Live(each.after, 0) for each in commit.changes}
+        if trie.update(changes, pages).hash != commit.root.hash:
+            break
+        if not salvage.former and entry_hash(commit, salvage.key) != commit.entry:
             break
         out.append(commit)
     return out
@@ -217,6 +223,10 @@ class _Writer:
                     self._commit(transaction, proved[at])
                     changes += len(proved[at].changes)
                     at += 1
+        with self._store.write(self._branch) as transaction:
+            for snapshot in self._saved.snapshots:
+                if snapshot.seq <= len(proved):
+                    transaction.put_snapshot(self._branch, snapshot)
         live = {record_id: stored.version for record_id, stored in self._saved.live.items()}
         differences = [
             Change(record_id, self._live.get(record_id), live.get(record_id), _cause(live.get(record_id)))
@@ -238,18 +248,22 @@ class _Writer:
             )
             with self._store.write(self._branch) as transaction:
                 self._commit(transaction, commit)
+        while trim(self._store, self._branch):
+            pass
 
     def _commit(self, transaction: Transaction, commit: Commit) -> None:
+        live: dict[str, Live | None] = {}
         for change in commit.changes:
             if change.after is None:
                 transaction.drop(self._branch, change.id)
                 self._live.pop(change.id, None)
+                live[change.id] = None
             else:
                 stored: Stored = self._saved.versions[change.after]
-                transaction.put(self._branch, Record.load(stored.payload), stored)
+                live[change.id] = Live(change.after, transaction.put(self._branch, Record.load(stored.payload), stored))
                 self._live[change.id] = change.after
-        root = self._trie.update({change.id: change.after for change in commit.changes}, transaction)
-        transaction.append(replace(commit, root=root))
+        commit = replace(commit, root=self._trie.update(live, transaction))
+        transaction.append(replace(commit, entry=entry_hash(commit, self._store.key)), self._trie.replaced)
         self._micros = commit.micros
 
 

@@ -18,7 +18,7 @@ from recollect.errors import (
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup, BranchSummary, Store
-from recollect.stores.root_check import branch_summaries, disagreements
+from recollect.stores.root_check import branch_summaries
 from recollect.stores.sqlite.header import header_of, part_path, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite_base import checksums
@@ -60,7 +60,8 @@ def back_up(store: Copied, path: str, *, verify: bool = False, force: bool = Fal
     verify = verify or os.path.lexists(target)
     part = part_path(target)
     try:
-        copy(store, part)
+        with store.reading() as source:
+            copy(source, part)
         branches = verified(part, type(store), store.key, store.path) if verify else {}
         size = os.stat(part).st_size
         for suffix in WAL_SUFFIXES:  # those of a replaced store: SQLite would apply its WAL to the backup
@@ -131,29 +132,28 @@ def same_file(one: str, other: str) -> bool:
         return False
 
 
-def copy(store: Copied, part: str) -> None:
-    """Copy a snapshot of a store to a new file at `part`. Raise StoreError if that fails."""
+def copy(source: apsw.Connection, part: str) -> None:
+    """Copy a snapshot of a file to a new file at `part`. Raise StoreError if that fails."""
     with translated(part):
         try:
             os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except OSError as error:
             raise StoreIOError(part, error.strerror or str(error)) from error
-        with store.reading() as source:
-            source.execute("SELECT name FROM meta").fetchall()  # reads the header: do pages have checksums?
+        source.execute("SELECT name FROM meta").fetchall()  # reads the header: do pages have checksums?
+        target = checksums.connect(part)
+        try:
+            if checksums.reserved(source):
+                checksums.begin(target)
+            # The header announces the checksums, so it must be written before the pages that have them.
+            target.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            target.close()
             target = checksums.connect(part)
-            try:
-                if checksums.reserved(source):
-                    checksums.begin(target)
-                # The header announces the checksums, so it must be written before the pages that have them.
-                target.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-                target.close()
-                target = checksums.connect(part)
-                target.execute("SELECT name FROM sqlite_schema").fetchall()
-                with target.backup("main", source, "main") as work:
-                    work.step(-1)
-                target.execute("PRAGMA journal_mode = DELETE").fetchall()  # a single file without a WAL
-            finally:
-                target.close()
+            target.execute("SELECT name FROM sqlite_schema").fetchall()
+            with target.backup("main", source, "main") as work:
+                work.step(-1)
+            target.execute("PRAGMA journal_mode = DELETE").fetchall()  # a single file without a WAL
+        finally:
+            target.close()
 
 
 def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dict[Branch, BranchSummary]:
@@ -169,7 +169,7 @@ def verified(path: str, kind: type[Copied], key: bytes, source: str = "") -> dic
     """
     store = kind(path, read_only=True, key=key)
     try:
-        problems = store.check() + disagreements(store)
+        problems = store.check()
         if problems:
             raise DamagedStoreError(source or path, "; ".join(" ".join(each.split()) for each in problems[:5]))
         return branch_summaries(store)

@@ -2,32 +2,67 @@
 
 SQLite verifies the checksums of pages, the order of b-trees, and indexes against their tables. This module verifies the
 rest: payloads against their hashes, the copied fields of heads against the payloads, the log against itself and the
-versions, and the pages of the tries against the hashes that refer to them. Each part runs even if another one has found
-problems. docs/file-format.md lists which check covers which bytes.
+versions, the records against the newest root, and the pages of the tries against the hashes that refer to them. Each
+part runs even if another one has found problems. docs/file-format.md lists which check covers which bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
-from typing import Any
+from itertools import islice, pairwise
+from typing import Any, NamedTuple
 
 import apsw
 
 from recollect.errors import CodecError, DamagedStoreError, StoreError
-from recollect.ledger.commits import CAUSES
-from recollect.ledger.merkle import EMPTY, Child, Leaf, decode_page, leaf_hash, page_hash, path_of, version_hash
+from recollect.ledger.commits import CAUSES, Branch, Change, Commit
+from recollect.ledger.entries import entry_hash
+from recollect.ledger.merkle import (
+    CHILD_BYTES,
+    EMPTY,
+    Child,
+    Root,
+    leaf_hash_at,
+    page_items,
+    path_of,
+    root_of,
+    version_hash,
+)
+from recollect.ledger.trie_walk import Walk
 from recollect.records.record import Record
+from recollect.stores.base import Trimmed
 from recollect.stores.sqlite import schema
+from recollect.stores.sqlite.page_lists import decode_pages
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.transaction import HEAD_COLUMNS, head_fields
-from recollect.stores.sqlite.view import decoded_parents
+from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.errors import translated
+
+
+class _StoredRoot(NamedTuple):
+    """A root with stored pages.
+
+    Attributes:
+        at: The commit, for messages.
+        branch: Its branch.
+        seq: Its number.
+        root: The root.
+        replaced: The pages of the previous root that this one does not have, encoded.
+    """
+
+    at: str
+    branch: int
+    seq: int
+    root: Root
+    replaced: bytes
+
 
 #: Maximum number of problems that are reported for each part; the others are counted.
 NAMED = 20
 _HASH_BYTES = 32
+#: Why a version may have no payload.
+_REMOVALS = ("erased", "thinned")
 
 
 class Examination:
@@ -45,11 +80,17 @@ class Examination:
         self._key = key
         self._unreadable = False
         self._named: dict[tuple[int, bytes], str] = {}  # ids by namespace and version, for all versions in the log
-        self._erased: set[tuple[int, str]] = set()
         self._live: dict[int, dict[str, bytes]] = {}  # the live versions that result from the log, by branch
-        self._roots: list[tuple[str, bytes, int]] = []
+        self._live_heads: dict[int, dict[str, bytes]] = {}  # the versions that the heads name, by branch
+        self._newest: dict[int, bytes] = {}  # the newest root, by branch
+        self._roots: list[_StoredRoot] = []
+        self._leaves: dict[int, bytes] = {}  # the leaf of each version, by its number
         self._namespace_of: dict[int, int] = {}
+        self._trimmed: dict[int, Trimmed] = {}
+        self._names: dict[int, str] = {}  # names of branches
         self._labels: dict[int, str] = {}  # names of branches for messages
+        self._snapshots: dict[int, set[int]] = {}  # commits with a snapshot, by branch
+        self._redacted: dict[tuple[int, int], dict[str, bytes]] = {}  # commitments by branch and commit
 
     def problems(self) -> list[str]:
         """Return a message for each problem; [] if there are none.
@@ -58,9 +99,9 @@ class Examination:
             Reads and hashes everything.
         """
         found: list[str] = []
-        for part in (self._sqlite, self._meta, self._schema, self._branches, self._log, self._versions, self._heads):
+        parts = (self._sqlite, self._meta, self._schema, self._branches, self._marks, self._log, self._versions)
+        for part in (*parts, self._heads, self._nodes):
             found.extend(self._limited(part))
-        found.extend(self._limited(self._nodes))
         if self._unreadable:
             found.extend(self._corrupt_parts())
         return found
@@ -120,7 +161,7 @@ class Examination:
 
     def _schema(self) -> Iterator[str]:
         (version,) = next(self._rows("PRAGMA user_version"))
-        if version not in (1, 2):
+        if version not in schema.FORMATS:
             return  # the file is from a later release, whose tables are unknown
         reference = apsw.Connection(":memory:")
         reference.execute(schema.TABLES).fetchall()
@@ -134,22 +175,41 @@ class Examination:
 
     def _branches(self) -> Iterator[str]:
         namespaces = dict(self._rows("SELECT number, name FROM namespaces"))
-        for number, namespace, name in self._rows("SELECT number, namespace, name FROM branches"):
+        for number, namespace, name, base, base_seq, *trimmed in self._rows(
+            "SELECT number, namespace, name, base_branch, base_seq, trimmed, kept, trimmed_changes FROM branches "
+            "ORDER BY number"
+        ):
             if namespace not in namespaces:
                 yield f"branch {number} belongs to namespace {namespace}, which is missing"
-            self._namespace_of[number] = namespace
+            if (base is None) != (base_seq is None) or (base is not None and base not in self._namespace_of):
+                yield f"branch {number} continues branch {base}, which is missing"
+            self._namespace_of[number], self._names[number] = namespace, name
+            self._trimmed[number] = Trimmed(*trimmed)
             label = f"namespace {namespaces.get(namespace, namespace)!r}"
             self._labels[number] = label if name == "main" else f"{label}, branch {name!r}"
 
     def _branch(self, branch: int) -> str:
         return self._labels.get(branch, f"branch {branch}, which is missing,")
 
+    def _marks(self) -> Iterator[str]:
+        """Read what refers to commits: snapshots and redactions."""
+        for branch, number, seq in self._rows(
+            "SELECT s.branch, s.number, s.seq FROM snapshots s "
+            "LEFT JOIN commits c ON c.branch = s.branch AND c.seq = s.seq WHERE c.seq IS NULL AND s.seq > 0"
+        ):
+            yield f"{self._branch(branch)}: snapshot {number} is of commit {seq}, which is missing"
+        for branch, seq in self._rows("SELECT branch, seq FROM snapshots"):
+            self._snapshots.setdefault(branch, set()).add(seq)
+        for branch, seq, name, commitment in self._rows("SELECT branch, seq, name, commitment FROM redactions"):
+            self._redacted.setdefault((branch, seq), {})[name] = commitment
+
     def _log(self) -> Iterator[str]:
         changes = self._rows("SELECT branch, seq, place, id, before, after, cause FROM changes ORDER BY 1, 2, 3")
         change = next(changes, None)
         last: tuple[int, int, int] | None = None
-        for branch, seq, parents, micros, actor, reason, root, page in self._rows(
-            "SELECT branch, seq, parents, time, actor, reason, root, page FROM commits ORDER BY branch, seq"
+        for branch, seq, parents, micros, actor, reason, root, entry, page, replaced in self._rows(
+            "SELECT branch, seq, parents, time, actor, reason, root, entry, page, replaced FROM commits "
+            "ORDER BY branch, seq"
         ):
             while change is not None and change[:2] < (branch, seq):
                 where = self._branch(change[0])
@@ -162,134 +222,195 @@ class Examination:
                 yield f"{at} follows commit {before[1]}: the commits between them are missing"
             if micros <= before[2]:
                 yield f"{at} is not later than the previous one"
-            if parents is not None:
-                try:
-                    decoded_parents(parents)
-                except ValueError as error:
-                    yield f"{at}: {error}"
-            if "\0" * 8 in (actor or "") + (reason or ""):
-                yield f"{at} has zeros in its actor or reason"
-            self._roots.append((at, root, page))
-            count = 0
+            own = Branch("", self._names.get(branch, ""))
+            try:
+                decoded = implicit_parents(own, seq) if parents is None else decoded_parents(parents)
+            except ValueError as error:
+                decoded = ()
+                yield f"{at}: {error}"
+            self._newest[branch] = root
+            if page is not None:
+                self._roots.append(_StoredRoot(at, branch, seq, Root(root, page), replaced))
+            elif not self._may_lack_pages(branch, seq):
+                yield f"{at} has lost the pages of its root"
+            made: list[Change] = []
             while change is not None and change[:2] == (branch, seq):
-                yield from self._change(at, count, *change)
-                count += 1
+                made.append(Change(*change[3:]))
+                if problems := self._change(at, len(made) - 1, branch, change[2], made[-1]):
+                    yield from problems
                 change = next(changes, None)
-            if not count:
+            if not made:
                 yield f"{at} has lost its changes"
+            commit = Commit(
+                namespace="",
+                branch=own.name,
+                seq=seq,
+                parents=decoded,
+                micros=micros,
+                actor=actor,
+                reason=reason,
+                root=Root(root),
+                changes=tuple(made),
+            )
+            if entry_hash(commit, self._key, self._redacted.get((branch, seq))) != entry:
+                yield f"{at} does not match its entry"
         while change is not None:
             where = self._branch(change[0])
             yield f"{where}: a change of {change[3]!r} belongs to commit {change[1]}, which is missing"
             change = next(changes, None)
 
-    def _change(
-        self,
-        at: str,
-        expected_number: int,
-        branch: int,
-        seq: int,
-        number: int,
-        record_id: str,
-        before: Any,
-        after: Any,
-        cause: str,
-    ) -> Iterator[str]:
+    def _may_lack_pages(self, branch: int, seq: int) -> bool:
+        """Return whether the pages of a commit's root may have been dropped."""
+        trimmed = self._trimmed.get(branch, Trimmed())
+        return seq < trimmed.seq and seq != trimmed.kept and seq not in self._snapshots.get(branch, ())
+
+    def _change(self, at: str, expected_number: int, branch: int, number: int, change: Change) -> list[str]:
+        """Return what is wrong with a change, and apply it."""
+        record_id, before, after, cause = change
+        problems = []
         live = self._live.setdefault(branch, {})
-        namespace = self._namespace_of.get(branch, 0)
         if number != expected_number:
-            yield f"{at} lacks a change before that of {record_id!r}"
+            problems.append(f"{at} lacks a change before that of {record_id!r}")
         if cause not in CAUSES:
-            yield f"{at}: the change of {record_id!r} has the unknown cause {cause!r}"
+            problems.append(f"{at}: the change of {record_id!r} has the unknown cause {cause!r}")
         if before != live.get(record_id):
-            yield f"{at}: the change of {record_id!r} does not start from the version that was live"
-        if cause == "erased":
-            self._erased.add((namespace, record_id))
+            problems.append(f"{at}: the change of {record_id!r} does not start from the version that was live")
         if after is None:
             live.pop(record_id, None)
         elif len(after) != _HASH_BYTES:
-            yield f"{at}: the change of {record_id!r} has an invalid version hash"
+            problems.append(f"{at}: the change of {record_id!r} has an invalid version hash")
         else:
             live[record_id] = after
-            self._named[namespace, after] = record_id
+            self._named[self._namespace_of.get(branch, 0), after] = record_id
+        return problems
 
     def _versions(self) -> Iterator[str]:
+        """Verify each version, and each head that names it."""
+        removed = dict(self._rows("SELECT version, cause FROM removed_payloads"))
+        columns = ", ".join(f'h."{name}"' for name in HEAD_COLUMNS)
         seen = 0
-        for number, namespace, digest, payload in self._rows("SELECT number, namespace, hash, payload FROM versions"):
-            named = self._named.get((namespace, digest))
-            at = f"version {number}" if named is None else f"version {number} of record {named!r}"
-            seen += named is not None
-            if named is None:
-                yield f"{at} is named by no commit"
-            if payload is None:
-                if (namespace, named) not in self._erased:
-                    yield f"{at} has lost its payload, and no commit erased it"
-                continue
-            try:
-                record_id = Record.from_bytes(payload).id
-            except CodecError as error:
-                yield f"{at}: {error}"
-                continue
-            if version_hash(record_id, payload, self._key) != digest:
-                yield f"{at} does not match its hash"
-            elif named is not None and named != record_id:
-                yield f"{at} belongs to record {record_id!r}"
+        last: int | None = None
+        record: Record | None = None
+        for number, namespace, digest, payload, branch, head_id, *copied in self._rows(
+            f"SELECT v.number, v.namespace, v.hash, v.payload, h.branch, h.id, {columns} "
+            "FROM versions v LEFT JOIN heads h ON h.version = v.number ORDER BY v.number"
+        ):
+            if number != last:  # otherwise it is another head of the same version
+                last = number
+                named = self._named.get((namespace, digest))
+                seen += named is not None
+                if payload is None and removed.pop(number, None) in _REMOVALS:
+                    record = None
+                    problem = "" if branch is None else " has no payload, but is live"
+                else:
+                    record, problem = self._record(payload, digest, named)
+                if named is not None:
+                    path = path_of(named)
+                    self._leaves[number] = path + number.to_bytes(8, "big") + leaf_hash_at(path, digest)
+                if named is None:
+                    yield f"version {number} is named by no commit"
+                if problem:
+                    yield f"version {number}{f' of record {named!r}' if named else ''}{problem}"
+            if branch is not None:
+                yield from self._head(branch, head_id, namespace, digest, record, copied)
+        for number in sorted(removed):
+            yield f"version {number} is missing, or has a payload although it was removed"
         if seen < len(self._named):
             yield f"{len(self._named) - seen} versions that commits name are missing"
 
-    def _heads(self) -> Iterator[str]:
-        heads: dict[int, dict[str, bytes]] = {}
-        columns = ", ".join(f'h."{name}"' for name in HEAD_COLUMNS)
-        for branch, record_id, version, namespace, digest, payload, *copied in self._rows(
-            f"SELECT h.branch, h.id, h.version, v.namespace, v.hash, v.payload, {columns} "
-            "FROM heads h LEFT JOIN versions v ON v.number = h.version"
-        ):
+    def _record(self, payload: bytes | None, digest: bytes, named: str | None) -> tuple[Record | None, str]:
+        """Return the record of a version, and what is wrong with it, as the end of a message."""
+        if payload is None:
+            return None, " has lost its payload"
+        try:
+            record = Record.from_bytes(payload)
+        except CodecError as error:
+            return None, f": {error}"
+        if version_hash(record.id, payload, self._key) != digest:
+            return record, " does not match its hash"
+        return record, "" if named in (None, record.id) else f" belongs to record {record.id!r}"
+
+    def _head(
+        self, branch: int, record_id: str, namespace: int, digest: bytes, record: Record | None, copied: list[Any]
+    ) -> Iterator[str]:
+        self._live_heads.setdefault(branch, {})[record_id] = digest
+        wrong: list[str] = []
+        if record is not None:  # otherwise the version is reported
+            fields = head_fields(record)
+            wrong = [each for each, ours, its in zip(HEAD_COLUMNS, copied, fields, strict=True) if ours != its]
+        if wrong or namespace != self._namespace_of.get(branch) or (record is not None and record.id != record_id):
             at = f"{self._branch(branch)}: the head of record {record_id!r}"
-            if digest is None or payload is None:
-                yield f"{at} names version {version}, which is missing"
-                continue
-            heads.setdefault(branch, {})[record_id] = digest
             if namespace != self._namespace_of.get(branch):
                 yield f"{at} names a version of another namespace"
-            with suppress(CodecError):  # `_versions` reports it
-                record = Record.from_bytes(payload)
-                if record.id != record_id:
-                    yield f"{at} names a version of record {record.id!r}"
-                fields = head_fields(record)
-                wrong = [each for each, ours, its in zip(HEAD_COLUMNS, copied, fields, strict=True) if ours != its]
-                if wrong:
-                    yield f"{at} has another {', '.join(wrong)} than its version"
-        for branch in sorted(self._live.keys() | heads.keys()):
-            expected, actual = self._live.get(branch, {}), heads.get(branch, {})
-            for record_id in sorted(expected.keys() | actual.keys()):
-                if expected.get(record_id) != actual.get(record_id):
-                    how = "is missing" if record_id not in actual else "differs from the log"
-                    yield f"{self._branch(branch)}: the head of record {record_id!r} {how}"
+            if record is not None and record.id != record_id:
+                yield f"{at} names a version of record {record.id!r}"
+            if wrong:
+                yield f"{at} has another {', '.join(wrong)} than its version"
+
+    def _heads(self) -> Iterator[str]:
+        """Compare the heads with the log, and the records with the newest root."""
+        for branch, record_id, version in self._rows(
+            "SELECT h.branch, h.id, h.version FROM heads h LEFT JOIN versions v ON v.number = h.version "
+            "WHERE v.number IS NULL"
+        ):
+            yield f"{self._branch(branch)}: the head of record {record_id!r} names version {version}, which is missing"
+        for branch in sorted(self._live.keys() | self._live_heads.keys()):
+            expected, actual = self._live.get(branch, {}), self._live_heads.get(branch, {})
+            if expected != actual:
+                for record_id in sorted(expected.keys() | actual.keys()):
+                    if expected.get(record_id) != actual.get(record_id):
+                        how = "is missing" if record_id not in actual else "differs from the log"
+                        yield f"{self._branch(branch)}: the head of record {record_id!r} {how}"
+            if root_of(actual) != self._newest.get(branch, EMPTY):
+                yield f"{self._branch(branch)}: the records do not have the root of the newest commit"
 
     def _nodes(self) -> Iterator[str]:
         """Verify every page of the tries, including those of earlier roots."""
-        leaves = {leaf_hash(record_id, digest): record_id for (_, digest), record_id in self._named.items()}
         hashes: dict[int, bytes] = {0: EMPTY}
         children: list[tuple[int, Child]] = []
+        unused: set[int] = set()  # pages that nothing refers to so far: what refers to a page has a higher number
         for number, body in self._rows("SELECT place, body FROM nodes ORDER BY place"):
+            unused.add(number)
             try:
-                page = decode_page(body)
+                digest, items = page_items(body)
             except ValueError as error:
                 yield f"page {number} of the Merkle trie: {error}"
                 continue
-            hashes[number] = page_hash(page)[0]
-            for item in page:
-                if isinstance(item, Child) and hashes.get(item.page) != item.hash:
-                    children.append((number, item))
-                elif isinstance(item, Leaf):
-                    named = leaves.get(item.hash)
-                    if named is None or path_of(named) != item.path:
-                        yield f"page {number} of the Merkle trie has a leaf that belongs to no commit"
-        for number, item in children:
-            if hashes.get(item.page) != item.hash:
-                yield f"page {number} of the Merkle trie names page {item.page}, which has another hash"
-        for at, root, number in self._roots:
-            if hashes.get(number) != root:
-                yield f"{at} names page {number} of the Merkle trie, which has another hash than its root"
+            hashes[number] = digest
+            for item in items:
+                if len(item) == CHILD_BYTES:
+                    child = Child(item[:32], int.from_bytes(item[32:], "big"))
+                    unused.discard(child.page)
+                    if hashes.get(child.page) != child.hash:
+                        children.append((number, child))
+                elif self._leaves.get(int.from_bytes(item[32:40], "big")) != item:
+                    yield f"page {number} of the Merkle trie has a leaf that belongs to no commit"
+        for number, child in children:
+            if hashes.get(child.page) != child.hash:
+                yield f"page {number} of the Merkle trie names page {child.page}, which has another hash"
+        for stored in self._roots:
+            number = stored.root.page
+            unused.discard(number)
+            if hashes.get(number) != stored.root.hash:
+                yield f"{stored.at} names page {number} of the Merkle trie, which has another hash than its root"
+        for number in sorted(unused):
+            yield f"page {number} of the Merkle trie belongs to no root"
+        yield from self._replaced()
+
+    def _replaced(self) -> Iterator[str]:
+        """Compare the pages that each untrimmed commit has replaced with those that differ."""
+
+        def node(page: int) -> bytes:
+            return bytes(next(self._connection.execute("SELECT body FROM nodes WHERE place = ?", (page,)), (b"",))[0])
+
+        walk = Walk(node)
+        first = _StoredRoot("", 0, 0, Root(), b"")
+        for before, after in pairwise([first, *self._roots]):
+            root = before.root if before.branch == after.branch else Root()
+            if after.seq > self._trimmed[after.branch].seq and sorted(
+                walk.pages_only_in(root, after.root)
+            ) != decode_pages(after.replaced):
+                yield f"{after.at} does not name the pages that it has replaced"
 
 
 #: What each part reads, for messages; by default a table of its name.

@@ -14,8 +14,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from recollect.errors import CodecError
-from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Stored
-from recollect.ledger.merkle import EMPTY, Child, Leaf, Root, decode_page, leaf_hash, page_hash, path_of, version_hash
+from recollect.ledger.commits import CAUSES, Branch, Change, Commit, Snapshot, Stored
+from recollect.ledger.former import decode_former_page, former_leaf
+from recollect.ledger.merkle import (
+    EMPTY,
+    Child,
+    Leaf,
+    Root,
+    current_leaf,
+    decode_page,
+    page_hash,
+    path_of,
+    version_hash,
+)
 from recollect.records.record import Record
 from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
@@ -28,7 +39,9 @@ _QUOTA = "quota/"
 #: The b-trees that are read by name, in addition to the tables whose rows are recognised by their shape.
 _READ_BY_NAME = ("meta", *(f"sqlite_autoindex_{table}_1" for table in ("namespaces", "branches", "heads", "versions")))
 _UNSURE = "it is not known which version was live, if any: the newest readable one was saved"
-_HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS = 17, 8, 7
+_HEAD_COLUMNS, _COMMIT_COLUMNS, _CHANGE_COLUMNS, _BRANCH_COLUMNS = 17, 10, 7, 8
+#: In formats 1 and 2, commits had no entry, and branches neither a base nor what has been dropped.
+_FORMER_COMMIT_COLUMNS, _FORMER_BRANCH_COLUMNS = 8, 3
 
 
 class Lost(NamedTuple):
@@ -61,6 +74,7 @@ class Saved(NamedTuple):
         log: The commits from the first one on, up to the first that is incomplete.
         seq: The number of the newest commit that anything was read of; 0 if there is none.
         root: The newest root; None if it is lost.
+        snapshots: The snapshots.
         lost: What cannot be saved.
     """
 
@@ -69,11 +83,15 @@ class Saved(NamedTuple):
     log: list[Commit]
     seq: int
     root: bytes | None
+    snapshots: list[Snapshot]
     lost: list[Lost]
 
 
 class Salvage:
     """The readable rows of a file, by table.
+
+    Attributes:
+        former: Whether the file has format 1 or 2.
 
     Args:
         path: The file. It is only read, together with its WAL.
@@ -85,6 +103,7 @@ class Salvage:
 
     def __init__(self, path: str, key: bytes) -> None:
         self.key = key
+        self.former = False
         self.pages = _read(path)
         self._namespaces: dict[int, str] = {}
         self._branches: dict[int, tuple[int, str]] = {}
@@ -100,6 +119,7 @@ class Salvage:
         self._commits: dict[int, dict[int, tuple[object, ...]]] = {}
         self._changes: dict[int, dict[int, dict[int, Change]]] = {}
         self._nodes: dict[int, bytes] = {}
+        self._snapshots: dict[int, list[tuple[int, str | None, int, int]]] = {}
         free = self.pages.free()
         for number in range(1, self.pages.count + 1):
             intact = self.pages.intact(number)
@@ -130,11 +150,18 @@ class Salvage:
                 self._heads[branch_number, head] = version
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
                 self._namespaces[row.number] = name
-            case (None, int(namespace), str(name)) if kind == TABLE_LEAF and row.number:
+            case (None, int(namespace), str(name), *_) as values if (
+                kind == TABLE_LEAF and row.number and len(values) in (_BRANCH_COLUMNS, _FORMER_BRANCH_COLUMNS)
+            ):
                 self._branches[row.number] = (namespace, name)
+            case (int(branch_number), int(number), str() | None as name, int(seq), int(micros)) if kind == INDEX_LEAF:
+                self._snapshots.setdefault(branch_number, []).append((number, name, seq, micros))
             case (int(branch_number), int(seq), *_) as values if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 if len(values) == _COMMIT_COLUMNS and isinstance(values[6], bytes):
                     self._commits.setdefault(branch_number, {})[seq] = values
+                elif len(values) == _FORMER_COMMIT_COLUMNS and isinstance(values[6], bytes):
+                    self.former = True
+                    self._commits.setdefault(branch_number, {})[seq] = (*values[:7], b"", values[7], None)
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
                     _, _, index, record_id, before, after, cause = values
                     if isinstance(index, int) and isinstance(record_id, str):
@@ -256,7 +283,7 @@ class Salvage:
         lost: list[Lost] = []
         heads = {record_id: number for (branch_, record_id), number in self._heads.items() if branch_ == branch_number}
         root = self._newest_root(commits, log)
-        trie = _Leaves(root, self._nodes)
+        trie = _Leaves(root, self._nodes, former=self.former)
         trie.identify(self._ids.items())
         trie.identify((change.after, change.id) for at in log.values() for change in at.values() if change.after)
         own = {record_id for namespace_, record_id in self._of_id if namespace_ == namespace}
@@ -297,7 +324,16 @@ class Salvage:
             if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
         )
         history = list(self._log(branch_number, branch))
-        return Saved(live, self._versions, history, last, None if root is None else root.hash, lost)
+        snapshots = self._snapshots_of(branch_number, history)
+        return Saved(live, self._versions, history, last, None if root is None else root.hash, snapshots, lost)
+
+    def _snapshots_of(self, branch_number: int, history: list[Commit]) -> list[Snapshot]:
+        roots = {0: EMPTY} | {commit.seq: commit.root.hash for commit in history}
+        return [
+            Snapshot(number=number, name=name, seq=seq, root=roots[seq].hex(), micros=micros)
+            for number, name, seq, micros in sorted(self._snapshots.get(branch_number, ()))
+            if seq in roots
+        ]
 
     @staticmethod
     def _newest_root(commits: dict[int, tuple[object, ...]], log: Iterable[int]) -> Root | None:
@@ -305,7 +341,7 @@ class Salvage:
         last = max(commits, default=0)
         if not last or max(log, default=0) > last:
             return None
-        _, _, _, _, _, _, digest, page = commits[last]
+        *_, digest, _, page, _ = commits[last]
         return Root(digest, page) if isinstance(digest, bytes) and isinstance(page, int) else None
 
     def _log(self, branch_number: int, branch: Branch) -> Iterator[Commit]:
@@ -325,7 +361,9 @@ class Salvage:
                     str() | None as actor,
                     str() | None as reason,
                     bytes(root),
-                    int(page),
+                    bytes(entry),
+                    int() | None as page,
+                    _,
                 ):
                     try:
                         decoded = implicit_parents(branch, seq) if parents is None else decoded_parents(parents)
@@ -339,8 +377,9 @@ class Salvage:
                         micros=micros,
                         actor=actor,
                         reason=reason,
-                        root=Root(root, page),
+                        root=Root(root, page or 0),
                         changes=tuple(changes[index] for index in sorted(changes)),
+                        entry=entry,
                     )
                 case _:
                     return
@@ -374,7 +413,9 @@ class _Leaves:
         versions: The versions of the identified leaves, by leaf.
     """
 
-    def __init__(self, root: Root | None, nodes: dict[int, bytes]) -> None:
+    def __init__(self, root: Root | None, nodes: dict[int, bytes], *, former: bool) -> None:
+        decode = decode_former_page if former else decode_page
+        self._leaf_hash = former_leaf if former else current_leaf
         self._unidentified: dict[bytes, str] = {}  # the paths of leaves that are not identified, in hex
         self.found: dict[str, bytes] = {}
         self.versions: dict[bytes, bytes] = {}
@@ -383,7 +424,7 @@ class _Leaves:
         while pending:
             path, child = pending.pop()
             try:
-                page = decode_page(nodes[child.page])
+                page = decode(nodes[child.page])
             except (KeyError, ValueError):
                 self._uncertain.add(path)
                 continue
@@ -399,7 +440,7 @@ class _Leaves:
     def identify(self, versions: Iterable[tuple[bytes, str]]) -> None:
         """Identify the leaves of these versions of these ids."""
         for digest, record_id in versions:
-            leaf = leaf_hash(record_id, digest)
+            leaf = self._leaf_hash(record_id, path_of(record_id), digest)
             if self._unidentified.pop(leaf, None) is not None:
                 self.found[record_id] = leaf
                 self.versions[leaf] = digest

@@ -6,25 +6,28 @@ point to another version.
 
 from __future__ import annotations
 
+import re
+
 #: In the file's header, at byte 68: "Rcl1".
 APPLICATION_ID = 0x52636C31
-#: The format that this release writes. A release can read a file if `least_reader` is at most its own format, and write
-#: to it if `least_writer` is.
-FORMAT = 2
-#: The oldest formats that this release can read and write. Format 1 has the same tables, but no page checksums.
-READS_FROM = 1
-WRITES_FROM = 1
-#: The `least_reader` of new files: a release of format 1 can read them, but would not write checksums.
-LEAST_READER = 1
+#: The format that this release reads and writes. A release can read a file if `least_reader` is at most its own format,
+#: and write to it if `least_writer` is. Files of earlier formats are converted by `stores.maintenance.migrate`.
+FORMAT = 3
+#: The oldest format that this release can read and write.
+READS_FROM = 3
+#: The `least_reader` of new files.
+LEAST_READER = 3
 #: The names that the table `meta` must contain.
 META = frozenset(("uuid", "format", "least_reader", "least_writer", "features", "key_check"))
 #: The prefix of the names of settings (`View.setting`) in `meta`.
 SETTING = "setting/"
 #: The entry of `features` in `meta` for a file whose pages have checksums.
 PAGE_CHECKSUMS = "page checksums"
+#: The formats that have the tables below.
+FORMATS = (3,)
+#: The entry of `features` in `meta` for a file whose derived ids depend on its private key.
+KEYED_IDS = "keyed ids"
 
-#: The formats that have these tables.
-FORMATS = (1, 2)
 TABLES = """
 CREATE TABLE meta (
     name  TEXT PRIMARY KEY,
@@ -36,23 +39,34 @@ CREATE TABLE namespaces (
     name   TEXT NOT NULL UNIQUE
 ) STRICT;
 
+-- A branch that continues another one has that branch and its last common commit as base. The other columns state how
+-- far the trie pages of old roots have been dropped (stores.base.Trimmed).
 CREATE TABLE branches (
-    number    INTEGER PRIMARY KEY,
-    namespace INTEGER NOT NULL REFERENCES namespaces,
-    name      TEXT NOT NULL,
+    number          INTEGER PRIMARY KEY,
+    namespace       INTEGER NOT NULL REFERENCES namespaces,
+    name            TEXT NOT NULL,
+    base_branch     INTEGER REFERENCES branches,
+    base_seq        INTEGER,
+    trimmed         INTEGER NOT NULL DEFAULT 0,
+    kept            INTEGER NOT NULL DEFAULT 0,
+    trimmed_changes INTEGER NOT NULL DEFAULT 0,
     UNIQUE (namespace, name)
 ) STRICT;
 
--- The log. `parents` is NULL if the only parent is the previous commit; otherwise JSON, [[branch, seq], ...].
+-- The log. `parents` is NULL if the only parent is the previous commit; otherwise JSON, [[branch, seq], ...]. `page` is
+-- 0 for the empty root, and NULL if the pages of the root have been dropped. `replaced` names the pages of the previous
+-- root that this one does not have, until that root has been examined (stores.sqlite.page_lists).
 CREATE TABLE commits (
-    branch  INTEGER NOT NULL REFERENCES branches,
-    seq     INTEGER NOT NULL,
-    parents TEXT,
-    time    INTEGER NOT NULL,
-    actor   TEXT,
-    reason  TEXT,
-    root    BLOB NOT NULL,
-    page    INTEGER NOT NULL,
+    branch   INTEGER NOT NULL REFERENCES branches,
+    seq      INTEGER NOT NULL,
+    parents  TEXT,
+    time     INTEGER NOT NULL,
+    actor    TEXT,
+    reason   TEXT,
+    root     BLOB NOT NULL,
+    entry    BLOB NOT NULL,
+    page     INTEGER,
+    replaced BLOB,
     PRIMARY KEY (branch, seq)
 ) STRICT, WITHOUT ROWID;
 
@@ -69,7 +83,16 @@ CREATE TABLE changes (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX changes_by_id ON changes (branch, id);
 
--- Every version ever stored: immutable, addressed by hash within its namespace. The payload is NULL once erased.
+-- What stands for an actor or a reason in the entry of its commit after the text was redacted.
+CREATE TABLE redactions (
+    branch     INTEGER NOT NULL,
+    seq        INTEGER NOT NULL,
+    name       TEXT NOT NULL,
+    commitment BLOB NOT NULL,
+    PRIMARY KEY (branch, seq, name)
+) STRICT, WITHOUT ROWID;
+
+-- Every version ever stored: immutable, addressed by hash within its namespace. The payload is NULL once removed.
 CREATE TABLE versions (
     number    INTEGER PRIMARY KEY,
     namespace INTEGER NOT NULL,
@@ -78,13 +101,21 @@ CREATE TABLE versions (
     UNIQUE (namespace, hash)
 ) STRICT;
 
--- The version of each live id, with copies of the fields that filters use most.
+-- Why a version has no payload any more, 'erased' or 'thinned', and its id, which is NULL once redacted.
+CREATE TABLE removed_payloads (
+    version INTEGER PRIMARY KEY REFERENCES versions,
+    cause   TEXT NOT NULL,
+    id      TEXT
+) STRICT;
+
+-- The version of each live id, with copies of the fields that filters use most. In a branch that has a base, a head
+-- without a version states that an id of the base is not live.
 CREATE TABLE heads (
     number       INTEGER PRIMARY KEY,
     branch       INTEGER NOT NULL,
     id           TEXT NOT NULL,
-    version      INTEGER NOT NULL REFERENCES versions,
-    kind         TEXT NOT NULL,
+    version      INTEGER REFERENCES versions,
+    kind         TEXT,
     role         TEXT,
     speaker      TEXT,
     user         TEXT,
@@ -111,7 +142,20 @@ CREATE TABLE nodes (
     place INTEGER PRIMARY KEY,
     body  BLOB NOT NULL
 ) STRICT;
+
+-- Commits that were given a name, or only a number. The pages of their roots are kept.
+CREATE TABLE snapshots (
+    branch INTEGER NOT NULL REFERENCES branches,
+    number INTEGER NOT NULL,
+    name   TEXT,
+    seq    INTEGER NOT NULL,
+    time   INTEGER NOT NULL,
+    PRIMARY KEY (branch, number)
+) STRICT, WITHOUT ROWID;
+CREATE UNIQUE INDEX snapshots_by_name ON snapshots (branch, name) WHERE name IS NOT NULL;
 """
 
+#: The statements of `TABLES` by the name of what they create.
+STATEMENTS = {found[1]: found[0] for found in re.finditer(r"CREATE (?:UNIQUE )?(?:TABLE|INDEX) (\w+)[^;]*", TABLES)}
 #: The columns of `heads` that copy a field unchanged.
 COPIED = ("kind", "role", "speaker", "user", "agent", "conversation", "session", "position", "entity", "source")

@@ -48,7 +48,7 @@ from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
 from recollect.stores.sqlite.integrity import problems_in
-from recollect.stores.sqlite.schema import APPLICATION_ID, PAGE_CHECKSUMS, TABLES
+from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
@@ -154,6 +154,7 @@ class SqliteStore:
             else:
                 connection.execute(f"PRAGMA synchronous = {self._synchronous}")
                 connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
+                connection.execute("PRAGMA secure_delete = ON").fetchall()  # what is deleted is overwritten
         return connection
 
     def _set_up(self, new: bool) -> None:
@@ -190,6 +191,7 @@ class SqliteStore:
             raise WrongKeyError(self.path)
         if not self._write_refused:
             self._write_refused = self._why_not_write(least_writer)
+        self.id_key = self.key if KEYED_IDS in features else None
         self._trusted = _ONE_PAGE_BYTES if self.has_checksums and checksums.available() else 0
 
     def _check_size(self) -> None:
@@ -205,8 +207,6 @@ class SqliteStore:
         """Return why this release must not write to the file; "" if it may."""
         if least_writer > schema.FORMAT:
             return f"writing to it needs format {least_writer}, this release has {schema.FORMAT}"
-        if self.format < schema.WRITES_FROM:
-            return f"it has format {self.format}, which this release only reads: run `recollect migrate`"
         if self.has_checksums and not checksums.available():
             return "its pages have checksums, which this SQLite cannot write: pip install --force-reinstall apsw"
         return ""
@@ -238,7 +238,7 @@ class SqliteStore:
                     "format": schema.FORMAT,
                     "least_reader": schema.LEAST_READER,
                     "least_writer": schema.FORMAT,
-                    "features": PAGE_CHECKSUMS if checksums.reserved(self._writer) else "",
+                    "features": ",".join(self._features_of_new()),
                     "key_check": key_check(self.key),
                 }
                 self._writer.executemany("INSERT INTO meta VALUES (?, ?)", list(facts.items()))
@@ -247,6 +247,10 @@ class SqliteStore:
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
             raise
+
+    def _features_of_new(self) -> list[str]:
+        features = {PAGE_CHECKSUMS: checksums.reserved(self._writer), KEYED_IDS: self.key != PUBLIC_KEY}
+        return [name for name, present in features.items() if present]
 
     # Reading and writing
 

@@ -16,22 +16,29 @@ import apsw
 
 from recollect.errors import StoreIOError
 from recollect.filters.tree import EVERYTHING, Filter
-from recollect.ledger.commits import Branch, Commit, Head, Stored
+from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import PUBLIC_KEY, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, check_seq, expired
+from recollect.stores.base import Resolved, Trimmed, check_seq, expired
+from recollect.stores.sqlite.page_lists import encode_pages
 from recollect.stores.sqlite.schema import COPIED, SETTING
-from recollect.stores.sqlite.view import Numbers, SqliteView, implicit_parents
+from recollect.stores.sqlite.view import BRANCH, Numbers, SqliteView, implicit_parents
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 
 #: Maximum number of staged bytes, so that memory is bounded and a full disk is noticed early.
 _STAGED_BYTES = 2**16
+_BRANCH_AND_NEWEST = BRANCH.format(", (SELECT max(number) FROM versions), (SELECT max(place) FROM nodes)")
 _PUT_HEAD = (
     f"INSERT INTO heads (branch, id, version, {', '.join(COPIED)}, time, importance, expires) "
-    f"VALUES (?, ?, (SELECT number FROM versions WHERE namespace = ? AND hash = ?), {', '.join('?' * len(COPIED))}, "
+    f"VALUES (?, ?, ?, {', '.join('?' * len(COPIED))}, "
     "?, ?, ?) ON CONFLICT (branch, id) DO UPDATE SET version = excluded.version, "
     + ", ".join(f"{name} = excluded.{name}" for name in (*COPIED, "time", "importance", "expires"))
+)
+#: A version that has lost its payload gets it back: the caller has stored the same record again.
+_PUT_VERSION = (
+    "INSERT INTO versions (number, namespace, hash, payload) VALUES (?, ?, ?, ?) ON CONFLICT (namespace, hash) "
+    "DO UPDATE SET payload = excluded.payload WHERE payload IS NULL"
 )
 _copied = attrgetter(*COPIED)
 #: The columns of `heads` whose values `head_fields` returns.
@@ -43,7 +50,7 @@ _Key = tuple[int | None, str]
 class _Put(NamedTuple):
     record: Record
     stored: Stored
-    namespace: int
+    number: int  # of the version
 
 
 class SqliteTransaction(SqliteView):
@@ -54,19 +61,22 @@ class SqliteTransaction(SqliteView):
         self._connection = connection
         self._bytes = 0
         self._puts: dict[_Key, _Put | None] = {}  # by branch and id; None: dropped
-        self._versions: dict[tuple[int, bytes], bytes] = {}  # payloads by namespace and hash
+        self._versions: dict[tuple[int, bytes], tuple[int, bytes]] = {}  # number and payload, by namespace and hash
         self._turns: dict[tuple[_Key, int], list[str]] = {}  # ids by conversation and position
         self._nodes: dict[int, bytes] = {}
         self._commits: list[tuple[Any, ...]] = []
         self._changes: list[tuple[Any, ...]] = []
         self._next_page = 0
+        self._next_version = 0
         # Facts about this transaction, which stay after a flush:
         self._written: dict[_Key, bool] = {}  # ids that it has put (True) or dropped (False)
         self._absent: set[_Key] = set()  # ids that were looked up and are not live
         self._last: dict[_Key, dict[Filter, int | None]] = {}  # last positions of conversations
         self._named: set[tuple[int, bytes]] = set()  # versions that a commit names
         self._unnamed: set[tuple[int, bytes]] = set()  # versions that were put and that no commit names yet
-        self._newest_before: int | None = None  # the number of the newest version before the first flush
+        self._newest_before = 0  # the number of the newest version before the first `put`
+        self._flushed_versions = False
+        self._restored: dict[tuple[int, bytes], int] = {}  # versions without payload that were put again
 
     # Reading
 
@@ -86,6 +96,13 @@ class SqliteTransaction(SqliteView):
     def _sql(self, sql: str, parameters: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         self.flush()
         return super()._sql(sql, parameters)
+
+    def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
+        row = self._row(_BRANCH_AND_NEWEST, branch)
+        if row and not self._next_version and not self._next_page:  # every write needs these numbers, too
+            self._newest_before = row[7] or 0
+            self._next_version, self._next_page = self._newest_before + 1, (row[8] or 0) + 1
+        return row
 
     def _numbers_of(self, branch: Branch) -> Numbers | None:
         if branch not in self._numbers:  # every write needs the head next
@@ -203,17 +220,35 @@ class SqliteTransaction(SqliteView):
         assert numbers is not None
         return numbers
 
-    def put(self, branch: Branch, record: Record, stored: Stored) -> None:
+    def put(self, branch: Branch, record: Record, stored: Stored) -> int:
         self.check_open()
         branch_number, namespace = self._numbers_for_write(branch)
         key, version = (branch_number, record.id), (namespace, stored.version)
-        self._puts[key] = _Put(record, stored, namespace)
-        self._versions[version] = stored.payload
+        number = self._version_number(version)
+        self._puts[key] = _Put(record, stored, number)
+        self._versions[version] = number, stored.payload
         if version not in self._named:
             self._unnamed.add(version)
         self._written[key] = True
         self._note_position(key, record)
         self._grow(len(stored.payload))
+        return number
+
+    def _version_number(self, version: tuple[int, bytes]) -> int:
+        """Return the number of a version, a new one if it was never stored."""
+        if version in self._versions:
+            return self._versions[version][0]
+        sql = "SELECT number, payload IS NULL FROM versions WHERE namespace = ? AND hash = ?"
+        row = self._row(sql, version)
+        if row is not None:
+            if row[1]:
+                self._restored[version] = row[0]
+            return int(row[0])
+        if not self._next_version:
+            self._newest_before = self._value("SELECT max(number) FROM versions", ()) or 0
+            self._next_version = self._newest_before + 1
+        self._next_version += 1
+        return self._next_version - 1
 
     def _note_position(self, key: _Key, record: Record) -> None:
         """Update the turns by position and the last positions."""
@@ -243,15 +278,16 @@ class SqliteTransaction(SqliteView):
         self._grow(len(body))
         return page
 
-    def append(self, commit: Commit) -> None:
+    def append(self, commit: Commit, replaced: Sequence[int] = ()) -> None:
         self.check_open()
         branch = Branch(commit.namespace, commit.branch)
         check_seq(commit, self.head(branch))
         branch_number, namespace = self._numbers_for_write(branch)
         parents = None if commit.parents == implicit_parents(branch, commit.seq) else json.dumps(commit.parents)
         root, page = commit.root
+        texts, pages = (commit.actor, commit.reason), encode_pages(replaced)
         self._commits.append(
-            (branch_number, commit.seq, parents, commit.micros, commit.actor, commit.reason, root, page),
+            (branch_number, commit.seq, parents, commit.micros, *texts, root, commit.entry, page, pages)
         )
         self._changes.extend((branch_number, commit.seq, index, *change) for index, change in enumerate(commit.changes))
         named = {(namespace, change.after) for change in commit.changes if change.after is not None}
@@ -265,6 +301,29 @@ class SqliteTransaction(SqliteView):
         else:
             put = "INSERT INTO meta VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
             self._write(put, [(SETTING + name, value)])
+
+    def put_snapshot(self, branch: Branch, snapshot: Snapshot) -> None:
+        self.flush()
+        row = (self._numbers_for_write(branch).branch, snapshot.number, snapshot.name, snapshot.seq, snapshot.micros)
+        self._write("INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)", [row])
+
+    def drop_snapshot(self, branch: Branch, number: int) -> None:
+        key = (self._numbers_for_write(branch).branch, number)
+        self._write("DELETE FROM snapshots WHERE branch = ? AND number = ?", [key])
+
+    def drop_roots(self, branch: Branch, seqs: Sequence[int], pages: Sequence[int], trimmed: Trimmed) -> None:
+        self.flush()
+        number = self._numbers_for_write(branch).branch
+        self._write(
+            "UPDATE commits SET page = NULL, replaced = NULL WHERE branch = ? AND seq = ?",
+            [(number, seq) for seq in seqs],
+        )
+        # These pages contain only hashes. To overwrite them with zeros would mean to write all of them to the WAL.
+        self._write("PRAGMA secure_delete = FAST", [()])
+        self._write("DELETE FROM nodes WHERE place = ?", [(page,) for page in pages])
+        self._write("PRAGMA secure_delete = ON", [()])
+        state = "UPDATE branches SET trimmed = ?, kept = ?, trimmed_changes = ? WHERE number = ?"
+        self._write(state, [(*trimmed, number)])
 
     # Flushing
 
@@ -282,24 +341,25 @@ class SqliteTransaction(SqliteView):
 
     def flush(self) -> None:
         """Write everything that is staged to the tables."""
-        if self._versions and self._newest_before is None:
-            self._newest_before = self._value("SELECT max(number) FROM versions", ()) or 0
+        self._flushed_versions = self._flushed_versions or bool(self._versions)
         self._write_staged(self._versions)
 
     def finish(self) -> None:
         """Flush for the last time. Versions that were replaced or dropped before a commit named them are not stored."""
-        self._write_staged({key: payload for key, payload in self._versions.items() if key not in self._unnamed})
-        if self._newest_before is not None and self._unnamed:
+        self._write_staged({key: each for key, each in self._versions.items() if key not in self._unnamed})
+        if self._flushed_versions and self._next_version and self._unnamed:
             own = "DELETE FROM versions WHERE namespace = ? AND hash = ? AND number > ?"
             self._write(own, [(*version, self._newest_before) for version in sorted(self._unnamed)])
+        for version, number in self._restored.items():
+            if version in self._unnamed:
+                self._write("UPDATE versions SET payload = NULL WHERE number = ?", [(number,)])
+            else:
+                self._write("DELETE FROM removed_payloads WHERE version = ?", [(number,)])
         self.check_open()
 
-    def _write_staged(self, versions: dict[tuple[int, bytes], bytes]) -> None:
+    def _write_staged(self, versions: dict[tuple[int, bytes], tuple[int, bytes]]) -> None:
         if versions:
-            self._write(
-                "INSERT INTO versions (namespace, hash, payload) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
-                [(*key, payload) for key, payload in versions.items()],
-            )
+            self._write(_PUT_VERSION, [(number, *key, payload) for key, (number, payload) in versions.items()])
         if self._puts:
             dropped = [key for key, put in self._puts.items() if put is None]
             if dropped:
@@ -308,7 +368,7 @@ class SqliteTransaction(SqliteView):
         if self._nodes:
             self._write("INSERT INTO nodes (place, body) VALUES (?, ?)", list(self._nodes.items()))
         if self._commits:
-            self._write("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self._commits)
+            self._write("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self._commits)
             self._write("INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", self._changes)
         for staged in (self._versions, self._puts, self._turns, self._nodes, self._commits, self._changes):
             staged.clear()
@@ -319,8 +379,7 @@ def _head_row(key: _Key, put: _Put) -> tuple[Any, ...]:
     record = put.record
     return (
         *key,
-        put.namespace,
-        put.stored.version,
+        put.number,
         *head_fields(record),
     )
 

@@ -15,12 +15,13 @@ import apsw
 
 from recollect.errors import DamagedStoreError
 from recollect.filters.tree import EVERYTHING, Everything, Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
-from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Root, version_hash
+from recollect.ledger.commits import Branch, Change, Commit, Head, Snapshot, Stored
+from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, version_hash
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, SortKey, Tally, net, tally_of
+from recollect.stores.base import Resolved, SortKey, Tally, Trimmed, Untrimmed, net, tally_of
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.filters import TRUE, Sql, bounds
+from recollect.stores.sqlite.page_lists import decode_pages
 from recollect.stores.sqlite.paging import rest
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
 
@@ -32,12 +33,13 @@ _ORDER_BY = {
     "id": "h.id",
 }
 
-#: A branch's numbers, and its newest commit if it has one.
-_BRANCH = (
-    "SELECT b.number, n.number, c.seq, c.root, c.page, c.time FROM namespaces n "
+#: A branch's numbers, and its newest commit if it has one; and further columns.
+BRANCH = (
+    "SELECT b.number, n.number, c.seq, c.time, c.root, c.entry, c.page{} FROM namespaces n "
     "JOIN branches b ON b.namespace = n.number LEFT JOIN commits c ON c.branch = b.number "
     "WHERE n.name = ? AND b.name = ? ORDER BY c.seq DESC LIMIT 1"
 )
+_BRANCH = BRANCH.format("")
 #: Maximum number of ids in one statement.
 _IDS_PER_QUERY = 100
 
@@ -107,20 +109,19 @@ class SqliteView:
                 raise DamagedStoreError(self._path, f"version {digest.hex()[:16]} does not match its hash")
         return Stored(digest, payload)
 
-    def _root(self, digest: bytes, page: int) -> Root:
+    def _root(self, digest: bytes, entry: bytes, page: int | None) -> Root:
         """Return a root that was read. Raise DamagedStoreError if it is invalid.
 
-        The root is at the end of its row, after the reason. If the reason is long, the root may be in an overflow page
-        that was replaced by zeros, which have a valid checksum.
+        The root and the entry are at the end of their row, after the reason. If the reason is long, they may be in an
+        overflow page that was replaced by zeros, which have a valid checksum.
         """
-        if not isinstance(digest, bytes) or not isinstance(page, int):
+        if not isinstance(digest, bytes) or not isinstance(entry, bytes) or not isinstance(page, (int, type(None))):
             raise DamagedStoreError(self._path, "a commit has lost its root")
-        # The page number follows the root. In a page of zeros it is 0, which is valid only for the empty root; or 1,
-        # which SQLite stores without bytes. (Any other root may end in zeros.)
-        lost = (page == 0 and digest != EMPTY) or (page == 1 and digest[-4:] == b"\0\0\0\0")
-        if not digest or lost:
+        # In a page of zeros, the page number is 0, which is valid only for the empty root. SQLite stores 1 and NULL
+        # without bytes, so the row then ends in the entry.
+        if not digest or (page == 0 and digest != EMPTY) or entry[-8:] == bytes(8):
             raise DamagedStoreError(self._path, "a commit has lost its root")
-        return Root(digest, page)
+        return Root(digest, page or 0)
 
     def _numbers_of(self, branch: Branch) -> Numbers | None:
         if branch not in self._numbers:
@@ -132,13 +133,16 @@ class SqliteView:
             self._numbers[branch] = Numbers(*row) if row else None
         return self._numbers[branch]
 
+    def _branch_row(self, branch: Branch) -> tuple[Any, ...] | None:
+        return self._row(_BRANCH, branch)
+
     def _look_up(self, branch: Branch) -> None:
         """Cache the numbers of a branch and its head, with one query."""
-        row = self._row(_BRANCH, branch)
+        row = self._branch_row(branch)
         self._numbers[branch] = Numbers(*row[:2]) if row else None
-        if row and row[2] and not isinstance(row[5], int):
+        if row and row[2] and not isinstance(row[3], int):
             raise DamagedStoreError(self._path, "a commit has lost its time")
-        self._heads[branch] = Head(row[2], self._root(row[3], row[4]), row[5]) if row and row[2] else Head()
+        self._heads[branch] = Head(row[2], self._root(*row[4:7]), row[3]) if row and row[2] else Head()
 
     def _branch(self, branch: Branch) -> int | None:
         numbers = self._numbers_of(branch)
@@ -353,7 +357,7 @@ class SqliteView:
         branch_number = self._branch(branch)
         touching = "" if record_id is None else "AND seq IN (SELECT seq FROM changes WHERE branch = ? AND id = ?)"
         rows = self._sql(
-            "SELECT seq, parents, time, actor, reason, root, page FROM commits "
+            "SELECT seq, parents, time, actor, reason, root, entry, page FROM commits "
             f"WHERE branch = ? AND seq > ? AND seq < ? {touching} "
             f"ORDER BY seq {'DESC' if newest_first else 'ASC'} LIMIT ?",
             (
@@ -364,7 +368,7 @@ class SqliteView:
                 -1 if limit is None else limit,
             ),
         )
-        for seq, parents, time, actor, reason, root, page in list(rows):
+        for seq, parents, time, actor, reason, root, entry, page in list(rows):
             changes = self._sql(
                 "SELECT id, before, after, cause FROM changes WHERE branch = ? AND seq = ? ORDER BY place",
                 (branch_number, seq),
@@ -377,8 +381,9 @@ class SqliteView:
                 micros=time,
                 actor=actor,
                 reason=reason,
-                root=self._root(root, page),
+                root=self._root(root, entry, page),
                 changes=tuple(Change(*row) for row in changes),
+                entry=entry,
             )
 
     def _parents(self, seq: int, written: str) -> tuple[tuple[str, int], ...]:
@@ -388,7 +393,7 @@ class SqliteView:
             raise DamagedStoreError(self._path, f"commit {seq}: {error}") from error
 
     def root_at(self, branch: Branch, seq: int) -> bytes | None:
-        sql = "SELECT root, page FROM commits WHERE branch = ? AND seq = ?"
+        sql = "SELECT root, entry, page FROM commits WHERE branch = ? AND seq = ?"
         row = next(self._sql(sql, (self._branch(branch), seq)), None)
         return None if row is None else self._root(*row).hash
 
@@ -432,6 +437,62 @@ class SqliteView:
         if body is None:
             raise DamagedStoreError(self._path, f"page {page} of its Merkle trie is missing")
         return bytes(body)
+
+    def trimmed(self, branch: Branch) -> Trimmed:
+        row = self._row("SELECT trimmed, kept, trimmed_changes FROM branches WHERE number = ?", (self._branch(branch),))
+        return Trimmed(*row) if row else Trimmed()
+
+    def untrimmed(self, branch: Branch, first: int, last: int) -> list[Untrimmed]:
+        rows = self._sql(
+            "SELECT c.seq, c.page, c.replaced, "
+            "(SELECT count(*) FROM changes x WHERE x.branch = c.branch AND x.seq = c.seq) "
+            "FROM commits c WHERE c.branch = ? AND c.seq BETWEEN ? AND ? ORDER BY c.seq",
+            (self._branch(branch), first, last),
+        )
+        try:
+            return [Untrimmed(seq, page, decode_pages(replaced), changes) for seq, page, replaced, changes in rows]
+        except (TypeError, ValueError) as error:
+            raise DamagedStoreError(self._path, f"a commit has lost what it replaced: {error}") from error
+
+    def stored_root(self, branch: Branch, seq: int, *, newer: bool = False) -> tuple[int, Root]:
+        which, order = (">=", "ASC") if newer else ("<=", "DESC")
+        sql = (
+            f"SELECT seq, root, entry, page FROM commits WHERE branch = ? AND seq {which} ? AND page IS NOT NULL "
+            f"ORDER BY seq {order} LIMIT 1"
+        )
+        row = next(self._sql(sql, (self._branch(branch), seq)), None)
+        return (row[0], self._root(*row[1:])) if row else (0, Root())
+
+    def count_changes(self, branch: Branch, after: int, upto: int, limit: int) -> int:
+        sql = "SELECT count(*) FROM (SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND seq <= ? LIMIT ?)"
+        return int(next(self._sql(sql, (self._branch(branch), after, upto, limit)))[0])
+
+    def snapshots(self, branch: Branch) -> list[Snapshot]:
+        rows = self._sql(
+            "SELECT s.number, s.name, s.seq, c.root, s.time FROM snapshots s "
+            "LEFT JOIN commits c ON c.branch = s.branch AND c.seq = s.seq WHERE s.branch = ? ORDER BY s.number DESC",
+            (self._branch(branch),),
+        )
+        return [
+            Snapshot(number=number, name=name, seq=seq, root=(root if seq else EMPTY).hex(), micros=micros)
+            for number, name, seq, root, micros in rows
+        ]
+
+    def lives(self, branch: Branch, after: int, upto: int) -> dict[str, Live | None]:
+        numbers = self._numbers_of(branch)
+        rows = self._sql(
+            # With a single max(), SQLite takes the other columns from the same row.
+            "SELECT x.id, x.after, v.number, max(x.seq) FROM changes x "
+            "LEFT JOIN versions v ON v.namespace = ? AND v.hash = x.after "
+            "WHERE x.branch = ? AND x.seq > ? AND x.seq <= ? GROUP BY +x.id",
+            (numbers and numbers.namespace, numbers and numbers.branch, after, upto),
+        )
+        out: dict[str, Live | None] = {}
+        for record_id, version, number, _ in rows:
+            if version is not None and number is None:
+                raise DamagedStoreError(self._path, f"a version of record {record_id!r} is missing")
+            out[record_id] = None if version is None else Live(version, number)
+        return out
 
 
 @cache

@@ -1,0 +1,123 @@
+"""The trie pages of old roots: most are dropped, so that a file does not grow by them with each commit.
+
+Every commit replaces some pages of the trie. The pages of the newest root, of snapshots, and of a root about every
+`KEPT_EVERY` changes are kept. `trim` drops the others, in bounded steps after the commits and not within them. The log
+determines every root, so any old one can be recomputed from the nearest stored one before it (`pages_at`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from recollect.errors import DamagedStoreError
+from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import Pages, Root, update
+from recollect.ledger.trie_walk import Walk
+from recollect.stores.base import Store, Transaction, Trimmed, View
+
+#: The pages of a root are kept after at least this many changes. A lower number makes the file larger, a higher one
+#: makes it slower to recompute a root.
+KEPT_EVERY = 2**14
+#: Maximum number of commits and (except for a single commit) of pages that one step examines and drops.
+STEP_COMMITS, STEP_PAGES = 256, 4096
+
+
+class Overlay:
+    """Pages that are not stored, above those of a view: for a root that has no stored pages."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._pages: dict[int, bytes] = {}
+
+    def node(self, page: int) -> bytes:
+        return self._pages[page] if page in self._pages else self._view.node(page)
+
+    def add_node(self, body: bytes) -> int:
+        page = 2**62 + len(self._pages)
+        self._pages[page] = body
+        return page
+
+
+def pages_at(view: View, branch: Branch, seq: int) -> tuple[Root, Pages]:
+    """Return the root after a commit, and its pages: those that are stored, or else recomputed ones.
+
+    Args:
+        view: The view.
+        branch: The branch.
+        seq: The number of the commit; 0 for the empty root.
+
+    Raises:
+        DamagedStoreError: The recomputed root is not that of the commit.
+
+    Cost:
+        Without stored pages, applies the changes since the nearest earlier root that has some: up to `KEPT_EVERY`, and
+        those of one more commit.
+    """
+    kept, root = view.stored_root(branch, seq)
+    overlay = Overlay(view)
+    if kept == seq:
+        return root, overlay
+    root = update(root, view.lives(branch, kept, seq), overlay)
+    if root.hash != view.root_at(branch, seq):
+        raise DamagedStoreError(branch.namespace, f"the changes up to commit {seq} do not lead to its root")
+    return root, overlay
+
+
+def trim(store: Store, branch: Branch) -> bool:
+    """Drop the pages of the oldest roots that have not been examined yet, except of those to keep, in a bounded step.
+
+    Safe while others read, write and trim.
+
+    Returns:
+        Whether there are more roots to examine.
+    """
+    with store.read() as view:
+        before, snapshots = view.trimmed(branch), view.snapshots(branch)
+        seqs, pages, after = _next_step(view, branch, before, {each.seq for each in snapshots})
+        more = after.seq < view.head(branch).seq
+    if after == before:
+        return False
+    with store.write(branch, shared=True) as transaction:
+        # Otherwise another process has trimmed, or has created a snapshot, since.
+        if transaction.trimmed(branch) == before and transaction.snapshots(branch) == snapshots:
+            transaction.drop_roots(branch, seqs, pages, after)
+    return more
+
+
+def _next_step(
+    view: View, branch: Branch, before: Trimmed, snapshots: Set[int]
+) -> tuple[list[int], list[int], Trimmed]:
+    """Return the commits whose roots lose their pages, these pages, and the new value of `View.trimmed`."""
+    seq, kept, changes = before
+    commits = {each.seq: each for each in view.untrimmed(branch, seq, seq + STEP_COMMITS)}
+    above = view.stored_root(branch, kept)[1].page
+    seqs: list[int] = []
+    pages: list[int] = []
+    while seq + 1 in commits and len(pages) < STEP_PAGES:
+        page = commits[seq].page if seq else 0
+        if seq in snapshots or changes >= KEPT_EVERY:
+            kept, changes, above = seq, 0, page or above
+        elif seq != kept and page:
+            # The pages up to that number are those of the kept root, or of older ones.
+            pages.extend(each for each in commits[seq + 1].replaced if each > above)
+            seqs.append(seq)
+        seq += 1
+        changes += commits[seq].changes
+    return seqs, pages, Trimmed(seq, kept, changes)
+
+
+def release(transaction: Transaction, branch: Branch, seq: int) -> None:
+    """Drop the pages of a root that was kept for a snapshot, unless other roots are recomputed from it."""
+    trimmed = transaction.trimmed(branch)
+    if seq >= trimmed.kept:
+        return  # `trim` has not examined it yet, or it is the root that the next steps start from
+    found, root = transaction.stored_root(branch, seq)
+    earlier, before = transaction.stored_root(branch, seq - 1)
+    later, after = transaction.stored_root(branch, seq + 1, newer=True)
+    if (
+        found == seq
+        and root.page
+        and transaction.count_changes(branch, earlier, later, 2 * KEPT_EVERY) < 2 * KEPT_EVERY
+    ):
+        pages = Walk(transaction.node).pages_only_in(root, after, before.page)
+        transaction.drop_roots(branch, [seq], pages, trimmed)
