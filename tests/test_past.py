@@ -35,13 +35,14 @@ from recollect.errors import (
     UnknownTargetError,
 )
 from recollect.filters import Filter
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Head
 from recollect.memory.awaited import AsyncMemory
 from recollect.memory.calls import remember_operation
 from recollect.operations import ORDERS
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import filters, memory_on, records
+from recollect.testing.commits import snapshot
 from recollect.testing.internals import core_of
 from recollect.testing.strategies import START
 
@@ -238,6 +239,19 @@ class TestTargets:
         memory.forget("b")
         assert memory.root == root
         assert memory.at(root).seq == 3
+
+    def test_a_snapshot_is_named_or_counted_from_the_newest(self, memory: recollect.Memory) -> None:
+        history(memory)
+        store, branch = core_of(memory).store, Branch("default")
+        for number, (name, seq) in enumerate((("monday", 1), (None, 3), ("start", 0)), start=1):
+            with store.write(branch) as transaction:
+                head = transaction.head_at(branch, seq) or Head()
+                transaction.put_snapshot(branch, snapshot(number, head, name))
+        assert [memory.at(each).seq for each in ("monday", "start")] == [1, 0]
+        assert [memory.at(index=each).seq for each in (0, 1, 2)] == [0, 3, 1]
+        for index in (3, -1):
+            with pytest.raises(UnknownTargetError, match=f"snapshot {index}"):
+                memory.at(index=index)
 
     @pytest.mark.parametrize("target", [4, -1, "0" * 64, "friday", "3"])
     def test_an_unknown_target_is_an_error_that_changes_nothing(self, memory: recollect.Memory, target: Any) -> None:

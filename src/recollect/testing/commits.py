@@ -45,6 +45,7 @@ def write_into(
     drops: Iterable[str] = (),
     branch: Branch = BRANCH,
     reason: str | None = None,
+    drop_cause: str = "forgotten",
 ) -> Commit:
     """Make one commit inside a transaction."""
     changes: dict[str, Change] = {}
@@ -58,7 +59,7 @@ def write_into(
     for record_id in drops:
         current = transaction.get(branch, record_id)
         assert current is not None
-        changes[record_id] = Change(record_id, current.version, None, "forgotten")
+        changes[record_id] = Change(record_id, current.version, None, drop_cause)
         transaction.drop(branch, record_id)
         live[record_id] = None
     head = transaction.head(branch)

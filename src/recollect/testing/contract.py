@@ -7,7 +7,6 @@ store overrides.
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -20,16 +19,16 @@ from hypothesis import strategies as st
 from recollect import filters as f
 from recollect.errors import ClosedError, UnsupportedError
 from recollect.filters.tree import Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head
-from recollect.ledger.entries import entry_hash
+from recollect.ledger.commits import Branch, Head
 from recollect.ledger.log_tiles import TILE_SIZE, CompleteTile
-from recollect.ledger.merkle import Root, Trie, check, root_of
+from recollect.ledger.merkle import check, root_of
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Resolved, Store, View, expired, in_order, sort_key, tally_of
 from recollect.stores.derived_protocols import Model, Updates
 from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
+from recollect.testing.past_contract import PastContract
 from recollect.testing.roots_contract import RootsContract
 from recollect.testing.strategies import START, filters, records
 
@@ -53,7 +52,7 @@ def everything_of(view: View, branch: Branch = BRANCH) -> object:
     )
 
 
-class StoreContract(RootsContract):
+class StoreContract(RootsContract, PastContract):
     """The tests. A subclass defines the fixture `store`; all tests must pass."""
 
     @pytest.fixture
@@ -219,75 +218,6 @@ class StoreContract(RootsContract):
         write(store, [note("b")])
         with store.read() as view:
             assert view.last_touched(BRANCH, 0) == {"a": times[3], "b": view.head(BRANCH).micros}
-
-    def test_the_past_is_read_by_seq_and_by_root(self, store: Store) -> None:
-        def versions(view: View) -> dict[str, bytes]:
-            return {record_id: each.version for record_id, each in view.versions(BRANCH)}
-
-        states: list[dict[str, bytes]] = [{}]
-        commits = []
-        for puts, drops in (
-            ([note("a"), note("b")], []),
-            ([note("a", "changed"), note("c")], []),
-            ([], ["b"]),
-            ([note("a")], []),
-            ([note("b")], ["c"]),
-        ):
-            commits.append(write(store, puts, drops))
-            with store.read() as view:
-                states.append(versions(view))
-        write(store, [note("a", "elsewhere")], branch=OTHER)
-        ids = ["a", "b", "c", "never"]
-        known = [set[str](), {"a", "b"}, *[{"a", "b", "c"}] * 4]
-        with store.write(BRANCH) as transaction, store.read() as view:
-            reading: View
-            for reading in (view, transaction):  # a transaction reads the past as a view does
-                assert [reading.head_at(BRANCH, seq) for seq in range(7)] == [
-                    None,
-                    *(Head(each.seq, Root(each.root.hash), each.micros) for each in commits),
-                    None,
-                ]
-                for seq, state in enumerate(states):
-                    expected = {each: state.get(each) for each in ids if each in known[seq]}
-                    assert reading.versions_at(BRANCH, ids, seq) == expected
-                    for since, earlier in enumerate(states[: seq + 1]):
-                        assert reading.net_changes(BRANCH, since, seq) == {
-                            each: (earlier.get(each), state.get(each))
-                            for each in ids
-                            if earlier.get(each) != state.get(each)
-                        }
-                assert commits[0].root.hash == commits[4].root.hash
-                assert [reading.newest_with(BRANCH, each.root.hash) for each in commits] == [5, 2, 3, 4, 5]
-                assert reading.newest_with(BRANCH, bytes(32)) is None
-            commit = write_into(transaction, store.key, [note("d")])
-            assert transaction.head_at(BRANCH, 6) == Head(6, Root(commit.root.hash), commit.micros)
-            assert transaction.versions_at(BRANCH, ["d"], 6) == {"d": commit.changes[0].after}
-            assert transaction.net_changes(BRANCH, 5, 6) == {"d": (None, commit.changes[0].after)}
-
-    def test_a_view_tells_whether_commits_since_erased_a_record(self, store: Store) -> None:
-        write(store, [note("a"), note("b")])
-        with store.write(BRANCH) as transaction:
-            current = transaction.get(BRANCH, "a")
-            assert current is not None
-            change = Change("a", current.version, None, "erased")
-            transaction.drop(BRANCH, "a")
-            head = transaction.head(BRANCH)
-            trie = Trie(head.root)
-            commit = Commit(
-                namespace=BRANCH.namespace,
-                branch=BRANCH.name,
-                seq=2,
-                parents=((BRANCH.name, 1),),
-                micros=head.micros + 1,
-                actor=None,
-                reason=None,
-                root=trie.update({"a": None}, transaction),
-                changes=(change,),
-            )
-            transaction.append(replace(commit, entry=entry_hash(commit, store.key)), trie.replaced)
-        write(store, drops=["b"])
-        with store.read() as view:
-            assert [view.has_erased(BRANCH, seq) for seq in range(4)] == [True, True, False, False]
 
     def test_old_versions_stay_and_are_found_by_their_hash(self, store: Store) -> None:
         old, new = note("a", "old"), note("a", "new")

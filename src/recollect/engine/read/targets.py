@@ -105,7 +105,7 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
         return _at_seq(view, branch, target.seq, now)
     if target.named is not None and _ROOT.fullmatch(target.named):
         return _at_root(view, branch, bytes.fromhex(target.named), now)
-    return _at_snapshot(target)
+    return _at_snapshot(target, view, branch, now)
 
 
 def _at_seq(view: View, branch: Branch, seq: int, now: int) -> Point:
@@ -136,10 +136,17 @@ def _at_root(view: View, branch: Branch, root: bytes, now: int) -> Point:
     return _at_seq(view, branch, seq, now)
 
 
-def _at_snapshot(target: Pin) -> Point:
+def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> Point:
     """Return the moment of a snapshot: the one place where names and indexes are looked up."""
-    hint = " (the number of a commit is an int)" if (target.named or "").isdecimal() else ""
-    raise UnknownTargetError(target.target, f"there is no such snapshot{hint}")
+    snapshots = view.snapshots(branch)
+    if target.index is not None:
+        found = snapshots[target.index] if 0 <= target.index < len(snapshots) else None
+    else:
+        found = next((each for each in snapshots if each.name == target.named), None)
+    if found is None:
+        hint = " (the number of a commit is an int)" if (target.named or "").isdecimal() else ""
+        raise UnknownTargetError(target.target, f"there is no such snapshot{hint}")
+    return _at_seq(view, branch, found.seq, now)
 
 
 def _newest_visible(view: View, branch: Branch, scope: Scope, cursors: Cursors, seq: int) -> int:
