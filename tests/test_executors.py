@@ -23,6 +23,7 @@ from recollect.engine.handlers import HANDLERS
 from recollect.engine.result_json import _FORMS, result_from_json, result_to_json
 from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
+from recollect.ledger.commits import Snapshot
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncMemory
 from recollect.messages import Turn
@@ -117,6 +118,13 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.BackUp: st.builds(ops.BackUp, path=st.just("/nowhere/a.backup"), verify=st.booleans()),
     ops.Probe: st.builds(ops.Probe),
     ops.Now: st.builds(ops.Now),
+    ops.TakeSnapshot: st.builds(ops.TakeSnapshot, label=st.none() | names),
+    ops.Snapshots: st.builds(ops.Snapshots),
+    ops.DropSnapshot: st.builds(ops.DropSnapshot, label=names),
+    ops.Rollback: st.builds(ops.Rollback, moment=st.just("none")),  # tests/test_history.py has real moments
+    ops.Revert: st.builds(ops.Revert, seq=st.integers(1, 6)),
+    ops.Diff: st.builds(ops.Diff, old=st.just("none"), new=st.just("none")),
+    ops.History: st.builds(ops.History, id=IDS),
     ops.Pin: st.builds(ops.Pin, seq=st.integers(-1, 6))
     | st.builds(ops.Pin, time=st.just(datetime(2026, 3, 1, tzinfo=UTC)))
     | st.builds(ops.Pin, named=st.sampled_from(("0" * 64, "friday")))
@@ -143,6 +151,8 @@ def comparable(result: Any) -> Any:
     if isinstance(result, Export):
         with result:
             return result.root, result.count, list(result.records)
+    if isinstance(result, Snapshot):
+        return result.name, result.seq, result.root
     if isinstance(result, Moment):
         return result.time  # the token has the key of the store
     if isinstance(result, list):
@@ -213,8 +223,14 @@ class TestEveryCallIsAnOperation:
             "wait": (0, 0),
             "prove": ("a",),
             "prove_log": (0,),
+            "drop_snapshot": ("a",),
+            "history": ("a",),
+            "diff": (0, 0),
+            "rollback": (0,),
+            "revert": (1,),
             "at": (0,),
         }
+        several = {"context": ["recall", "find"], "diff": ["pin", "pin", "diff"], "rollback": ["pin", "rollback"]}
         for name in sorted(public(Memory) - LOCAL):
             spy.executed.clear()
             try:
@@ -223,7 +239,7 @@ class TestEveryCallIsAnOperation:
                     called(*arguments.get(name, ()))
             except RecollectError:
                 pass  # refused, by an operation
-            assert spy.executed == ["recall", "find"] if name == "context" else len(spy.executed) == 1, name
+            assert spy.executed == several[name] if name in several else len(spy.executed) == 1, name
 
     def test_an_unknown_operation_is_refused(self) -> None:
         class Dance(ops.Operation, name="dance"):
@@ -244,6 +260,11 @@ class TestEveryCallIsAnOperation:
             ops.Prove: {"id": "a"},
             ops.ProveLog: {"old": 0},
             ops.Batch: {"operations": ()},
+            ops.DropSnapshot: {"label": "a"},
+            ops.Rollback: {"moment": "none"},
+            ops.Revert: {"seq": 1},
+            ops.Diff: {"old": "none", "new": "none"},
+            ops.History: {"id": "a"},
             ops.Pin: {"seq": 0},
             ops.At: {"moment": "none", "operation": ops.Head()},
         }

@@ -20,10 +20,10 @@ from recollect.memory.awaited import AsyncBatch
 from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
-    "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change Commit CommitStream "
-    "Context ContextItem "
+    "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord Commit CommitStream "
+    "Context ContextItem Difference "
     "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
-    "RecordList RecollectError RecollectWarning Report RescueReport Subscription Why __version__ errors filters "
+    "RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Restored Snapshot Subscription Why __version__ errors filters "
     "migrate open operations rescue restore verify"
 }
 

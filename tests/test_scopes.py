@@ -66,7 +66,13 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "a seq": lambda m: m.changes(since=1),
     "a past seq": lambda m: m.at(1),
     "a past root": lambda m: m.at("0" * 64),
-    "a snapshot": lambda m: m.at(index=0),
+    "a snapshot of the past": lambda m: m.at(index=0),
+    "snapshot": lambda m: m.snapshot("a"),
+    "snapshots": lambda m: m.snapshots(),
+    "drop_snapshot": lambda m: m.drop_snapshot("a"),
+    "rollback": lambda m: m.rollback(START),
+    "revert": lambda m: m.revert(1),
+    "a difference of seqs": lambda m: m.diff(1, 2),
 }
 
 
@@ -333,6 +339,13 @@ does(
     lambda m, cursor, text: _seen(m.at(cursor or START), text, f.everything(), "a"),
     cursor=st.integers(0, 50),
     text=texts,
+)
+does("history", lambda m, id: m.history(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
+does(
+    "diff",
+    lambda m, one, other: m.diff(START + timedelta(minutes=one), START + timedelta(minutes=other)),
+    one=st.integers(-1, 15),
+    other=st.integers(-1, 15),
 )
 for name, refused in REFUSED.items():
     does(f"refused: {name}", lambda m, refused=refused: refused(m))

@@ -22,13 +22,14 @@ from recollect._version import __version__
 if TYPE_CHECKING:
     from recollect import errors, filters, operations
     from recollect.engine.call_log import Call
+    from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
     from recollect.engine.listeners import Subscription
     from recollect.engine.quota import Quota
     from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
     from recollect.engine.streams import CommitStream
     from recollect.engine.write.limits import Limits
     from recollect.errors import RecollectError
-    from recollect.ledger.commits import Change, Commit
+    from recollect.ledger.commits import Change, Commit, Snapshot
     from recollect.ledger.verifying import verify
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
@@ -51,10 +52,12 @@ __all__ = [
     "Batch",
     "Call",
     "Change",
+    "ChangedRecord",
     "Commit",
     "CommitStream",
     "Context",
     "ContextItem",
+    "Difference",
     "EntityId",
     "Export",
     "Failed",
@@ -71,8 +74,11 @@ __all__ = [
     "Record",
     "RecordId",
     "RecordList",
+    "RecordVersion",
     "Report",
     "RescueReport",
+    "Restored",
+    "Snapshot",
     "Subscription",
     "Why",
     "__version__",
@@ -104,7 +110,8 @@ _HOMES = {
     "operations": ("ABSENT",),
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
-    "ledger.commits": ("Change", "Commit"),
+    "ledger.commits": ("Change", "Commit", "Snapshot"),
+    "engine.history_results": ("ChangedRecord", "Difference", "RecordVersion", "Restored"),
     "ledger.verifying": ("verify",),
     "stores.base": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from recollect.engine import past
+from recollect.engine import history, past
 from recollect.engine.core import Core
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
@@ -42,6 +42,8 @@ from recollect.operations import (
     Check,
     Clear,
     Count,
+    Diff,
+    DropSnapshot,
     EmbedAll,
     Find,
     Forget,
@@ -50,6 +52,7 @@ from recollect.operations import (
     GetQuota,
     Grep,
     Head,
+    History,
     Namespaces,
     Now,
     Operation,
@@ -60,9 +63,13 @@ from recollect.operations import (
     Recall,
     Remember,
     RememberAll,
+    Revert,
+    Rollback,
     SetQuota,
+    Snapshots,
     Stats,
     Sweep,
+    TakeSnapshot,
     Update,
     VectorStats,
     Wait,
@@ -420,6 +427,31 @@ def _back_up(core: Core, request: Request) -> Backup:
     return core.store.back_up(operation.path, verify=operation.verify, force=operation.force)
 
 
+def _whole(what: str, run: Callable[[Core, Branch, Any], Any]) -> Callable[[Core, Request], Any]:
+    """Return what executes an operation on a whole namespace, which a scope may not use."""
+
+    def execute(core: Core, request: Request) -> Any:
+        request.check_whole(f"{what}, which covers the whole namespace,")
+        return run(core, request.branch, request.operation)
+
+    return execute
+
+
+def _restoring(what: str, run: Callable[..., Any]) -> Callable[[Core, Request], Any]:
+    """Return what executes an operation that changes a whole namespace back."""
+
+    def execute(core: Core, request: Request) -> Any:
+        request.check_whole(f"{what}, which changes the whole namespace,")
+        return run(core, request.branch, request.scope, request.operation, request.actor, request.reason)
+
+    return execute
+
+
+def _scoped(run: Callable[[Core, Branch, Scope, Any], Any]) -> Callable[[Core, Request], Any]:
+    """Return what executes an operation that reads what a scope may see."""
+    return lambda core, request: run(core, request.branch, request.scope, request.operation)
+
+
 def _alone(run: Callable[[Core, Request], Any], *, atomic: bool = False) -> Handler:
     """Return the handler of an operation that cannot be part of a batch."""
     return Handler(run, None, atomic)
@@ -457,6 +489,13 @@ HANDLERS: dict[type[Operation], Handler] = {
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
     Now: _alone(lambda core, request: core.now()),
+    TakeSnapshot: _alone(_whole("a snapshot", history.take_snapshot), atomic=True),
+    Snapshots: _alone(_whole("the snapshots", lambda core, branch, operation: history.snapshots_of(core, branch))),
+    DropSnapshot: _alone(_whole("a snapshot", history.drop_snapshot), atomic=True),
+    Rollback: _alone(_restoring("a rollback", history.rollback), atomic=True),
+    Revert: _alone(_restoring("a revert", history.revert), atomic=True),
+    Diff: _alone(_scoped(history.diff)),
+    History: _alone(_scoped(history.history)),
     Pin: _alone(lambda core, request: past.pin(core, request.branch, request.scope, request.operation)),
     At: _alone(lambda core, request: past.at(core, request.branch, request.scope, request.operation)),
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from recollect.engine.history_results import Difference, RecordVersion, Restored
 from recollect.engine.quota import Quota
 from recollect.engine.results import (
     Export,
@@ -18,7 +19,7 @@ from recollect.engine.results import (
     record_from_json,
     record_json,
 )
-from recollect.ledger.commits import Commit
+from recollect.ledger.commits import Commit, Snapshot
 from recollect.operations import (
     AddMessages,
     At,
@@ -28,6 +29,8 @@ from recollect.operations import (
     Check,
     Clear,
     Count,
+    Diff,
+    DropSnapshot,
     EmbedAll,
     Find,
     Forget,
@@ -36,6 +39,7 @@ from recollect.operations import (
     GetQuota,
     Grep,
     Head,
+    History,
     Namespaces,
     Now,
     Operation,
@@ -46,9 +50,13 @@ from recollect.operations import (
     Recall,
     Remember,
     RememberAll,
+    Revert,
+    Rollback,
     SetQuota,
+    Snapshots,
     Stats,
     Sweep,
+    TakeSnapshot,
     Update,
     VectorStats,
     Wait,
@@ -80,6 +88,7 @@ _PLAIN = _Form(lambda result: result, lambda data: data)
 _RECORD = _Form(record_json, record_from_json)
 _RECORDS = _Form(RecordList.to_json, RecordList.from_json)
 _OUTCOME = _Form(Outcome.to_json, Outcome.from_json)
+_SNAPSHOT = _Form(Snapshot.to_json, Snapshot.from_json)
 _FORMS: dict[type[Operation], _Form] = {
     Remember: _OUTCOME,
     RememberAll: _Form(Report.to_json, Report.from_json),
@@ -109,6 +118,13 @@ _FORMS: dict[type[Operation], _Form] = {
     Probe: _PLAIN,
     Prove: _PLAIN,
     ProveLog: _PLAIN,
+    TakeSnapshot: _SNAPSHOT,
+    Snapshots: _list_of(_SNAPSHOT),
+    DropSnapshot: _SNAPSHOT,
+    Rollback: _Form(Restored.to_json, Restored.from_json),
+    Revert: _Form(Restored.to_json, Restored.from_json),
+    Diff: _Form(Difference.to_json, Difference.from_json),
+    History: _list_of(_Form(RecordVersion.to_json, RecordVersion.from_json)),
     Pin: _Form(Moment.to_json, Moment.from_json),
     Now: _Form(datetime.isoformat, datetime.fromisoformat),
 }

@@ -205,6 +205,20 @@ class AsyncMemory:
     """Return record counts and facts about the store, as a dictionary."""
     head = _awaited(Memory.head)
     """Return the number of the newest commit, the root hash of all records after it, and the head of the log."""
+    snapshot = _awaited(Memory.snapshot)
+    """Mark the newest commit, so that it can be found again, and return the mark."""
+    snapshots = _awaited(Memory.snapshots)
+    """Return the snapshots, newest first: the order that `at(index=)` counts."""
+    drop_snapshot = _awaited(Memory.drop_snapshot)
+    """Remove a named snapshot and return it. Its commit and all versions stay."""
+    history = _awaited(Memory.history)
+    """Return every version that a record had, oldest first, with its commit and its cause."""
+    diff = _awaited(Memory.diff)
+    """Return how two moments differ: the records that were added, changed and removed."""
+    rollback = _awaited(Memory.rollback)
+    """Restore all records as they were at a moment, in a new commit with the cause "rolled back"."""
+    revert = _awaited(Memory.revert)
+    """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     prove = _awaited(Memory.prove)
     """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
     prove_log = _awaited(Memory.prove_log)

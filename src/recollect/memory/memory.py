@@ -27,6 +27,7 @@ from recollect.ledger.proofs import Proof
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls, RecollectWarning
 from recollect.memory.facets import Facets
+from recollect.memory.history import Histories
 from recollect.memory.past import PastExecutor, Target, pin_of
 from recollect.operations import (
     BackUp,
@@ -55,7 +56,7 @@ from recollect.stores.base import Backup
 
 
 @all_named
-class Memory(Facets):
+class Memory(Histories, Facets):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
@@ -335,7 +336,7 @@ class Memory(Facets):
         Args:
             target: An int: the number of a commit (`seq`); 0 is the empty memory before the first. An aware datetime:
                 the newest commit at or before it; a time in the future is the present. A str: a root, as 64 hex
-                digits, which is its newest commit, or the name of a snapshot; within a scope, a cursor.
+                digits, which is its newest commit, or the name of a snapshot; within a scope, a cursor. Or a snapshot.
             index: A snapshot by its age; 0: the newest.
 
         Raises:
@@ -349,11 +350,16 @@ class Memory(Facets):
             index of the moment from the nearest one that is in memory, in proportion to the records that changed
             between. The last few are kept.
         """
-        executor = self._executor
-        if isinstance(executor, PastExecutor):
-            executor = executor.executor
-        moment: Moment = executor.execute(pin_of(target, index), self._branch, self._scope)
-        return Memory(PastExecutor(executor, self._branch, moment), self._branch, self._scope)
+        moment = self._moment(target, index)
+        return Memory(PastExecutor(self._present, self._branch, moment), self._branch, self._scope)
+
+    @property
+    def _present(self) -> Executor:
+        return self._executor.executor if isinstance(self._executor, PastExecutor) else self._executor
+
+    def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
+        moment: Moment = self._present.execute(pin_of(target, index), self._branch, self._scope)
+        return moment
 
     def namespace(self, name: str) -> Memory:
         """Return another namespace of the same store, as a memory that shares the store with this one.

@@ -12,12 +12,12 @@ from recollect.engine.feed import CommitLog, Feed
 from recollect.engine.results import Moment
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ReadOnlyMemoryError, RecollectError
-from recollect.ledger.commits import Branch
+from recollect.ledger.commits import Branch, Snapshot
 from recollect.operations import At, Operation, Pin
 from recollect.records.record import aware
 
-#: What names a moment: the number of a commit, a root or a snapshot's name, or a time.
-Target = int | str | datetime
+#: What names a moment: the number of a commit, a root or a snapshot's name, a time, or a snapshot.
+Target = int | str | datetime | Snapshot
 
 
 def pin_of(target: Target | None, index: int | None) -> Pin:
@@ -35,6 +35,8 @@ def pin_of(target: Target | None, index: int | None) -> Pin:
             raise InvalidArgumentError("target", target, str(error.args[2])) from None
     if isinstance(target, str):
         return Pin(named=target)
+    if isinstance(target, Snapshot):
+        return Pin(seq=target.seq, root=target.root)
     if target is not None and (isinstance(target, bool) or not isinstance(target, int)):
         raise InvalidArgumentError("target", target, "must be a seq, an aware datetime, a root, or a snapshot's name")
     return Pin(seq=target, index=index)

@@ -18,6 +18,15 @@ from recollect.operations.checks import (
     check_text,
     check_timeout,
 )
+from recollect.operations.history import (
+    Diff,
+    DropSnapshot,
+    History,
+    Revert,
+    Rollback,
+    Snapshots,
+    TakeSnapshot,
+)
 from recollect.operations.past import At, Pin
 from recollect.operations.reads import (
     ORDERS,
@@ -88,6 +97,8 @@ __all__ = [
     "Check",
     "Clear",
     "Count",
+    "Diff",
+    "DropSnapshot",
     "EmbedAll",
     "Export",
     "Find",
@@ -97,6 +108,7 @@ __all__ = [
     "GetQuota",
     "Grep",
     "Head",
+    "History",
     "IfExists",
     "Namespaces",
     "Now",
@@ -111,9 +123,13 @@ __all__ = [
     "Recall",
     "Remember",
     "RememberAll",
+    "Revert",
+    "Rollback",
     "SetQuota",
+    "Snapshots",
     "Stats",
     "Sweep",
+    "TakeSnapshot",
     "Update",
     "VectorStats",
     "Wait",

@@ -19,14 +19,18 @@ class Pin(Operation, name="pin", in_batch=False):
         time: A time: the newest commit at or before it.
         named: A root as 64 hex digits, the name of a snapshot, or, within a scope, a cursor.
         index: A snapshot by its age; 0: the newest.
+        root: With `seq`: the root that the commit must have, as 64 hex digits.
     """
 
     seq: int | None = None
     time: datetime | None = None
     named: str | None = None
     index: int | None = None
+    root: str | None = None
 
     def __post_init__(self) -> None:
+        if self.root is not None:
+            check_text("root", self.root)
         passed = [each for each in (self.seq, self.time, self.named, self.index) if each is not None]
         if len(passed) != 1:
             raise InvalidArgumentError("target", tuple(passed), "must be one seq, time, root or snapshot, or an index")

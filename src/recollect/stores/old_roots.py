@@ -18,6 +18,8 @@ from recollect.stores.base import Store, Transaction, Trimmed, View
 #: The pages of a root are kept after at least this many changes. A lower number makes the file larger, a higher one
 #: makes it slower to recompute a root.
 KEPT_EVERY = 2**14
+#: Number of unnamed snapshots that are kept.
+UNNAMED_SNAPSHOTS = 20
 #: Maximum number of commits and (except for a single commit) of pages that one step examines and drops.
 STEP_COMMITS, STEP_PAGES = 256, 4096
 

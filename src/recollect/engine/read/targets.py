@@ -102,7 +102,10 @@ def resolve(target: Pin, view: View, branch: Branch, scope: Scope, cursors: Curs
         newest = view.head(branch).seq
         if not 0 <= target.seq <= newest:
             raise UnknownTargetError(target.seq, f"its commits have the numbers 1 to {newest}")
-        return _at_seq(view, branch, target.seq, now)
+        point = _at_seq(view, branch, target.seq, now)
+        if target.root is not None and point.root.hex() != target.root:
+            raise UnknownTargetError(target.seq, "the store has another history: this commit has another root")
+        return point
     if target.named is not None and _ROOT.fullmatch(target.named):
         return _at_root(view, branch, bytes.fromhex(target.named), now)
     return _at_snapshot(target, view, branch, now)

@@ -7,16 +7,19 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine.cursors import Cursors
+from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
 from recollect.engine.read.filter_bounds import as_ids, bounds, uses_filter_terms
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading
+from recollect.engine.read.targets import Point
 from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.messages import Addition, with_conversations
 from recollect.engine.write.replay import Repeated
+from recollect.engine.write.restoring import revert, rollback
 from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
@@ -220,6 +223,15 @@ class Writing:
         if self._scope.fixed:
             raise ScopeError("sweeping the namespace", str(self._scope))
         return self.writer.sweep(operation.limit)
+
+    def rollback(self, point: Point) -> Restored:
+        """Restore the state of a moment."""
+        point.head_in(self._transaction, self._branch)  # the history is the same
+        return rollback(self._transaction, self.writer, self._branch, point.seq)
+
+    def revert(self, seq: int) -> Restored:
+        """Take back the changes of a commit."""
+        return revert(self._transaction, self.writer, self._branch, seq)
 
     def check_head(self, expected: int) -> None:
         """Check that the newest commit has the expected seq, or raise ConflictError."""

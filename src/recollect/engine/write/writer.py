@@ -476,10 +476,30 @@ class Writer:
             for record_id, cause in room.to_evict(record):
                 self._drop(record_id, cause)
             room.note(record.id, record)
+        self._store(record, payload, "written")
+
+    def restore(self, record_id: str, record: Record | None) -> bool:
+        """Make an earlier version the live one, or remove the record; return whether that is a change.
+
+        No quota applies, and the commit removes no expired records.
+        """
+        self._swept = True
+        if record is not None:
+            payload = record.to_bytes()
+            if self._before(record_id) == version_hash(record_id, payload, self._key):
+                return False
+            self._store(record, payload, "rolled back")
+        elif self._before(record_id) is None:
+            return False
+        else:
+            self._drop(record_id, "rolled back")
+        return True
+
+    def _store(self, record: Record, payload: bytes, cause: str) -> None:
         if record.id.startswith(QUALIFIED_PREFIX):
             self._qualified = True
         version = version_hash(record.id, payload, self._key)
-        change = Change(record.id, self._before(record.id), version, "written")
+        change = Change(record.id, self._before(record.id), version, cause)
         self._resolved.pop(record.id, None)
         self._numbers[record.id] = self._tx.put(self._branch, record, Stored(version, payload))
         # Before adding it to `_pending`: an interruption must not leave a pending change that `written` cannot return.

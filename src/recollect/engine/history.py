@@ -1,0 +1,191 @@
+"""How the operations on the history are executed: snapshots, differences, versions, rollback and revert."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+from recollect.engine.core import Core
+from recollect.engine.cursors import Cursors
+from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
+from recollect.engine.read.queries import visible_part
+from recollect.engine.read.targets import Point, point_of
+from recollect.engine.scope import Scope
+from recollect.errors import InvalidArgumentError, UnknownTargetError
+from recollect.ledger.commits import Branch, Snapshot
+from recollect.ledger.trie_walk import leaf_changes
+from recollect.operations import Diff, DropSnapshot, History, Revert, Rollback, TakeSnapshot
+from recollect.records.codec import microseconds
+from recollect.records.record import Record
+from recollect.stores.base import View
+from recollect.stores.old_roots import UNNAMED_SNAPSHOTS, release
+
+#: Two moments are compared by their tries if there are at least this many changes between them.
+_MANY_CHANGES = 200
+
+
+def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapshot:
+    """Mark the newest commit.
+
+    Raises:
+        InvalidArgumentError: There is a snapshot with this name.
+
+    Cost:
+        One durable write.
+    """
+    micros = microseconds(core.now())
+    with core.store.write(branch, shared=True) as transaction:
+        snapshots = transaction.snapshots(branch)
+        if operation.label is not None and any(each.name == operation.label for each in snapshots):
+            raise InvalidArgumentError("name", operation.label, "is the name of another snapshot: drop that one first")
+        head = transaction.head(branch)
+        number = max((each.number for each in snapshots), default=0) + 1
+        snapshot = Snapshot(number=number, name=operation.label, seq=head.seq, root=head.root.hash.hex(), micros=micros)
+        transaction.put_snapshot(branch, snapshot)
+        for each in [each for each in snapshots if each.name is None][UNNAMED_SNAPSHOTS - 1 :]:
+            if operation.label is None:
+                transaction.drop_snapshot(branch, each.number)
+                release(transaction, branch, each.seq)
+    return snapshot
+
+
+def snapshots_of(core: Core, branch: Branch) -> list[Snapshot]:
+    """Return the snapshots, newest first."""
+    with core.store.read() as view:
+        return view.snapshots(branch)
+
+
+def drop_snapshot(core: Core, branch: Branch, operation: DropSnapshot) -> Snapshot:
+    """Remove a snapshot.
+
+    Raises:
+        UnknownTargetError: There is none with this name.
+    """
+    with core.store.write(branch, shared=True) as transaction:
+        found = next((each for each in transaction.snapshots(branch) if each.name == operation.label), None)
+        if found is None:
+            raise UnknownTargetError(operation.label, "there is no such snapshot")
+        transaction.drop_snapshot(branch, found.number)
+        if not any(each.seq == found.seq for each in transaction.snapshots(branch)):
+            release(transaction, branch, found.seq)
+    return found
+
+
+def rollback(core: Core, branch: Branch, scope: Scope, operation: Rollback, actor: Any, reason: Any) -> Restored:
+    """Restore the state of a moment, in a new commit."""
+    point = point_of(operation.moment, branch, core.cursors)
+    with core.writing(branch, scope, actor, reason) as writing:
+        restored = writing.rollback(point)
+    return replace(restored, seq=writing.seq)
+
+
+def revert(core: Core, branch: Branch, scope: Scope, operation: Revert, actor: Any, reason: Any) -> Restored:
+    """Take back the changes of one commit, in a new commit."""
+    with core.writing(branch, scope, actor, reason) as writing:
+        restored = writing.revert(operation.seq)
+    return replace(restored, seq=writing.seq)
+
+
+def diff(core: Core, branch: Branch, scope: Scope, operation: Diff) -> Difference:
+    """Compare two moments, as a scope could read them then."""
+    old, new = (point_of(token, branch, core.cursors) for token in (operation.old, operation.new))
+    with core.store.read() as view:
+        for point in (old, new):
+            point.head_in(view, branch)  # the history is the same
+        added: list[Record] = []
+        changed: list[ChangedRecord] = []
+        removed: list[Record] = []
+        erased: list[str] = []
+        for record_id, before, after in _differing(view, branch, old, new):
+            pair = [_visible(each, scope) for each in (before, after)]
+            if record_id is not None:
+                if not scope.fixed:  # otherwise it is not known whose record it was
+                    erased.append(record_id)
+            elif pair[0] is not None and pair[1] is not None:
+                changed.append(ChangedRecord(before=pair[0], after=pair[1]))
+            elif pair[1] is not None:
+                added.append(pair[1])
+            elif pair[0] is not None:
+                removed.append(pair[0])
+
+    def by_id(record: Record | ChangedRecord) -> bytes:
+        return record.id.encode("utf-8")
+
+    return Difference(
+        added=tuple(sorted(added, key=by_id)),
+        changed=tuple(sorted(changed, key=by_id)),
+        removed=tuple(sorted(removed, key=by_id)),
+        erased=tuple(sorted(erased, key=str.encode)),
+    )
+
+
+def _visible(record: Record | None, scope: Scope) -> Record | None:
+    return None if record is None or not scope.admits(record) else scope.shown(record)
+
+
+def _differing(
+    view: View, branch: Branch, old: Point, new: Point
+) -> Iterator[tuple[str | None, Record | None, Record | None]]:
+    """Yield what differs: (None, record before, record after), or (id, None, None) if a version was erased.
+
+    Cost:
+        Proportional to the difference, if both roots have stored pages; otherwise, and if there are few, to the changes
+        between.
+    """
+    first, last = sorted((old.seq, new.seq))
+    roots = [view.stored_root(branch, each.seq) for each in (old, new)]
+    if view.count_changes(branch, first, last, _MANY_CHANGES) == _MANY_CHANGES and all(
+        seq == each.seq for (seq, _), each in zip(roots, (old, new), strict=True)
+    ):
+        pairs = list(leaf_changes(roots[0][1], roots[1][1], view.node))
+        stored = view.numbered(branch, [leaf.number for pair in pairs for leaf in pair if leaf is not None])
+        payloads = [[None if leaf is None else stored[leaf.number].payload for leaf in pair] for pair in pairs]
+        if all(
+            (leaf is None) == (payload is None)
+            for pair, each in zip(pairs, payloads, strict=True)
+            for leaf, payload in zip(pair, each, strict=True)
+        ):
+            for before, after in payloads:
+                yield None, _loaded(before), _loaded(after)
+            return  # otherwise a version was erased, and only the log knows the id
+    versions = view.net_changes(branch, first, last)
+    for record_id, pair_of in versions.items():
+        before_after = pair_of if old.seq <= new.seq else pair_of[::-1]
+        found = [None if version is None else view.payload(branch, version) for version in before_after]
+        if any(version is not None and payload is None for version, payload in zip(before_after, found, strict=True)):
+            yield record_id, None, None
+        else:
+            yield None, _loaded(found[0]), _loaded(found[1])
+
+
+def _loaded(payload: bytes | None) -> Record | None:
+    return None if payload is None else Record.load(payload)
+
+
+def history(core: Core, branch: Branch, scope: Scope, operation: History) -> list[RecordVersion]:
+    """Return the versions that a record had, oldest first, as a scope could read them."""
+    with core.store.read() as view:
+        found = [
+            (commit.seq, version)
+            for stored_id in scope.stored_ids(operation.id, lambda each: view.known(branch, each))
+            for commit in view.commits(branch, record_id=stored_id)
+            for version in _version(view, branch, scope, core.cursors, stored_id, commit)
+        ]
+    return [version for _, version in sorted(found, key=lambda each: each[0])]
+
+
+def _version(
+    view: View, branch: Branch, scope: Scope, cursors: Cursors, record_id: str, commit: Any
+) -> Iterator[RecordVersion]:
+    """Yield what a commit did to a record, if the scope saw it."""
+    own = replace(commit, changes=tuple(change for change in commit.changes if change.id == record_id))
+    seen = visible_part(own, view, scope, cursors)
+    if seen is None:
+        return
+    (change,) = seen.changes
+    payload = None if change.after is None else view.payload(branch, change.after)
+    record = None if payload is None else scope.shown(Record.load(payload))
+    yield RecordVersion(
+        commit=seen, cause=change.cause, record=record, erased=change.after is not None and payload is None
+    )

@@ -1,0 +1,150 @@
+"""What the operations on the history return."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.arguments import json_form
+from recollect.engine.results import record_from_json, record_json
+from recollect.ledger.commits import Commit
+from recollect.records.record import FIELD_NAMES, Record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """The result of a rollback or of a revert.
+
+    Attributes:
+        seq: The number of the newest commit, which is a new one if anything was changed.
+        changed: The number of records that were changed.
+        conflicts: The ids of the records that were not restored because they were changed later (revert only).
+        erased: The ids of the records that were not restored because their text was erased.
+        damaged: The ids of the records that were not restored because their version is corrupt.
+    """
+
+    seq: int
+    changed: int
+    conflicts: tuple[str, ...] = ()
+    erased: tuple[str, ...] = ()
+    damaged: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "seq": self.seq,
+            "changed": self.changed,
+            "conflicts": list(self.conflicts),
+            "erased": list(self.erased),
+            "damaged": list(self.damaged),
+        }
+
+    @classmethod
+    @json_form("a rollback")
+    def from_json(cls, data: Mapping[str, Any]) -> Restored:
+        """Rebuild a result from its JSON form."""
+        lists = {name: tuple(data[name]) for name in ("conflicts", "erased", "damaged")}
+        return cls(seq=data["seq"], changed=data["changed"], **lists)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangedRecord:
+    """A record that two moments have in different versions.
+
+    Attributes:
+        before: The record at the first moment.
+        after: The record at the second moment.
+    """
+
+    before: Record
+    after: Record
+
+    @property
+    def id(self) -> str:
+        """The id of the record."""
+        return self.after.id
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The names of the fields that differ."""
+        return tuple(name for name in FIELD_NAMES if getattr(self.before, name) != getattr(self.after, name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How two moments differ. The records are sorted by id.
+
+    Attributes:
+        added: The records that only the second moment has.
+        changed: The records that both have, in different versions.
+        removed: The records that only the first moment has.
+        erased: The ids of records that differ, and of which a version was erased.
+    """
+
+    added: tuple[Record, ...]
+    changed: tuple[ChangedRecord, ...]
+    removed: tuple[Record, ...]
+    erased: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.added or self.changed or self.removed or self.erased)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "added": list(map(record_json, self.added)),
+            "changed": [
+                {"before": record_json(each.before), "after": record_json(each.after), "fields": list(each.fields)}
+                for each in self.changed
+            ],
+            "removed": list(map(record_json, self.removed)),
+            "erased": list(self.erased),
+        }
+
+    @classmethod
+    @json_form("a difference")
+    def from_json(cls, data: Mapping[str, Any]) -> Difference:
+        """Rebuild a difference from its JSON form."""
+        return cls(
+            added=tuple(map(record_from_json, data["added"])),
+            changed=tuple(
+                ChangedRecord(before=record_from_json(each["before"]), after=record_from_json(each["after"]))
+                for each in data["changed"]
+            ),
+            removed=tuple(map(record_from_json, data["removed"])),
+            erased=tuple(data["erased"]),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordVersion:
+    """What a commit did to a record.
+
+    Attributes:
+        commit: The commit, with the change of this record only.
+        cause: The cause of the change, such as "written" or "forgotten".
+        record: The record after the commit; None if it was not live any more, or if its text was erased.
+        erased: Whether the record was live after the commit, and its text was erased.
+    """
+
+    commit: Commit
+    cause: str
+    record: Record | None
+    erased: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        record = None if self.record is None else record_json(self.record)
+        return {"commit": self.commit.to_json(), "cause": self.cause, "record": record, "erased": self.erased}
+
+    @classmethod
+    @json_form("a version of a record")
+    def from_json(cls, data: Mapping[str, Any]) -> RecordVersion:
+        """Rebuild a version from its JSON form."""
+        return cls(
+            commit=Commit.from_json(data["commit"]),
+            cause=data["cause"],
+            record=None if data["record"] is None else record_from_json(data["record"]),
+            erased=data["erased"],
+        )

@@ -1,0 +1,163 @@
+"""The calls on the history of a memory: snapshots, versions, differences, and taking changes back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from recollect.arguments import all_named
+from recollect.engine.history_results import Difference, RecordVersion, Restored
+from recollect.engine.results import Moment
+from recollect.ledger.commits import Snapshot
+from recollect.memory.calls import Calls
+from recollect.memory.past import Target
+from recollect.operations import (
+    Diff,
+    DropSnapshot,
+    History,
+    Revert,
+    Rollback,
+    Snapshots,
+    TakeSnapshot,
+)
+
+#: A time in the future names the present.
+_PRESENT = datetime(9998, 1, 1, tzinfo=UTC)
+
+
+@all_named
+class Histories(Calls):
+    """The calls on the history of a memory."""
+
+    def snapshot(self, name: str | None = None) -> Snapshot:
+        """Mark the newest commit, so that it can be found again, and return the mark.
+
+        A snapshot copies nothing. Named snapshots stay until they are dropped; of the unnamed ones, the newest 20 stay.
+        Every commit can be read (`at`) and rolled back to, with or without a snapshot.
+
+        Args:
+            name: The name; default: unnamed.
+
+        Raises:
+            InvalidArgumentError: There is a snapshot with this name, or it cannot be a name.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            One durable write, however large the memory is.
+        """
+        snapshot: Snapshot = self.execute(TakeSnapshot(label=name))
+        return snapshot
+
+    def snapshots(self) -> list[Snapshot]:
+        """Return the snapshots, newest first: the order that `at(index=)` counts.
+
+        Raises:
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+        """
+        snapshots: list[Snapshot] = self.execute(Snapshots())
+        return snapshots
+
+    def drop_snapshot(self, name: str) -> Snapshot:
+        """Remove a named snapshot and return it. Its commit and all versions stay.
+
+        Args:
+            name: The name.
+
+        Raises:
+            UnknownTargetError: There is no such snapshot.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+        """
+        snapshot: Snapshot = self.execute(DropSnapshot(label=name))
+        return snapshot
+
+    def history(self, id: str) -> list[RecordVersion]:  # noqa: A002 - the field's name
+        """Return every version that a record had, oldest first, with its commit and its cause.
+
+        Args:
+            id: The id.
+
+        Returns:
+            The versions; [] if the id was never used. Within a scope only those that lay in it.
+
+        Raises:
+            StoreError: The store failed.
+
+        Cost:
+            Proportional to the commits that changed the record, and to what else they changed.
+        """
+        versions: list[RecordVersion] = self.execute(History(id=id))
+        return versions
+
+    def diff(self, old: Target, new: Target | None = None) -> Difference:
+        """Return how two moments differ: the records that were added, changed and removed.
+
+        Args:
+            old: A moment: see `at`.
+            new: Another moment; default: the newest commit. It may be earlier than `old`.
+
+        Returns:
+            The difference; false if there is none. Within a scope only the records that lay in it.
+
+        Raises:
+            UnknownTargetError: There is no such moment.
+            ScopeError: This memory is scoped, and a moment is named by something else than a time or a cursor.
+            StoreError: The store failed.
+
+        Cost:
+            Proportional to the changes between, or to the difference alone if both are snapshots or recent.
+        """
+        later = self._moment(_PRESENT if new is None else new)
+        found: Difference = self.execute(Diff(old=self._moment(old).token, new=later.token))
+        return found
+
+    def rollback(
+        self, to: Target | None = None, *, index: int | None = None, actor: str | None = None, reason: str | None = None
+    ) -> Restored:
+        """Restore all records as they were at a moment, in a new commit with the cause "rolled back".
+
+        Nothing is lost: rolling back to the commit before takes it back. No quota applies, and no expired record is
+        removed. What was erased since stays erased, and is listed.
+
+        Args:
+            to: A moment: see `at`.
+            index: A snapshot by its age; 0: the newest.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+
+        Raises:
+            UnknownTargetError: There is no such moment; nothing was changed.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed; nothing was changed.
+
+        Cost:
+            One durable commit, in proportion to the records that differ, and to the changes since.
+        """
+        restored: Restored = self.execute(Rollback(moment=self._moment(to, index).token), actor=actor, reason=reason)
+        return restored
+
+    def revert(self, seq: int, *, actor: str | None = None, reason: str | None = None) -> Restored:
+        """Take back the changes of one commit, in a new commit with the cause "rolled back".
+
+        A record that was changed later is a conflict: it is listed, and not changed.
+
+        Args:
+            seq: The number of the commit.
+            actor: Who makes the change; recorded in the commit.
+            reason: Why the change is made; recorded in the commit.
+
+        Raises:
+            UnknownTargetError: There is no such commit; nothing was changed.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed; nothing was changed.
+
+        Cost:
+            One durable commit, in proportion to the changes of that commit.
+        """
+        restored: Restored = self.execute(Revert(seq=seq), actor=actor, reason=reason)
+        return restored
+
+    def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
+        """Return the moment that a target or the age of a snapshot names."""
+        raise NotImplementedError

@@ -1,0 +1,106 @@
+"""The operations on the history: snapshots, differences, versions, and what takes changes back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from recollect.errors import InvalidArgumentError
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_count, check_text
+from recollect.records.record import record_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class TakeSnapshot(Operation, name="snapshot", in_batch=False):
+    """Mark the newest commit. The result is a `Snapshot`.
+
+    Attributes:
+        label: The name; None for an unnamed snapshot.
+    """
+
+    label: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.label is None:
+            return
+        check_text("name", self.label)
+        if not self.label or len(self.label) == 64:
+            raise InvalidArgumentError("name", self.label, "must not be empty, nor as long as a root (64 characters)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshots(Operation, name="snapshots", in_batch=False):
+    """List the snapshots, newest first. The result is a list."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DropSnapshot(Operation, name="drop_snapshot", in_batch=False):
+    """Remove a snapshot; its commit stays. The result is the snapshot.
+
+    Attributes:
+        label: Its name.
+    """
+
+    label: str
+
+    def __post_init__(self) -> None:
+        check_text("name", self.label)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rollback(Operation, name="rollback", in_batch=False):
+    """Restore the state of a moment, in a new commit. The result is a `Restored`.
+
+    Attributes:
+        moment: The token of the moment (`Moment.token`).
+    """
+
+    moment: str
+
+    def __post_init__(self) -> None:
+        check_text("moment", self.moment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Revert(Operation, name="revert", in_batch=False):
+    """Take back the changes of one commit, in a new commit. The result is a `Restored`.
+
+    Attributes:
+        seq: The number of the commit.
+    """
+
+    seq: int
+
+    def __post_init__(self) -> None:
+        check_count("seq", self.seq)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Diff(Operation, name="diff", in_batch=False):
+    """Compare two moments. The result is a `Difference`.
+
+    Attributes:
+        old: The token of a moment (`Moment.token`).
+        new: The token of another moment.
+    """
+
+    old: str
+    new: str
+
+    def __post_init__(self) -> None:
+        check_text("old", self.old)
+        check_text("new", self.new)
+
+
+@dataclass(frozen=True, kw_only=True)
+class History(Operation, name="history", in_batch=False):
+    """List the versions that a record had, oldest first. The result is a list of `RecordVersion`.
+
+    Attributes:
+        id: The id of the record.
+    """
+
+    id: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
