@@ -23,7 +23,8 @@ PUBLIC = {
     "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord Commit CommitStream "
     "Context ContextItem Difference "
     "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
-    "RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Restored Snapshot Subscription Why __version__ errors filters "
+    "RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Restored Snapshot "
+    "Subscription Why __version__ errors filters "
     "migrate open operations rescue restore verify"
 }
 
