@@ -71,6 +71,28 @@ def test_remember_recall_show_update_and_forget(run: Run) -> None:
     assert told(run("list", "--json")) == {"records": [], "cursor": None}
 
 
+def test_the_history_is_shown_and_taken_back(run: Run) -> None:
+    run("remember", "one", "--id", "a")
+    made = told(run("snapshot", "first", "--json"))
+    run("update", "a", "--content", "two", "--importance", "0.9")
+    run("remember", "three", "--id", "b")
+    lines = run("diff", "first").stdout.splitlines()
+    assert lines == ["+ b  three", "- a  one", "+ a  two", "  a  importance: None -> 0.9"]
+    assert [each["id"] for each in told(run("diff", "3", "first", "--json"))["removed"]] == ["b"]
+    shown = run("history", "a").stdout
+    assert shown.index("one") < shown.index("two")
+    assert "restored 2 records; the newest commit is 4" in run("rollback", "first", "--reason", "a mistake").stdout
+    assert "a mistake" in run("log").stdout
+    assert told(run("snapshots", "--json")) == [made]
+    assert "first" in run("snapshots").stdout
+    assert told(run("stats", "--json"))["root"] == made["root"]
+    assert told(run("revert", "2", "--json", code=1))["conflicts"] == ["a"]
+    assert "not restored: a was changed later" in run("revert", "2", code=1).stderr
+    assert "restored 2 records" in run("revert", "4").stdout
+    assert "there is no such snapshot" in run("rollback", "second", code=1).stderr
+    run("history", "never", code=1)
+
+
 def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana prefers window seats", "--id", "seat")
     first = told(run("stats", "--json"))

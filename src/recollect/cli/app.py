@@ -103,11 +103,11 @@ class Settings:
             zone: The time zone of a time without one.
         """
         with self.open() as memory:
-            yield memory if at is None else memory.at(_target(at, zone))
+            yield memory if at is None else memory.at(target_of(at, zone))
 
 
-def _target(text: str, zone: tzinfo) -> int | str | datetime:
-    """Return what `--at` names: the number of a commit, a time, or else a root or the name of a snapshot."""
+def target_of(text: str, zone: tzinfo) -> int | str | datetime:
+    """Return the moment that a text names: the number of a commit, a time, or else a root or the name of a snapshot."""
     if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
         return int(text)
     try:
@@ -141,6 +141,7 @@ COMMANDS = {
         "proving": "prove verify",
         "serving": "mcp",
         "reading": "context grep list log namespaces recall show stats",
+        "versions": "diff history revert rollback snapshot snapshots",
         "writing": "forget quota remember update",
     }.items()
     for name in names.split()

@@ -1,0 +1,167 @@
+"""Commands on the history: history, diff, snapshot, snapshots, rollback, revert."""
+
+from __future__ import annotations
+
+import sys
+from datetime import UTC
+
+import click
+
+from recollect.cli import render
+from recollect.cli.app import Settings, app, common, print_json, target_of
+from recollect.cli.ids import whole_id
+from recollect.engine.history_results import Difference, Restored
+from recollect.errors import UnknownRecordError
+from recollect.ledger.commits import Snapshot
+from recollect.records.record import Record
+from recollect.reprs import line
+
+_TIME = "%Y-%m-%d %H:%M:%S"
+
+
+def _print_snapshots(snapshots: list[Snapshot]) -> None:
+    render.table(
+        (("name", {"overflow": "fold"}), ("commit", {"justify": "right"}), ("time", {"no_wrap": True}), ("root", {})),
+        ((render.plain(each.name or ""), str(each.seq), each.time.strftime(_TIME), each.root) for each in snapshots),
+    )
+
+
+@app.command()
+@click.argument("name", required=False)
+@common
+def snapshot(settings: Settings, name: str | None) -> None:
+    """Mark the newest commit as a snapshot, called NAME. Unnamed ones are kept until there are 20 newer ones."""
+    with settings.open() as memory:
+        made = memory.snapshot(name)
+    print_json(made.to_json()) if settings.as_json else _print_snapshots([made])
+
+
+@app.command()
+@common
+def snapshots(settings: Settings) -> None:
+    """List the snapshots, newest first."""
+    with settings.open() as memory:
+        found = memory.snapshots()
+    print_json([each.to_json() for each in found]) if settings.as_json else _print_snapshots(found)
+
+
+@app.command()
+@click.argument("to")
+@click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
+@common
+def rollback(settings: Settings, to: str, reason: str | None) -> None:
+    """Restore all records as they were at the moment TO, in a new commit.
+
+    TO is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot. Nothing is lost: rolling back to
+    the commit before takes it back.
+    """
+    with settings.open() as memory:
+        restored = memory.rollback(target_of(to, UTC), actor="recollect rollback", reason=reason)
+    _print_restored(settings, restored)
+
+
+@app.command()
+@click.argument("seq", type=click.IntRange(min=1))
+@click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
+@common
+def revert(settings: Settings, seq: int, reason: str | None) -> None:
+    """Take back the changes of the commit SEQ, in a new commit.
+
+    Records that were changed later stay as they are and are listed; the exit code is then 1.
+    """
+    with settings.open() as memory:
+        restored = memory.revert(seq, actor="recollect revert", reason=reason)
+    _print_restored(settings, restored)
+
+
+def _print_restored(settings: Settings, restored: Restored) -> None:
+    """Print what was restored, and exit with 1 if something was not."""
+    missing = {
+        "was changed later": restored.conflicts,
+        "was erased": restored.erased,
+        "is corrupt": restored.damaged,
+    }
+    if settings.as_json:
+        print_json(restored.to_json())
+    else:
+        click.echo(f"restored {restored.changed} records; the newest commit is {restored.seq}")
+        for why, ids in missing.items():
+            for each in ids:
+                click.echo(f"  not restored: {each} {why}", err=True)
+    if any(missing.values()):
+        sys.exit(1)
+
+
+@app.command()
+@click.argument("old")
+@click.argument("new", required=False)
+@common
+def diff(settings: Settings, old: str, new: str | None) -> None:
+    """Show what was added (+), removed (-) and changed from the moment OLD to NEW. Default of NEW: now.
+
+    A moment is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.
+    """
+    with settings.open() as memory:
+        found = memory.diff(target_of(old, UTC), None if new is None else target_of(new, UTC))
+    print_json(found.to_json()) if settings.as_json else _print_diff(found)
+
+
+def _print_diff(found: Difference) -> None:
+    def show(sign: str, colour: str, record: Record) -> None:
+        click.secho(f"{sign} {render.plain(record.id)}  {render.plain(line(record.content, 300))}", fg=colour)
+
+    for record in found.removed:
+        show("-", "red", record)
+    for record in found.added:
+        show("+", "green", record)
+    for each in found.changed:
+        if each.before.content != each.after.content:
+            show("-", "red", each.before)
+            show("+", "green", each.after)
+        for name in each.fields:
+            if name != "content":
+                before, after = (render.plain(str(getattr(record, name))) for record in (each.before, each.after))
+                click.echo(f"  {render.plain(each.id)}  {name}: ", nl=False)
+                click.secho(before, fg="red", nl=False)
+                click.echo(" -> ", nl=False)
+                click.secho(after, fg="green")
+    for record_id in found.erased:
+        click.echo(f"  {render.plain(record_id)}  a version was erased")
+
+
+@app.command()
+@click.argument("id")
+@common
+def history(settings: Settings, id: str) -> None:  # noqa: A002 - the field's name
+    """Show every version of the record ID, oldest first."""
+    with settings.open() as memory:
+        whole = whole_id(memory, id, in_log=True)
+        versions = memory.history(whole)
+        if not versions:
+            raise UnknownRecordError(whole, memory.name)
+    if settings.as_json:
+        print_json([each.to_json() for each in versions])
+        return
+    render.table(
+        (
+            ("commit", {"justify": "right"}),
+            ("time", {"no_wrap": True}),
+            ("cause", {}),
+            ("by", {"overflow": "fold"}),
+            ("content", {"overflow": "fold"}),
+        ),
+        (
+            (
+                str(each.commit.seq),
+                each.commit.time.strftime(_TIME),
+                each.cause,
+                render.plain(": ".join(part for part in (each.commit.actor, each.commit.reason) if part)),
+                "(erased)"
+                if each.erased
+                else ""
+                if each.record is None
+                else render.plain(line(each.record.content, 300)),
+            )
+            for each in versions
+        ),
+    )
