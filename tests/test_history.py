@@ -38,6 +38,58 @@ def contents(memory: Memory) -> dict[str, Record]:
     return {record.id: record for record in memory.find(order="id")}
 
 
+class TestLog:
+    def test_the_log_lists_the_newest_commits_first(self, memory: Memory) -> None:
+        for number in range(5):
+            memory.remember(f"note {number}")
+        assert [commit.seq for commit in memory.log()] == [5, 4, 3, 2, 1]
+        assert memory.log() == memory.changes()[::-1]
+        assert [commit.seq for commit in memory.log(2)] == [5, 4]
+        assert [commit.seq for commit in memory.log(2, since=2)] == [5, 4]
+        assert [commit.seq for commit in memory.log(since=3)] == [5, 4]
+        assert [commit.seq for commit in memory.at(3).log(2)] == [3, 2]
+        with pytest.raises(InvalidArgumentError):
+            memory.log(0)
+
+    def test_a_filter_keeps_the_changes_of_records_that_match_before_or_after(self, memory: Memory) -> None:
+        with memory.batch(actor="ana") as batch:
+            batch.remember("one", id="a", user="ana")
+            batch.remember("two", id="b", user="bo")
+        memory.update("a", user="bo")  # matches before
+        memory.update("b", user="ana")  # matches after
+        memory.remember("three", id="c", user="bo")
+        memory.forget("b")  # matches before
+        memory.update("a", content="uno")
+        found = memory.log(where="user=ana")
+        assert [(commit.seq, [change.id for change in commit.changes]) for commit in found] == [
+            (5, ["b"]),
+            (3, ["b"]),
+            (2, ["a"]),
+            (1, ["a"]),
+        ]
+        assert (found[-1].actor, found[-1].root) == ("ana", memory.changes()[0].root)
+        assert memory.log(2, where="user=ana") == found[:2]
+        assert memory.log(where=recollect.filters.user("zoe")) == []
+        assert [commit.seq for commit in memory.changes(id="a", where="user=ana")] == [1, 2]
+
+    def test_a_filter_finds_few_commits_among_many(self, memory: Memory) -> None:
+        memory.remember("first", user="ana")
+        memory.remember_all([{"content": f"note {number}", "user": "bo"} for number in range(5)])
+        for number in range(600):
+            memory.update(memory.find(limit=1)[0].id, importance=number / 600)
+        assert [commit.seq for commit in memory.log(1, where="user=ana")] == [1]
+
+    def test_within_a_scope_a_filter_sees_ids_and_records_as_the_scope_shows_them(self, memory: Memory) -> None:
+        ana = memory.scoped(user="ana")
+        ana.remember("one", id="note")
+        memory.remember("two", id="note", user="bo")
+        ana.remember("three", id="other")
+        assert [change.id for commit in ana.log(where="id=note") for change in commit.changes] == ["note"]
+        assert ana.log(where="user=bo") == []
+        with pytest.raises(ScopeError):
+            ana.log(since=1)
+
+
 class TestSnapshots:
     def test_a_snapshot_names_the_newest_commit_and_is_found_by_name_by_age_and_as_itself(self, memory: Memory) -> None:
         memory.remember("one", id="a")

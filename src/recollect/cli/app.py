@@ -136,7 +136,7 @@ COMMANDS = {
         "diagnosing": "demo doctor",
         "embedding": "embed",
         "evaluating": "eval",
-        "keeping": "backup migrate rescue restore",
+        "keeping": "backup compact migrate rescue restore",
         "moving": "export import",
         "proving": "prove verify",
         "serving": "mcp",

@@ -1,4 +1,4 @@
-"""Commands that maintain a store: backup, restore, rescue, migrate."""
+"""Commands that maintain a store: backup, restore, compact, rescue, migrate."""
 
 from __future__ import annotations
 
@@ -56,6 +56,24 @@ def restore(settings: Settings, source: Path, force: bool) -> None:
     _print_backup(result)
     if result.kept is not None:
         click.echo(f"the replaced store was renamed to {result.kept}")
+
+
+@app.command()
+@common
+def compact(settings: Settings) -> None:
+    """Give the free space of the store back to the system.
+
+    Pages of old roots are dropped first. Every record, version and commit stays. Writers wait until it is done.
+    """
+    with settings.open() as memory, render.progress("compacting", quiet=settings.as_json):
+        done = memory.compact()
+        path = memory.stats()["store"]["path"]
+    if settings.as_json:
+        print_json(done.to_json())
+        return
+    click.echo(f"{path}: {done.before} bytes before, {done.after} after")
+    if not done.complete:
+        click.echo("a program is still reading: the file becomes shorter when it has finished", err=True)
 
 
 @app.command()

@@ -138,6 +138,16 @@ def header_of(path: str) -> bytes:
     return header
 
 
+def size_of(header: bytes) -> int:
+    """Return the number of bytes that a file had after the last checkpoint, according to its header."""
+    return _page_bytes(header) * int.from_bytes(header[28:32], "big")
+
+
+def _page_bytes(header: bytes) -> int:
+    size = int.from_bytes(header[16:18], "big")
+    return 65536 if size == 1 else size
+
+
 def check_size(path: str, header: bytes, pages: int) -> None:
     """Compare the size of a file with the number of pages that SQLite counts in it and its WAL.
 
@@ -157,8 +167,7 @@ def check_size(path: str, header: bytes, pages: int) -> None:
     Cost:
         One system call, unless the newest pages are only in the WAL: then the WAL is read.
     """
-    page_bytes = int.from_bytes(header[16:18], "big")
-    page_bytes = 65536 if page_bytes == 1 else page_bytes
+    page_bytes = _page_bytes(header)
     before = int.from_bytes(header[28:32], "big")  # number of pages at the last checkpoint
     with _file_errors(path):
         size = os.path.getsize(path)
