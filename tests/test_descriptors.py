@@ -14,7 +14,6 @@ import pytest
 import recollect
 from recollect.errors import RecollectError, StoreBusyError
 from recollect.stores.sqlite.header import header_of
-from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import descriptors
 
 #: Asks for the lock with which a migration makes sure that no other process has the store open.
@@ -87,39 +86,25 @@ def test_without_this_care_another_process_would_find_it_unused(tmp_path: Path) 
         assert _another_process_finds_it(path) == "unused"
 
 
-def test_a_descriptor_is_kept_until_the_last_connection_is_closed(tmp_path: Path) -> None:
+def test_all_or_the_beginning_of_a_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    first, second = SqliteStore(path), SqliteStore(path)
-    for _ in range(3):
+    with recollect.open(path) as memory:
+        memory.remember("one")
         assert descriptors.read(str(path), 6) == b"SQLite"
-    (entry,) = (each for each in descriptors._files.values() if each.descriptors)
-    (kept,) = entry.descriptors
-    first.close()
-    os.fstat(kept)
-    second.close()
-    with pytest.raises(OSError, match="Bad file descriptor"):
-        os.fstat(kept)
+        assert descriptors.read(str(path)) == descriptors.read(str(path), 10**9)
+    assert descriptors.read(str(path)) == path.read_bytes()
+    (tmp_path / "empty").touch()
+    assert descriptors.read(str(tmp_path / "empty"), 100) == b""
 
 
-def test_a_closed_store_leaves_nothing_open(tmp_path: Path) -> None:
-    before = dict(descriptors._files)
-    for _ in range(2):
-        store = SqliteStore(tmp_path / "a.db")
-        with store.read():
-            pass
-        store.close()
-    descriptors.read(str(tmp_path / "a.db"))
-    assert descriptors._files == before
-
-
-def test_a_connection_that_is_never_closed_is_counted_until_it_is_collected(tmp_path: Path) -> None:
+def test_reading_often_leaves_no_descriptors_open(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    path.touch()
-    connection = descriptors.Connection(str(path), file=str(path), flags=6, vfs=None)
-    facts = path.stat()
-    assert descriptors._files[facts.st_dev, facts.st_ino].connections == 1
-    del connection
-    assert (facts.st_dev, facts.st_ino) not in descriptors._files
+    with recollect.open(path):
+        for _ in range(20):
+            descriptors.read(str(path), 100)
+    if os.path.isdir("/proc/self/fd"):
+        links = [f"/proc/self/fd/{each}" for each in os.listdir("/proc/self/fd")]
+        assert str(path) not in [os.readlink(each) for each in links if os.path.lexists(each)]
 
 
 def test_reading_a_missing_file_is_an_error(tmp_path: Path) -> None:

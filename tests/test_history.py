@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.rows import Rows
 
 import recollect
 from recollect import Memory, Record
@@ -22,6 +23,7 @@ from recollect.errors import (
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
+from recollect.testing.internals import core_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -339,6 +341,43 @@ class TestDiff:
         assert [record.id for record in found.added] == ["b"]
         assert [record.id for record in found.removed] == ["a"]
         assert not scoped.diff(times[0], times[1])
+
+
+class TestCost:
+    @pytest.mark.parametrize("undone", [0, 300])
+    def test_it_depends_on_the_changes_and_not_on_the_size_of_the_memory(self, tmp_path: Path, undone: int) -> None:
+        small, large = (self._cost(tmp_path / f"{size}.db", size, undone) for size in (300, 6000))
+        for name in small:
+            # The paths to the leaves are a little longer in a larger trie.
+            assert large[name] <= small[name] * 1.25 + 50, name
+        assert large["rows of a diff"] < 200
+        assert large["rows of a rollback"] < 200 + 2 * undone
+        assert large["rows of a snapshot"] < 30
+
+    @staticmethod
+    def _cost(path: Path, size: int, undone: int) -> dict[str, int]:
+        with recollect.open(path, durability="normal") as memory:
+            memory.remember_all({"content": f"fact {number}", "id": str(number)} for number in range(size))
+            memory.snapshot("before")
+            for number in range(undone):
+                memory.update(str(number // 2), importance=None if number % 2 else 0.25)
+            for number in range(10):
+                memory.update(str(number), content=f"changed {number}")
+            store = core_of(memory).store
+            assert isinstance(store, SqliteStore)
+            memory.diff(memory.seq)  # opens a connection for reading
+            rows = Rows(store)
+            cost: dict[str, int] = {}
+            calls: dict[str, Callable[[], object]] = {
+                "diff": lambda: memory.diff("before"),
+                "snapshot": lambda: memory.snapshot("another"),
+                "rollback": lambda: memory.rollback("before"),
+            }
+            for name, call in calls.items():
+                rows.rows = rows.steps = 0
+                assert call()
+                cost |= {f"rows of a {name}": rows.rows, f"steps of a {name}": rows.steps}
+            return cost
 
 
 class TestHistory:

@@ -487,8 +487,8 @@ def test_where_the_comparison_is_blind_nothing_is_run_for_long_all_the_same(
         recollect.open(path)
     real = checksums.connect
 
-    def knows_views(*arguments: Any, **options: Any) -> apsw.Connection:
-        connection = real(*arguments, **options)
+    def knows_views(*arguments: Any) -> apsw.Connection:
+        connection = real(*arguments)
         connection.config(apsw.SQLITE_DBCONFIG_ENABLE_VIEW, 1)
         return connection
 

@@ -141,12 +141,12 @@ class SqliteStore:
 
     def _connect(self, *, writing: bool) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READWRITE if writing or not self._write_refused else apsw.SQLITE_OPEN_READONLY
-        name = None
+        name = self.path
         if self._frozen is not None:
             # SQLite would create files next to it, which is impossible here and not needed.
             name, flags = f"file:{quote(self.path)}?immutable=1", flags | apsw.SQLITE_OPEN_URI
         with translated(self.path):
-            connection = checksums.connect(self.path, flags, name=name)
+            connection = checksums.connect(name, flags)
             connection.set_busy_timeout(max(1, round(self._timeout_s * 1000)))
             # One query plan for a statement, whatever values are bound; otherwise SQLite prepares it again for each.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)

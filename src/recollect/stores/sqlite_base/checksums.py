@@ -16,8 +16,6 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect.stores.sqlite_base.descriptors import Connection
-
 #: Bytes that a page reserves for its checksum.
 BYTES = 8
 _VFS = "cksmvfs"
@@ -29,19 +27,12 @@ _loaded_on: str | None = None
 _lock = threading.Lock()
 
 
-def connect(
-    path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE, *, name: str | None = None
-) -> apsw.Connection:
+def connect(path: str, flags: int = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE) -> apsw.Connection:
     """Open a file and verify its checksums, if it has any. Raise apsw.Error if that fails.
 
     A store has neither views nor triggers. Any that the file contains are not run, because they may never end.
-
-    Args:
-        path: The file.
-        flags: Flags of SQLite.
-        name: The name that SQLite opens it by, such as a URI; default: its path.
     """
-    connection = Connection(name or path, file=path, flags=flags, vfs=_VFS if available() else None)
+    connection = apsw.Connection(path, flags=flags, vfs=_VFS if available() else None)
     for option in (
         apsw.SQLITE_DBCONFIG_ENABLE_VIEW,
         apsw.SQLITE_DBCONFIG_ENABLE_TRIGGER,
