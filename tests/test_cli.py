@@ -81,6 +81,9 @@ def test_the_history_is_shown_and_taken_back(run: Run) -> None:
     assert [each["id"] for each in told(run("diff", "3", "first", "--json"))["removed"]] == ["b"]
     shown = run("history", "a").stdout
     assert shown.index("one") < shown.index("two")
+    for _ in range(2):  # a dry run changes nothing
+        dry = run("rollback", "first", "--dry-run").stdout.splitlines()
+        assert dry == ["- b  three", "- a  two", "+ a  one", "  a  importance: 0.9 -> None"]
     assert "restored 2 records; the newest commit is 4" in run("rollback", "first", "--reason", "a mistake").stdout
     assert "a mistake" in run("log").stdout
     assert told(run("snapshots", "--json")) == [made]

@@ -27,7 +27,7 @@ from recollect.operations.history import (
     Snapshots,
     TakeSnapshot,
 )
-from recollect.operations.past import At, Pin
+from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -146,4 +146,5 @@ __all__ = [
     "expectation",
     "from_json",
     "plain",
+    "target_of",
 ]
