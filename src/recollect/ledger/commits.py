@@ -13,6 +13,8 @@ from recollect.records.codec import datetime_of, microseconds
 
 #: The possible causes of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
+#: The cause of a change by a rollback or a revert.
+ROLLED_BACK = CAUSES[-1]
 
 
 class Branch(NamedTuple):

@@ -29,7 +29,7 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import EVERYTHING, AllOf, Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
+from recollect.ledger.commits import ROLLED_BACK, Branch, Change, Commit, Head, Stored
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import EMPTY, Live, version_hash
 from recollect.operations import ABSENT
@@ -488,11 +488,11 @@ class Writer:
             payload = record.to_bytes()
             if self._before(record_id) == version_hash(record_id, payload, self._key):
                 return False
-            self._store(record, payload, "rolled back")
+            self._store(record, payload, ROLLED_BACK)
         elif self._before(record_id) is None:
             return False
         else:
-            self._drop(record_id, "rolled back")
+            self._drop(record_id, ROLLED_BACK)
         return True
 
     def _store(self, record: Record, payload: bytes, cause: str) -> None:
