@@ -272,7 +272,6 @@ class Search:
         payloads = (self.transaction.payload(self.branch, version) for version in versions if version is not None)
         return any(payload is not None and self.scope.admits(Record.load(payload)) for payload in payloads)
 
-
     def _was_rolled_back(self, record_id: str) -> bool:
         """Return whether a record was removed by a rollback, and by nothing else since it was last written."""
         commits = self.transaction.commits(self.branch, 0, None, record_id, newest_first=True)
