@@ -25,6 +25,8 @@ def _print_backup(backup: Backup) -> None:
     verified = ", verified" if backup.verified else ""
     click.echo(f"{backup.path}: {backup.bytes} bytes{verified}")
     for branch, each in backup.branches.items():
+        if branch.is_reserved:
+            continue  # it belongs to a namespace that is listed
         click.echo(f"  namespace {branch.namespace}: {each.records} records, {each.seq} commits, root {each.root}")
 
 
@@ -90,6 +92,8 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
         print_json(report.to_json())
     else:
         for branch, saved in report.branches.items():
+            if branch.is_reserved:
+                continue  # it belongs to a namespace that is listed
             same = ", same root as the old store" if saved.same_root else ""
             click.echo(f"namespace {branch.namespace}: {saved.records} records, {saved.commits} commits{same}")
             if saved.without_history:

@@ -17,11 +17,40 @@ CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", 
 ROLLED_BACK = CAUSES[-1]
 
 
+#: The namespaces that a namespace can have for what belongs to its records: of keyed memory, outlines and a glossary.
+RESERVED = ("keys", "nodes", "terms")
+#: Between the name of a namespace and that of one that belongs to it. No caller can use it in a name.
+_RESERVED_MARK = "\x1f"
+
+
 class Branch(NamedTuple):
     """A branch of a namespace: one line of history, with a log and a head of its own."""
 
     namespace: str
     name: str = "main"
+
+    def reserved(self, what: str) -> Branch:
+        """Return the branch of the same name in a namespace that belongs to this one: one of `RESERVED`.
+
+        It is not listed among the namespaces of the store, and counts towards the quota of its owner.
+        """
+        assert what in RESERVED, what
+        return Branch(f"{self.owner.namespace}{_RESERVED_MARK}{what}", self.name)
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether its namespace belongs to another one."""
+        return _RESERVED_MARK in self.namespace
+
+    @property
+    def owner(self) -> Branch:
+        """The branch of the namespace that this one belongs to, or this one."""
+        return Branch(self.namespace.partition(_RESERVED_MARK)[0], self.name)
+
+    @property
+    def family(self) -> tuple[Branch, ...]:
+        """The branch of the owner, and those that belong to it."""
+        return (self.owner, *map(self.reserved, RESERVED))
 
 
 class Head(NamedTuple):

@@ -178,7 +178,7 @@ class Reading:
         """Return the namespaces of the store; within a scope only its own."""
         if self.scope.fixed:
             return [self.branch.namespace]
-        return sorted({each.namespace for each in self.view.branches()})
+        return sorted({each.namespace for each in self.view.branches() if not each.is_reserved})
 
     def _check_whole(self, what: str) -> None:
         """Raise ScopeError within a scope."""

@@ -531,8 +531,10 @@ class Writer:
             quota = quota_of(self._tx, self._branch)
             if quota is not None:
                 totals = self._usage_totals.current(self._tx, self._branch, quota, clean=not self._pending)
+                others = self._usage_totals.of_family(self._tx, self._branch, quota)
                 visible = all(name == quota.per for name, _ in self._scope.fixed)
-                self._room = Room(self._branch, quota, totals, self._micros, self._due_of_others, visible=visible)
+                due = self._due_of_others
+                self._room = Room(self._branch, quota, totals, others, self._micros, due, visible=visible)
                 for record_id in self._pending:  # only removals precede the first `_put`
                     self._room.note(record_id, None)
             self._room_known = True
