@@ -15,7 +15,7 @@ from recollect.ledger.commits import Branch
 from recollect.stores.base import Backup, Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
 
-STEPS = ("put", "drop", "add_node", "append")
+STEPS = ("put", "drop", "add_node", "append", "erase", "redact")
 
 
 class SteppedStore:
@@ -59,6 +59,10 @@ class SteppedStore:
     def check(self) -> list[str]:
         return self.inner.check()
 
+    def purge(self, *, rewrite: bool) -> bool:
+        self.step("purge")
+        return self.inner.purge(rewrite=rewrite)
+
     def probe(self) -> None:
         self.inner.probe()
 
@@ -78,9 +82,9 @@ class _Stepped:
         if name not in STEPS:
             return method
 
-        def stepped(*args: Any) -> Any:
+        def stepped(*args: Any, **options: Any) -> Any:
             self._store.step(name)
-            return method(*args)
+            return method(*args, **options)
 
         return stepped
 

@@ -29,6 +29,10 @@ LONG = 8 * PAGES
 LONG_BYTES = LONG * (4096 + 24)
 
 
+#: How long the removal of former states waits for a reader or a writer, in seconds.
+_PURGE_S = 0.1
+
+
 class Checkpointer:
     """The checkpoints of one store.
 
@@ -83,15 +87,51 @@ class Checkpointer:
     def _run(self) -> None:
         ticket = Ticket(shares=False)
         try:
-            if self._connection is None:
-                self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
-                self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
             with self._concurrent:
-                self._connection.wal_checkpoint()
+                connection = self._connected()
+                connection.wal_checkpoint()
             self._queue.take(ticket)
-            self._connection.wal_checkpoint()
+            connection.wal_checkpoint()
         except apsw.Error as error:
             _log.debug("a checkpoint failed, a later one will try again: %s", error)
+        finally:
+            if ticket.has_lock:
+                self._queue.release(ticket)
+
+    def _connected(self) -> apsw.Connection:
+        """Return the connection for checkpoints. The caller must have locked `_concurrent`."""
+        if self._connection is None:
+            self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
+            self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
+            self._connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
+        return self._connection
+
+    def purge(self, *, rewrite: bool) -> bool:
+        """Rewrite the file if requested, and empty the WAL. Return False if a reader or a writer prevents that.
+
+        `secure_delete` overwrites what is deleted. But when SQLite moves rows from one page to another, copies of them
+        may remain in the unused part of the first page; rewriting the file removes these, too.
+
+        Raises:
+            apsw.Error: SQLite failed.
+        """
+        ticket = Ticket(shares=False)
+        try:
+            if not self._queue.take(ticket, _PURGE_S):
+                return False
+            with self._concurrent:
+                connection = self._connected()
+                connection.set_busy_timeout(round(_PURGE_S * 1000))
+                try:
+                    if rewrite:
+                        connection.execute("VACUUM").fetchall()
+                    # Frames of an earlier WAL may follow the current ones in its file, so its size must become 0.
+                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                finally:
+                    connection.set_busy_timeout(0)
+            return True
+        except apsw.BusyError:
+            return False
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)

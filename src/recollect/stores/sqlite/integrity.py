@@ -25,7 +25,7 @@ from recollect.ledger.merkle import (
     Root,
     leaf_hash_at,
     page_items,
-    path_of,
+    path_in_log,
     root_of,
     version_hash,
 )
@@ -91,6 +91,7 @@ class Examination:
         self._labels: dict[int, str] = {}  # names of branches for messages
         self._snapshots: dict[int, set[int]] = {}  # commits with a snapshot, by branch
         self._redacted: dict[tuple[int, int], dict[str, bytes]] = {}  # commitments by branch and commit
+        self._erased: set[tuple[int, bytes]] = set()  # paths of the ids that were erased, with their namespaces
 
     def problems(self) -> list[str]:
         """Return a message for each problem; [] if there are none.
@@ -275,6 +276,8 @@ class Examination:
             problems.append(f"{at}: the change of {record_id!r} has the unknown cause {cause!r}")
         if before != live.get(record_id):
             problems.append(f"{at}: the change of {record_id!r} does not start from the version that was live")
+        if cause == "erased":
+            self._erased.add((self._namespace_of.get(branch, 0), path_in_log(record_id)))
         if after is None:
             live.pop(record_id, None)
         elif len(after) != _HASH_BYTES:
@@ -299,13 +302,16 @@ class Examination:
                 last = number
                 named = self._named.get((namespace, digest))
                 seen += named is not None
-                if payload is None and removed.pop(number, None) in _REMOVALS:
+                why = removed.pop(number, None) if payload is None else None
+                if why in _REMOVALS:
                     record = None
                     problem = "" if branch is None else " has no payload, but is live"
+                    if why == "erased" and named and (namespace, path_in_log(named)) not in self._erased:
+                        problem = " has no payload, but no commit erased it"
                 else:
                     record, problem = self._record(payload, digest, named)
                 if named is not None:
-                    path = path_of(named)
+                    path = path_in_log(named)
                     self._leaves[number] = path + number.to_bytes(8, "big") + leaf_hash_at(path, digest)
                 if named is None:
                     yield f"version {number} is named by no commit"

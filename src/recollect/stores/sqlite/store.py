@@ -489,6 +489,9 @@ class SqliteStore:
         for suffix, name in (("", "file_bytes"), ("-wal", "log_bytes")):
             with suppress(OSError):
                 sizes[name] = os.stat(self.path + suffix).st_size
+        sql = "SELECT count(*) FROM removed_payloads WHERE cause = 'erased'"
+        with self._reader() as connection, translated(self.path):
+            ((erased,),) = connection.execute(sql).fetchall()
         return {
             "store": "sqlite",
             "path": self.path,
@@ -498,6 +501,7 @@ class SqliteStore:
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "read_only": bool(self._write_refused),
+            "erased": erased,
             **sizes,
         }
 
@@ -514,6 +518,15 @@ class SqliteStore:
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """See `copying.back_up`."""
         return back_up(self, path, verify=verify, force=force)
+
+    def purge(self, *, rewrite: bool) -> bool:
+        """See `checkpoints.Checkpointer.purge`."""
+        self._check_usable()
+        if self._write_refused:
+            raise ReadOnlyStoreError(self.path, self._write_refused)
+        self._identity.check()
+        with translated(self.path):
+            return self._checkpointer.purge(rewrite=rewrite)
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
