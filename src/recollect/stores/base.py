@@ -668,21 +668,39 @@ class Store(Protocol):
         """
         ...
 
-    def purge(self, *, rewrite: bool) -> bool:
-        """Remove what was deleted or replaced from all files of the store, also where it is not in use any more.
-
-        Args:
-            rewrite: Rewrite the whole contents, including the unused parts of pages. Otherwise only former states are
-                removed, which is what a call that returned False has left over.
+    def rewrite(self) -> bool:
+        """Rewrite the contents, so that the unused parts of files contain nothing that was deleted or moved.
 
         Returns:
-            Whether that is complete. False if a reader still needs a former state, or a writer was in the way.
+            Whether that was possible. False if another process is writing.
 
         Raises:
             StoreError: Writing failed.
 
         Cost:
-            Copies the store, if it is rewritten. Others can read meanwhile, but not write.
+            Copies the store. Others can read meanwhile, but not write.
+        """
+        ...
+
+    def truncate(self) -> bool:
+        """Remove the former states of the contents from all files of the store.
+
+        Returns:
+            Whether that was possible. False if a reader still needs one of them.
+
+        Raises:
+            StoreError: Writing failed.
+        """
+        ...
+
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        """Return the paths of other stores in the folder of this one that have the payload of one of these versions.
+
+        Those that cannot be read are among them. No file is changed.
+
+        Args:
+            branch: The branch that the versions belong to.
+            versions: The versions.
         """
         ...
 

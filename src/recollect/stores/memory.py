@@ -201,7 +201,13 @@ class MemoryStore:
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         raise UnsupportedError("a backup", "the store is in memory, not a file: export its records")
 
-    def purge(self, *, rewrite: bool) -> bool:
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        return ()
+
+    def rewrite(self) -> bool:
+        return True
+
+    def truncate(self) -> bool:
         return True
 
     def probe(self) -> None:
@@ -645,13 +651,14 @@ class _MemoryTransaction(_MemoryView):
             for page in pages:
                 self._contents.nodes.pop(page, None)
             ledger.trimmed = trimmed
-        for branch, record_id, versions, redact in self._erased:
-            for version in versions:
-                if self._contents.payloads.pop((branch.namespace, version), None) is not None:
-                    self._contents.erased.add((branch.namespace, version))
+        for branch, record_id, erased, redact in self._erased:
+            for key in [(branch.namespace, version) for version in erased]:
+                if self._contents.payloads.pop(key, None) is not None:
+                    self._contents.erased.add(key)
             if redact:
                 self._contents.ledgers[branch].redact_id(record_id)
         for branch, seq, commitments in self._redacted:
             ledger = self._contents.ledgers[branch]
             ledger.redactions[seq] = {**ledger.redactions.get(seq, {}), **commitments}
-            ledger.log[seq - 1] = replace(ledger.log[seq - 1], **dict.fromkeys(commitments))
+            texts: dict[str, Any] = dict.fromkeys(commitments)
+            ledger.log[seq - 1] = replace(ledger.log[seq - 1], **texts)

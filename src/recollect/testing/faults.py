@@ -6,7 +6,7 @@ commit at the end. A commit that was applied in part shows as a difference after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -59,9 +59,16 @@ class SteppedStore:
     def check(self) -> list[str]:
         return self.inner.check()
 
-    def purge(self, *, rewrite: bool) -> bool:
-        self.step("purge")
-        return self.inner.purge(rewrite=rewrite)
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        return self.inner.copies_with(branch, versions)
+
+    def rewrite(self) -> bool:
+        self.step("rewrite")
+        return self.inner.rewrite()
+
+    def truncate(self) -> bool:
+        self.step("truncate")
+        return self.inner.truncate()
 
     def probe(self) -> None:
         self.inner.probe()

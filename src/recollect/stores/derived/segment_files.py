@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import Any
@@ -108,7 +108,7 @@ class SegmentFiles:
     def _unusable(path: str, reason: str) -> None:
         _log.warning("the index %s cannot be used (%s); recall rebuilds it", path, reason)
 
-    def write(self, branch: Branch, segment: Segment, made: Made) -> bool:
+    def write(self, branch: Branch, segment: Segment, made: Made, usable: Callable[[], bool] = lambda: True) -> bool:
         """Save a segment, replacing the previous one. Return False if writing fails or another process is writing."""
         if self._read_only:
             return False
@@ -117,10 +117,9 @@ class SegmentFiles:
         try:
             files.make_folder(self._folder)
             with self._alone() as locked:
-                if not locked:
+                if not locked or not usable():
                     return False
-                for leftover in glob(f"{escape(path)}.*.new"):  # from processes that died while writing
-                    files.remove(leftover)
+                self._remove_drafts(path)
                 draft = f"{path}.{os.getpid()}.new"
                 try:
                     # Not synced: the file is derived, and its digest detects one that was torn by a power cut.
@@ -133,6 +132,30 @@ class SegmentFiles:
             _log.warning("the index %s could not be saved (%s); the next process rebuilds it", path, error)
             return False
         return True
+
+    def remove(self, branch: Branch) -> bool:
+        """Remove the segment of a branch. Return False if another process is writing one."""
+        path = self._path(branch)
+        if not os.path.isdir(self._folder):
+            return True
+        if self._read_only:
+            return False
+        try:
+            with self._alone() as locked:
+                if locked:
+                    self._remove_drafts(path)
+                    with suppress(FileNotFoundError):
+                        files.remove(path)
+                return locked
+        except OSError as error:
+            _log.warning("the index %s could not be removed: %s", path, error)
+            return False
+
+    @staticmethod
+    def _remove_drafts(path: str) -> None:
+        """Remove what processes left that died while they were writing. The caller has locked the folder."""
+        for leftover in glob(f"{escape(path)}.*.new"):
+            files.remove(leftover)
 
     @contextmanager
     def _alone(self) -> Iterator[bool]:

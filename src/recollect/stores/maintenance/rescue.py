@@ -1,8 +1,9 @@
 """Rescue: a new store with everything that can be saved from a corrupt one, and a list of the rest.
 
 The old file is only read. The history is copied up to the first commit that does not match its root; versions that were
-erased are copied without their payloads. Records that became live later are written in one more commit, whose actor is "recollect rescue". Settings, such as quotas, and
-snapshots of copied commits are copied. A file of an earlier format is rescued into one of this release's format.
+erased are copied without their payloads. Records that became live later are written in one more commit, whose actor is
+"recollect rescue". Settings, such as quotas, and snapshots of copied commits are copied. A file of an earlier format is
+rescued into one of this release's format.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 
 import apsw
@@ -29,8 +30,8 @@ LONG = 8 * PAGES
 LONG_BYTES = LONG * (4096 + 24)
 
 
-#: How long the removal of former states waits for a reader or a writer, in seconds.
-_PURGE_S = 0.1
+#: How long the removal of former states waits for readers and writers, in seconds. It is tried again later.
+_WAIT_S = 0.1
 
 
 class Checkpointer:
@@ -106,27 +107,24 @@ class Checkpointer:
             self._connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
         return self._connection
 
-    def purge(self, *, rewrite: bool) -> bool:
-        """Rewrite the file if requested, and empty the WAL. Return False if a reader or a writer prevents that.
+    def alone(self, work: Callable[[apsw.Connection], object]) -> bool:
+        """Call `work` with a connection while no thread of this process writes or runs a checkpoint.
 
-        `secure_delete` overwrites what is deleted. But when SQLite moves rows from one page to another, copies of them
-        may remain in the unused part of the first page; rewriting the file removes these, too.
+        Returns:
+            Whether it was done. False if a writer, or a reader that it would have to wait for, is in the way.
 
         Raises:
             apsw.Error: SQLite failed.
         """
         ticket = Ticket(shares=False)
         try:
-            if not self._queue.take(ticket, _PURGE_S):
+            if not self._queue.take(ticket, _WAIT_S):
                 return False
             with self._concurrent:
                 connection = self._connected()
-                connection.set_busy_timeout(round(_PURGE_S * 1000))
+                connection.set_busy_timeout(round(_WAIT_S * 1000))
                 try:
-                    if rewrite:
-                        connection.execute("VACUUM").fetchall()
-                    # Frames of an earlier WAL may follow the current ones in its file, so its size must become 0.
-                    connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+                    work(connection)
                 finally:
                     connection.set_busy_timeout(0)
             return True

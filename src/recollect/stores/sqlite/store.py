@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -44,6 +44,7 @@ from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
+from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
@@ -519,14 +520,29 @@ class SqliteStore:
         """See `copying.back_up`."""
         return back_up(self, path, verify=verify, force=force)
 
-    def purge(self, *, rewrite: bool) -> bool:
-        """See `checkpoints.Checkpointer.purge`."""
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        """See `copies.copies_with`."""
+        return copies_with(self.path, branch, versions)
+
+    def rewrite(self) -> bool:
+        """Rewrite the file with VACUUM.
+
+        `secure_delete` overwrites what is deleted. But when SQLite moves rows from one page to another, copies of them
+        may remain in the unused part of the first page.
+        """
+        return self._maintained(lambda connection: connection.execute("VACUUM").fetchall())
+
+    def truncate(self) -> bool:
+        """Copy the WAL into the file and truncate it: after its last frame there may be frames of former states."""
+        return self._maintained(lambda connection: connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE))
+
+    def _maintained(self, work: Callable[[apsw.Connection], object]) -> bool:
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
         self._identity.check()
         with translated(self.path):
-            return self._checkpointer.purge(rewrite=rewrite)
+            return self._checkpointer.alone(work)
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
