@@ -23,7 +23,7 @@ from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import RecollectError
 from recollect.ledger.commits import Branch, Commit, Head
-from recollect.stores.base import ReadView, Store, Transaction, View
+from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
 
 _log = logging.getLogger("recollect")
@@ -121,7 +121,7 @@ class Erasures:
         self._keeper.remove_erased(view, branch)
 
     def close(self) -> None:
-        """Drop the uses of what others have erased, which are written after the store is closed; finish what is left."""
+        """Drop the buffered uses of what others have erased, before they are written, and finish what is left."""
         for branch in list(self._seen):
             try:
                 with self._store.read() as view:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from recollect.arguments import all_named
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
@@ -202,8 +203,8 @@ class Histories(Calls):
             Reads every version of the namespace, and rewrites the file of the store, in memory as large as the file;
             writers wait meanwhile. Word and full-text indexes are updated or rebuilt when they are used next.
         """
-        chosen = {"id": what} if isinstance(what, str) else {"where": what}
-        operation = Erase(**chosen, redact=redact, derived=derived)  # type: ignore[arg-type]
+        chosen: dict[str, Any] = {"id": what} if isinstance(what, str) else {"where": what}
+        operation = Erase(**chosen, redact=redact, derived=derived)
         erased: Erased = self.execute(operation, actor=actor, reason=reason)
         return erased
 

@@ -497,7 +497,7 @@ class Writer:
         return True
 
     def erase(self, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
-        """Remove the payloads of versions of a stored id. If the live one is among them, the record is not live any more.
+        """Remove the payloads of versions of a stored id, which is not live any more if its live one is among them.
 
         No quota applies, and the commit removes no expired records. The change is logged even if nothing of it was
         live.

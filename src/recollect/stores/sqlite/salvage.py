@@ -163,8 +163,8 @@ class Salvage:
                 self._heads[branch_number, head] = version
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
                 self._namespaces[row.number] = name
-            case (None, "erased" | "thinned" as cause, str() | None as record_id) if kind == TABLE_LEAF and row.number:
-                self._removed[row.number] = Removed(cause, record_id)
+            case (None, ("erased" | "thinned") as why, str() | None as removed_id) if kind == TABLE_LEAF and row.number:
+                self._removed[row.number] = Removed(why, removed_id)
             case (int(branch_number), int(seq), str(name), bytes(commitment)) if kind in (INDEX_LEAF, INDEX_INTERIOR):
                 self._redacted.setdefault(branch_number, {}).setdefault(seq, {})[name] = commitment
             case (None, int(namespace), str(name), *_) as values if (

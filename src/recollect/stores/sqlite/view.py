@@ -469,7 +469,7 @@ class SqliteView:
 
     def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
         sql = "SELECT name, commitment FROM redactions WHERE branch = ? AND seq = ?"
-        return dict(self._sql(sql, (self._branch(branch), seq)))  # type: ignore[arg-type]
+        return dict(self._sql(sql, (self._branch(branch), seq)))
 
     def node(self, page: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))
