@@ -12,7 +12,7 @@ from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
-from recollect.engine.read.filter_bounds import selective, uses_filter_terms
+from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.proofs import prove, prove_log
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
@@ -251,7 +251,7 @@ def _add_messages(core: Core, request: Request) -> Report:
 
 def _forget_where(core: Core, request: Request) -> int:
     operation: ForgetWhere = request.operation
-    if uses_filter_terms(operation.where):
+    if index_helps(operation.where):
         with core.read(request.branch) as view:  # load an index file before taking the write lock
             in_file = not selective(AllOf.of(request.scope.filter, operation.where))
             core.keeper.loaded(view, request.branch, in_file=in_file)
@@ -300,7 +300,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
     def run(core: Core, request: Request) -> Any:
         operation: Find | Count = request.operation
         in_file = not selective(AllOf.of(request.scope.filter, operation.where))
-        helps = uses_filter_terms(operation.where) or (in_file and importance_limit(operation) is not None)
+        helps = index_helps(operation.where) or (in_file and importance_limit(operation) is not None)
         core.now()
         with core.read(request.branch) as view:
             words = core.keeper.loaded(view, request.branch, in_file=in_file) if helps else None

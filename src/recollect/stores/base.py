@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args
 
 from recollect.arguments import json_form
-from recollect.filters.tree import EVERYTHING, Filter
+from recollect.filters.tree import EVERYTHING, LINK_FIELDS, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import Live, Root
 from recollect.records.codec import microseconds
@@ -33,6 +33,8 @@ SortKey: TypeAlias = tuple[int | float | str, ...]
 NO_TIME = -(2**63)
 NO_POSITION = -1
 NO_IMPORTANCE = -1.0
+#: Optional fields of a record for which stores have no column: only its payload has them.
+FIELDS_WITHOUT_COLUMN = ("pinned", "valid_from", "valid_to", *LINK_FIELDS)
 
 
 class Tally(NamedTuple):

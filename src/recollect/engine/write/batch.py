@@ -10,7 +10,7 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.history_results import Restored
 from recollect.engine.index.keeper import IndexKeeper, apply_written, read_back
 from recollect.engine.index.vectors import IN_BATCH
-from recollect.engine.read.filter_bounds import as_ids, bounds, uses_filter_terms
+from recollect.engine.read.filter_bounds import as_ids, bounds, index_helps
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import Point
@@ -280,7 +280,7 @@ class Writing:
 
     def _prefiltered(self, where: Filter) -> Filter:
         """Return a filter that matches the same live records, by their ids if the index is loaded and useful."""
-        if self.writer.touched or not uses_filter_terms(where):  # the index lacks uncommitted records
+        if self.writer.touched or not index_helps(where):  # the index lacks uncommitted records
             return where
         with self._services.store.read() as committed:  # no other writer can commit meanwhile
             words = self._services.keeper.loaded(committed, self._branch, in_file=False)

@@ -113,7 +113,7 @@ class VectorFile:
 
         def write(connection: apsw.Connection) -> None:
             with derived.writing(connection):
-                stored = wanted() if admitted is None else admitted
+                stored = allowed() if admitted is None else admitted
                 keys = (model.name, model.dimension, namespace)
                 connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
                 number = self._set(connection, model, namespace)
@@ -130,14 +130,14 @@ class VectorFile:
                     ],
                 )
 
-        wanted = wanted or vectors.keys
+        allowed = wanted or vectors.keys
         admitted: Container[bytes] | None = None
         if self._folder is not None:
             self._do(write)
             return
         # In memory, `wanted` runs outside the lock: a reader of the store may wait for the lock, and `wanted` for it.
         while True:
-            life, admitted = self.life, wanted()
+            life, admitted = self.life, allowed()
             with self._lock:
                 if life == self.life:
                     self._do(write)
