@@ -136,6 +136,7 @@ COMMANDS = {
         "diagnosing": "demo doctor",
         "embedding": "embed",
         "evaluating": "eval",
+        "erasing": "erase",
         "keeping": "backup migrate rescue restore",
         "moving": "export import",
         "proving": "prove verify",
