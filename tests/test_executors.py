@@ -96,6 +96,8 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         when_full=st.sampled_from(("least recent", "least important")),
         low_water=st.floats(0, 1, exclude_min=True),
     ),
+    ops.Erase: st.builds(ops.Erase, id=IDS, redact=st.booleans())
+    | st.builds(ops.Erase, where=WHERE, redact=st.booleans(), derived=st.booleans()),
     ops.Get: st.builds(ops.Get, id=IDS),
     ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),
     ops.Count: st.builds(ops.Count, where=WHERE),
