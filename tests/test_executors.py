@@ -230,6 +230,7 @@ class TestEveryCallIsAnOperation:
             "diff": (0, 0),
             "rollback": (0,),
             "revert": (1,),
+            "erase": ("a",),
             "at": (0,),
         }
         several = {"context": ["recall", "find"], "diff": ["pin", "pin", "diff"], "rollback": ["pin", "rollback"]}
@@ -265,6 +266,7 @@ class TestEveryCallIsAnOperation:
             ops.DropSnapshot: {"label": "a"},
             ops.Rollback: {"moment": "none"},
             ops.Revert: {"seq": 1},
+            ops.Erase: {"id": "a"},
             ops.Diff: {"old": "none", "new": "none"},
             ops.History: {"id": "a"},
             ops.Pin: {"seq": 0},
