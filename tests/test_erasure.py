@@ -91,12 +91,12 @@ class TestTheBytes:
         assert any(name.endswith(".seg") for name in before)
         digests = {name for name in before if name.startswith("words-")}
         assert digests
-        vectors = len(core_of(memory).vectors.store.embedded_digests(*_model(memory)))
+        vectors = sum(len(page) for _, page in _stored(memory))
         erased = memory.erase(f.user("ana"))
         assert (erased.ids, erased.versions, erased.pending) == (("a", "gone", "long"), 4, False)
         assert found_in(folder, SECRET, "overflowsecret") == set()
-        assert len(core_of(memory).vectors.store.embedded_digests(*_model(memory))) < vectors
-        assert memory.recall(SECRET) == [] or SECRET not in str([hit.record for hit in memory.recall(SECRET)])
+        assert sum(len(page) for _, page in _stored(memory)) < vectors
+        assert not any(SECRET in hit.record.text for hit in memory.recall(SECRET))
         assert not memory.grep(SECRET)
         assert memory.check() == []
         assert memory.count() == 1200
@@ -156,7 +156,7 @@ class TestTheBytes:
             assert {"a.db"} <= {name.removesuffix("-wal") for name in found_in(folder, "zzactor", "zzreason")}
             victims = [f"zzid-{number:04d}-x" for number in range(1, 3000, 3)]
             erased = memory.erase(f.id(*victims), redact=True)
-            assert len(erased.ids) == 1000
+            assert len(erased.ids) == 999
             assert memory.erase("zzid-ana", redact=True, reason="asked for").ids == ("zzid-ana",)
             assert memory.check() == []
             assert memory.changes(newest_first=True, limit=1)[0].reason == "asked for"
@@ -170,12 +170,6 @@ class TestTheBytes:
         (folder / "other").write_bytes(bytes(4096))
         assert memory.erase("a").copies == (str(folder / "after"), str(folder / "rescued"))
         assert found_in(folder, SECRET) == {"after", "rescued"}
-
-
-def _model(memory: Memory) -> tuple[Any, str]:
-    vectors = core_of(memory).vectors
-    assert vectors is not None
-    return vectors.store.models("default")[0][0], "default"
 
 
 def _stored(memory: Memory) -> list[Any]:
@@ -299,17 +293,17 @@ class TestTheHistory:
         with either.batch(actor="bob", reason="a reason") as batch:
             batch.remember("one", id="a")
         either.remember("two", id="b")
-        roots, logs = [either.at(1).root, either.root], [either.at(1).head().log, either.head().log]
+        roots, logs = [either.at(1).root, either.root], [str(either.at(1).head().log), str(either.head().log)]
         entries = [commit.entry for commit in either.changes()]
         for redact in (False, True):
             either.erase("a", redact=redact)
             proof = either.prove("a", at=1)
             assert proof["erased"] is True
             assert recollect.verify(proof, roots[0])
-            assert recollect.verify(proof, either.head().log)
+            assert recollect.verify(proof, str(either.head().log))
             assert recollect.verify(either.prove("b", at=2), roots[1])
             assert recollect.verify(either.prove("a"), either.root)
-            assert recollect.verify(either.prove_log(1), (logs[0], either.head().log))
+            assert recollect.verify(either.prove_log(1), (logs[0], str(either.head().log)))
             assert [commit.entry for commit in either.changes()][:2] == entries
             assert either.check() == []
         first = either.changes()[0]
@@ -526,7 +520,7 @@ class TestFaults:
                 assert not pending
                 assert step > 5
                 return
-            if failing.failed_in in ("rewrite", "truncate"):
+            if failing.failed_in in ("compact", "truncate"):
                 assert pending
         raise AssertionError("there are more steps than expected")
 

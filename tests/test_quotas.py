@@ -350,7 +350,7 @@ def test_what_goes_in_one_commit_costs_no_more_for_each_than_in_many() -> None:
     records = [recollect.Record(id=f"r{number}", content="x") for number in range(2000)]
     for record in records[:1000]:
         totals.put(record.id, totals.entry(record, 0))
-    room = Room(Branch("default"), Quota(records=1000, when_full="least recent"), totals, 1, list)
+    room = Room(Branch("default"), Quota(records=1000, when_full="least recent"), totals, [], 1, list)
     for record in records[1000:]:
         for record_id, _ in room.to_evict(record):
             room.note(record_id, None)

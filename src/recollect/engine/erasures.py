@@ -160,9 +160,10 @@ class Erasures:
 
     def erased(self, branch: Branch) -> bool:
         """Do what follows an erasure that this process has committed. Return whether it is complete."""
-        with self._store.read() as view:
+        done = self.try_to_finish(wait=True)
+        with self._store.read() as view:  # afterwards: it makes the worker save a new index file
             self._forget(view, branch)
-        return self.try_to_finish(wait=True)
+        return done
 
     def try_to_finish(self, *, wait: bool = False) -> bool:
         """Do what is left, if anything is. Return whether nothing is left; an error leaves it for the next time.
@@ -191,11 +192,11 @@ class Erasures:
             self._vectors.erase(namespace, map(bytes.fromhex, digests))
         done.append(self._vectors.purge())
         done.append(self._fulltext.clear())
-        rewritten = note["rewritten"] or self._store.rewrite()
-        done.append(rewritten and self._store.truncate())
+        # Rewritten, because `secure_delete` does not reach copies of rows that SQLite has moved between pages.
+        done.append(self._store.truncate() if note["rewritten"] else self._store.compact())
         if all(done):
             return self._replace(written, None)
-        if rewritten and not note["rewritten"]:
+        if not note["rewritten"]:
             self._replace(written, json.dumps({**note, "rewritten": True}))
         return False
 

@@ -38,6 +38,7 @@ from recollect.stores.base import (
     tally_of,
 )
 from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.reports import CheckReport
 from recollect.stores.root_check import disagreements
 from recollect.stores.write_queue import Ticket, WriteQueue
 
@@ -195,17 +196,20 @@ class MemoryStore:
             "erased": len(self._contents.erased),
         }
 
-    def check(self) -> list[str]:
-        return disagreements(self)
+    def check(self) -> CheckReport:
+        with self.read():
+            commits = [commit for ledger in self._contents.ledgers.values() for commit in ledger.log]
+        dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
+        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped)
+
+    def compact(self) -> bool:
+        return True  # what is deleted takes no memory
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         raise UnsupportedError("a backup", "the store is in memory, not a file: export its records")
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
         return ()
-
-    def rewrite(self) -> bool:
-        return True
 
     def truncate(self) -> bool:
         return True

@@ -100,7 +100,7 @@ class ErasureContract:
         write(store, [note("a")])
         write(store, [], ["a"])
         erase(store, "a")
-        assert store.rewrite()
+        assert store.compact()
         assert store.truncate()
         assert store.copies_with(BRANCH, [stored(note("a"), store.key).version]) == ()
         assert store.check() == []

@@ -14,6 +14,7 @@ from recollect.errors import StoreFullError
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Backup, Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
+from recollect.stores.reports import CheckReport
 
 STEPS = ("put", "drop", "add_node", "append", "erase", "redact")
 
@@ -56,19 +57,19 @@ class SteppedStore:
     def facts(self) -> dict[str, Any]:
         return self.inner.facts()
 
-    def check(self) -> list[str]:
+    def check(self) -> CheckReport:
         return self.inner.check()
 
     def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
         return self.inner.copies_with(branch, versions)
 
-    def rewrite(self) -> bool:
-        self.step("rewrite")
-        return self.inner.rewrite()
-
     def truncate(self) -> bool:
         self.step("truncate")
         return self.inner.truncate()
+
+    def compact(self) -> bool:
+        self.step("compact")
+        return self.inner.compact()
 
     def probe(self) -> None:
         self.inner.probe()

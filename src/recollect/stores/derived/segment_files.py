@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
@@ -31,6 +32,8 @@ _MAGIC = b"RclSeg1\n"
 #: Arrays are aligned to multiples of this many bytes.
 _ALIGNED = 64
 _DIGEST_BYTES = 32
+#: How long, and in which steps, the removal of a file waits for a process that writes one.
+_WAIT_S, _STEP_S = 0.2, 0.005
 #: The offset of the header, after the magic, the header's size in eight bytes, and its digest.
 _HEADER_AT = len(_MAGIC) + 8 + _DIGEST_BYTES
 #: A longer header is not read on its own.
@@ -141,7 +144,7 @@ class SegmentFiles:
         if self._read_only:
             return False
         try:
-            with self._alone() as locked:
+            with self._alone(wait_s=_WAIT_S) as locked:
                 if locked:
                     self._remove_drafts(path)
                     with suppress(FileNotFoundError):
@@ -158,11 +161,14 @@ class SegmentFiles:
             files.remove(leftover)
 
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _alone(self, wait_s: float = 0.0) -> Iterator[bool]:
         """Yield whether this process has the exclusive right to write here, and keep it while the block runs."""
         lock = files.open_regular(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR)
         try:
-            yield lock_now(lock)
+            until = time.monotonic() + wait_s
+            while not (locked := lock_now(lock)) and time.monotonic() < until:
+                time.sleep(_STEP_S)
+            yield locked
         finally:
             os.close(lock)
 

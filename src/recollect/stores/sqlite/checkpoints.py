@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
 from contextlib import suppress
 
 import apsw
@@ -29,9 +28,8 @@ LONG = 8 * PAGES
 #: pages with their headers.
 LONG_BYTES = LONG * (4096 + 24)
 
-
-#: How long the removal of former states waits for readers and writers, in seconds. It is tried again later.
-_WAIT_S = 0.1
+#: How long a checkpoint that empties the WAL waits for readers, in milliseconds. Writers wait meanwhile.
+WAIT_MS = 100
 
 
 class Checkpointer:
@@ -74,6 +72,26 @@ class Checkpointer:
             with self._concurrent, suppress(apsw.Error):
                 writer.wal_checkpoint()
 
+    def truncate(self, writer: apsw.Connection, *, wait_ms: int = WAIT_MS) -> bool:
+        """Copy the whole WAL into the file and empty it. Return False if a reader's snapshot prevents that.
+
+        The caller must have the write lock.
+
+        Args:
+            writer: The connection that writes.
+            wait_ms: How long to wait for readers, in milliseconds.
+        """
+        with self._concurrent:
+            before = writer.pragma("busy_timeout")
+            writer.set_busy_timeout(wait_ms)
+            try:
+                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                return False
+            finally:
+                writer.set_busy_timeout(before)
+        return True
+
     def _start_thread(self) -> bool:
         """Start the thread if it does not run. Return False if it cannot be started."""
         if self._thread is None or not self._thread.is_alive():
@@ -88,48 +106,15 @@ class Checkpointer:
     def _run(self) -> None:
         ticket = Ticket(shares=False)
         try:
+            if self._connection is None:
+                self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
+                self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
             with self._concurrent:
-                connection = self._connected()
-                connection.wal_checkpoint()
+                self._connection.wal_checkpoint()
             self._queue.take(ticket)
-            connection.wal_checkpoint()
+            self._connection.wal_checkpoint()
         except apsw.Error as error:
             _log.debug("a checkpoint failed, a later one will try again: %s", error)
-        finally:
-            if ticket.has_lock:
-                self._queue.release(ticket)
-
-    def _connected(self) -> apsw.Connection:
-        """Return the connection for checkpoints. The caller must have locked `_concurrent`."""
-        if self._connection is None:
-            self._connection = connect(self._path, apsw.SQLITE_OPEN_READWRITE)
-            self._connection.execute("SELECT 1 FROM sqlite_schema").fetchall()  # makes SQLite open the WAL
-            self._connection.execute("PRAGMA temp_store = MEMORY")  # temporary files never touch the disk
-        return self._connection
-
-    def alone(self, work: Callable[[apsw.Connection], object]) -> bool:
-        """Call `work` with a connection while no thread of this process writes or runs a checkpoint.
-
-        Returns:
-            Whether it was done. False if a writer, or a reader that it would have to wait for, is in the way.
-
-        Raises:
-            apsw.Error: SQLite failed.
-        """
-        ticket = Ticket(shares=False)
-        try:
-            if not self._queue.take(ticket, _WAIT_S):
-                return False
-            with self._concurrent:
-                connection = self._connected()
-                connection.set_busy_timeout(round(_WAIT_S * 1000))
-                try:
-                    work(connection)
-                finally:
-                    connection.set_busy_timeout(0)
-            return True
-        except apsw.BusyError:
-            return False
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import uuid
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -42,13 +42,14 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup, Capabilities, Durability
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
+from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
-from recollect.stores.sqlite.integrity import problems_in
+from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
@@ -506,15 +507,41 @@ class SqliteStore:
             **sizes,
         }
 
-    def check(self) -> list[str]:
+    def check(self) -> CheckReport:
         """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
-                return problems_in(connection, self.path, self.key)
+                return examined(connection, self.path, self.key)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def compact(self) -> bool:
+        """Rewrite the file without its free pages (`VACUUM`), and make it as short as it can be."""
+        with self._alone():
+            self._run("VACUUM")
+            self._identity.check("it was compacted in the file that was open")
+            return self._checkpointer.truncate(self._writer)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads from writing while the block runs."""
+        self._check_usable()
+        if self._write_refused:
+            raise ReadOnlyStoreError(self.path, self._write_refused)
+        if self._queue.owned_by_caller():
+            raise StoreBusyError(self.path, "this thread is inside a batch: end it first")
+        ticket = Ticket(shares=False)
+        try:
+            if not self._queue.take(ticket, self._timeout_s):
+                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
+            self._check_usable()
+            self._identity.check()
+            yield
+        finally:
+            if ticket.has_lock:
+                self._queue.release(ticket)
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """See `copying.back_up`."""
@@ -524,25 +551,10 @@ class SqliteStore:
         """See `copies.copies_with`."""
         return copies_with(self.path, branch, versions)
 
-    def rewrite(self) -> bool:
-        """Rewrite the file with VACUUM.
-
-        `secure_delete` overwrites what is deleted. But when SQLite moves rows from one page to another, copies of them
-        may remain in the unused part of the first page.
-        """
-        return self._maintained(lambda connection: connection.execute("VACUUM").fetchall())
-
     def truncate(self) -> bool:
         """Copy the WAL into the file and truncate it: after its last frame there may be frames of former states."""
-        return self._maintained(lambda connection: connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE))
-
-    def _maintained(self, work: Callable[[apsw.Connection], object]) -> bool:
-        self._check_usable()
-        if self._write_refused:
-            raise ReadOnlyStoreError(self.path, self._write_refused)
-        self._identity.check()
-        with translated(self.path):
-            return self._checkpointer.alone(work)
+        with self._alone():
+            return self._checkpointer.truncate(self._writer, wait_ms=0)
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)
