@@ -231,6 +231,40 @@ def test_an_index_in_a_file_is_not_read_for_what_the_store_finds_by_its_own(tmp_
         assert list(core_of(memory).keeper.entries)
 
 
+@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.in_process
+def test_what_was_derived_from_a_record_is_found_among_20_000_without_reading_the_others(
+    kind: str, tmp_path: Path
+) -> None:
+    store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db")
+    with memory_on(store) as memory:
+        memory.remember_all(
+            [
+                {"content": f"tea {at}", "derived_from": (f"s{at % 1000}",), "supersedes": (f"r{at % 4000}",)}
+                for at in range(20_000)
+            ]
+        )
+        memory.recall("tea")
+        read = 0
+
+        def counted(record: Record) -> bool:
+            nonlocal read
+            read += 1
+            return True
+
+        assert len(memory.find(where=f.custom(counted) & f.contains("7777"))) == 2
+        assert read == 20_000  # it counts
+        for where, count in (
+            (f.derived_from("s7"), 20),
+            (f.supersedes("r7"), 5),
+            (f.derived_from("s7") & f.supersedes("r7", "r1007"), 10),
+            (f.derived_from("s7", "s8") & ~f.supersedes("r7") & f.valid_at("2026-03-01"), 35),
+        ):
+            read = 0
+            assert len(memory.find(where=f.custom(counted) & where)) == memory.count(where) == count
+            assert read == count
+
+
 def test_where_memory_does_not_suffice_for_an_index_the_store_answers_by_itself(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -22,7 +22,7 @@ from recollect._version import __version__
 if TYPE_CHECKING:
     from recollect import errors, filters, operations
     from recollect.engine.call_log import Call
-    from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
+    from recollect.engine.history_results import ChangedRecord, Difference, Erased, RecordVersion, Restored
     from recollect.engine.listeners import Subscription
     from recollect.engine.quota import Quota
     from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
@@ -62,6 +62,7 @@ __all__ = [
     "ContextItem",
     "Difference",
     "EntityId",
+    "Erased",
     "Export",
     "Failed",
     "Hit",
@@ -114,7 +115,7 @@ _HOMES = {
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
     "ledger.commits": ("Change", "Commit", "Snapshot"),
-    "engine.history_results": ("ChangedRecord", "Difference", "RecordVersion", "Restored"),
+    "engine.history_results": ("ChangedRecord", "Difference", "Erased", "RecordVersion", "Restored"),
     "ledger.verifying": ("verify",),
     "stores.base": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),

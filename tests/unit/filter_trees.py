@@ -10,7 +10,7 @@ from tests.unit import strategies as own
 
 from recollect import filters as f
 from recollect.filters import Filter
-from recollect.filters.tree import TEXT_FIELDS
+from recollect.filters.tree import LINK_FIELDS, OPTIONAL_FIELDS, TEXT_FIELDS
 from recollect.records.record import Record
 
 NAMES = [
@@ -69,13 +69,9 @@ def combined(conditions: st.SearchStrategy[Filter]) -> st.SearchStrategy[Filter]
 sayable: st.SearchStrategy[Filter] = st.one_of(
     st.builds(f.everything),
     st.builds(f.nothing),
-    st.builds(
-        lambda make, name: make(name),
-        st.sampled_from(
-            (f.id, f.kind, f.role, f.speaker, f.user, f.agent, f.conversation, f.session, f.entity, f.source)
-        ),
-        names,
-    ),
+    st.builds(lambda name, value: getattr(f, name)(value), st.sampled_from((*TEXT_FIELDS, *LINK_FIELDS)), names),
+    st.sampled_from(OPTIONAL_FIELDS).map(f.has),
+    times.map(f.valid_at),
     names.map(f.tag),
     st.builds(f.meta, st.sampled_from(KEYS)),
     st.builds(f.meta, st.sampled_from(KEYS), leaves),
@@ -91,6 +87,7 @@ conditions: st.SearchStrategy[Filter] = st.one_of(
     sayable,
     st.lists(names, min_size=1, max_size=3).map(lambda each: f.user(*each)),
     st.lists(own.names, min_size=1, max_size=2).map(lambda each: f.id(*each)),
+    st.lists(names, min_size=1, max_size=3).map(lambda each: f.derived_from(*each)),
     st.builds(f.meta, own.texts, own.json_values),
     st.builds(lambda key, value: f.meta(key, contains=value), st.sampled_from(KEYS), values),
     st.builds(f.between, own.times, own.times),
@@ -114,9 +111,13 @@ def records(draw: st.DrawFn) -> Record:
                 "metadata": st.dictionaries(st.sampled_from(KEYS), values, max_size=2),
                 "time": times,
                 "importance": fractions,
+                "pinned": st.booleans(),
+                **dict.fromkeys(LINK_FIELDS, st.lists(names, max_size=2, unique=True)),
             },
         )
     )
+    interval = zip(("valid_from", "valid_to"), sorted(draw(st.tuples(times, times))), strict=True)
+    fields |= {name: end for name, end in interval if draw(st.booleans())}  # an interval may be empty
     if isinstance(content, bytes):
         fields["media_type"] = "a/b"
     return Record(content=content, **fields)
@@ -129,6 +130,10 @@ def true_of(record: Record) -> list[Filter]:
     out += [f.tag(tag) for tag in record.tags]
     for key, value in record.metadata.items():
         out += [f.meta(key), f.meta(key, value)]
+    out += [f.has(name) for name in OPTIONAL_FIELDS if getattr(record, name)]
+    out += [getattr(f, name)(each) for name in LINK_FIELDS for each in getattr(record, name)]
+    if record.valid_from is not None and record.valid_from != record.valid_to:
+        out.append(f.valid_at(record.valid_from))
     if record.importance is not None:
         out.append(f.importance_at_least(record.importance))
     if record.time is not None:

@@ -63,11 +63,11 @@ def test_a_filter_matches_all_in_its_lower_bound_and_none_outside_its_upper_one(
 def test_long_tags_sessions_and_keys_are_told_like_short_ones() -> None:
     longs = ["x" * size for size in (63, 64, 65, 66, 300)]
     held = [
-        Record(id=str(at), content="tea", tags=(text,), session=text, metadata={text: text})
+        Record(id=str(at), content="tea", tags=(text,), session=text, metadata={text: text}, derived_from=(text[:255],))
         for at, text in enumerate(longs)
     ]
     for text in longs:
-        for where in (f.tag(text), f.session(text), f.meta(text), f.meta(text, text)):
+        for where in (f.tag(text), f.session(text), f.derived_from(text[:255]), f.meta(text), f.meta(text, text)):
             for view in views(held, 3):
                 told = bounds(where, view)
                 assert told.exact == (where != f.meta(text, text))
@@ -81,6 +81,10 @@ def test_nothing_else_of_a_filter_is_left_open_than_what_no_index_tells() -> Non
         f.tag("x"),
         f.meta("x"),
         f.importance_at_least(0.5),
+        f.supersedes("x"),
+        f.derived_from("x", "y"),
+        f.valid_at("2026-03-01"),
+        *map(f.has, ("pinned", "valid_from", "valid_to", "supersedes", "derived_from")),
         f.everything(),
         f.nothing(),
     ]

@@ -24,12 +24,14 @@ from recollect.filters.tree import (
     Has,
     ImportanceAtLeast,
     Is,
+    Links,
     Matches,
     Meta,
     Not,
     Nothing,
     Tag,
     Time,
+    ValidAt,
 )
 from recollect.records.record import Record
 
@@ -248,9 +250,15 @@ class TestErrors:
             ("usr=ana", "did you mean 'user'"),
             ("", "is empty"),
             ("  \n ", "is empty"),
-            ("zzz=ana", r"the fields are tag, content, words, importance, time, meta.KEY, id, kind, "),
+            (
+                "zzz=ana",
+                r"the fields are tag, supersedes, derived_from, content, words, importance, time, valid_at, meta.KEY, ",
+            ),
             ("importance=0.5", "only >= "),
             ("user~an", "only = or !="),
+            ("derived_from~an", "only = or !="),
+            ("valid_at>=2026-01-01", "only = or !="),
+            ("valid_at=January", "is not an ISO 8601 time"),
             ("meta.a<3", "only =, ~ or !="),
         ],
     )
@@ -303,6 +311,10 @@ def printed(tree: Filter, bare: bool) -> str:
             return f"{name}={quoted(value)}"
         case Has(name):
             return str(name)
+        case Links(name, (value,)):
+            return f"{name}={quoted(value)}"
+        case ValidAt(time):
+            return f"valid_at={time}".replace(" ", "T")
         case Tag(tag):
             return f"tag = {quoted(tag)}"
         case Meta(key, "has"):

@@ -17,7 +17,7 @@ from tests.unit.strategies import any_texts, hostile_json
 from recollect import filters as f
 from recollect.errors import InvalidFilterError, RecollectError, UnsupportedError
 from recollect.filters import Filter, from_json
-from recollect.filters.tree import MAX_DEPTH, TEXT_FIELDS, AllOf, AnyOf, Everything, Not, Nothing
+from recollect.filters.tree import LINK_FIELDS, MAX_DEPTH, TEXT_FIELDS, AllOf, AnyOf, Everything, Not, Nothing
 from recollect.records.record import Record
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -118,6 +118,30 @@ class TestMeaning:
             (~f.after(NOON), BARE, True),
             (~f.before(NOON), BARE, True),
             (~f.between(NOON, NOON), BARE, True),
+            # what is true at a time: from its start on, until before its end
+            (f.valid_at(NOON), BARE, True),
+            (f.valid_at(NOON), make(valid_from=NOON), True),
+            (f.valid_at(NOON - MICRO), make(valid_from=NOON), False),
+            (f.valid_at(NOON), make(valid_to=NOON), False),
+            (f.valid_at(NOON - MICRO), make(valid_to=NOON), True),
+            (f.valid_at(NOON), make(valid_from=NOON, valid_to=NOON), False),
+            (f.valid_at(NOON), make(valid_from=NOON, valid_to=NOON + MICRO), True),
+            (f.valid_at(NOON + MICRO), make(valid_from=NOON, valid_to=NOON + MICRO), False),
+            (f.valid_at(NOON.astimezone(timezone(timedelta(hours=5)))), make(valid_from=NOON), True),
+            (~f.valid_at(NOON), make(valid_to=NOON), True),
+            (f.has("valid_to"), make(valid_from=NOON), False),
+            (f.has("valid_to"), make(valid_to=NOON), True),
+            # links to other records
+            (f.derived_from("a"), make(derived_from=["b", "a"]), True),
+            (f.derived_from("a"), make(supersedes=["a"]), False),
+            (f.derived_from("a", "c"), make(derived_from=["b", "c"]), True),
+            (f.derived_from("A"), make(derived_from=["a"]), False),
+            (f.derived_from("a"), BARE, False),
+            (~f.derived_from("a"), BARE, True),
+            (f.supersedes("cafe\u0301"), make(supersedes=["caf\u00e9"]), True),
+            (f.supersedes("caf\u00e9"), make(supersedes=["cafe\u0301"]), True),
+            (f.has("derived_from"), make(derived_from=["a"]), True),
+            (f.has("derived_from"), make(supersedes=["a"]), False),
             # content
             (f.contains("javascript"), BARE, True),
             (f.contains("java"), BARE, True),
@@ -252,17 +276,21 @@ class TestShape:
         assert hash(again) == hash(tree)
 
     @pytest.mark.parametrize("count", [1, 7, 8, 9, 2000])
-    @pytest.mark.parametrize("name", [*TEXT_FIELDS, "tag"])
+    @pytest.mark.parametrize("name", [*TEXT_FIELDS, *LINK_FIELDS, "tag"])
     def test_many_values_mean_what_few_do_and_are_compared_at_once(self, name: str, count: int) -> None:
         values = [f"v{number}" for number in range(count)]
         parts = [f.tag(value) if name == "tag" else getattr(f, name)(value) for value in values]
         filters = [f.any_of(*parts), f.any_of(*parts, f.everything() & f.custom(lambda record: False))]
         if name != "tag":
             filters.append(getattr(f, name)(*values))
+
+        def record_of(value: str) -> Record:
+            return make(**{"tags" if name == "tag" else name: value if name in TEXT_FIELDS else (value,)})
+
         for where in filters:
             before = (repr(where), hash(where), None if where is filters[1] else pickle.dumps(where))
             for value in ("v0", values[-1], "w", "v"):
-                for record in (make(tags=(value,)), make(**({} if name == "tag" else {name: value}))):
+                for record in (make(tags=(value,)), record_of(value)):
                     assert where.matches(record) == any(part.matches(record) for part in parts)
             assert not where.matches(make())
             assert before == (repr(where), hash(where), None if where is filters[1] else pickle.dumps(where))
@@ -270,7 +298,7 @@ class TestShape:
                 again = pickle.loads(pickle.dumps(where))
                 assert again == where
                 assert again.to_json() == where.to_json() == from_json(where.to_json()).to_json()
-                assert again.matches(make(tags=("v0",)) if name == "tag" else make(**{name: "v0"}))
+                assert again.matches(record_of("v0"))
 
     def test_values_are_compared_by_a_set_and_not_one_by_one(self) -> None:
         compared = 0

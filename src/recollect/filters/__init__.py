@@ -26,12 +26,14 @@ from recollect.filters.tree import (
     Has,
     ImportanceAtLeast,
     Is,
+    Links,
     Matches,
     Meta,
     Not,
     Nothing,
     Tag,
     Time,
+    ValidAt,
     from_json,
     time_of,
 )
@@ -48,6 +50,7 @@ __all__ = [
     "contains",
     "conversation",
     "custom",
+    "derived_from",
     "entity",
     "everything",
     "from_json",
@@ -64,8 +67,10 @@ __all__ = [
     "session",
     "source",
     "speaker",
+    "supersedes",
     "tag",
     "user",
+    "valid_at",
 ]
 
 _ABSENT: Any = object()
@@ -137,10 +142,20 @@ def has(field: str) -> Filter:
     """Match records that have a field, whatever its value: `~has("user")` selects those that belong to no user.
 
     Args:
-        field: role, speaker, user, agent, conversation, session, entity, source, time, importance, expires or pinned.
-            A record has `pinned` if it is pinned.
+        field: role, speaker, user, agent, conversation, session, entity, source, time, importance, expires, valid_from,
+            valid_to, supersedes, derived_from or pinned. A record has `pinned` if it is pinned.
     """
     return Has(field)
+
+
+def supersedes(*ids: str) -> Filter:
+    """Match records that replace one of these records: its id is in their `supersedes`."""
+    return Links("supersedes", ids)
+
+
+def derived_from(*ids: str) -> Filter:
+    """Match records derived from one of these records: its id is in their `derived_from`."""
+    return Links("derived_from", ids)
 
 
 def tag(name: str) -> Filter:
@@ -206,6 +221,15 @@ def _is_day(value: Instant) -> bool:
             return False
         return True
     return not isinstance(value, datetime)
+
+
+def valid_at(time: Instant) -> Filter:
+    """Match records that are true at a time: `valid_from` <= time < `valid_to`, where a missing end is open.
+
+    Args:
+        time: See `after`.
+    """
+    return ValidAt(time_of("valid_at", time))
 
 
 def contains(text: str, *, case_sensitive: bool = False) -> Filter:

@@ -2,13 +2,13 @@
 
     kind=user_fact and (user=ana or user=bob) and not tag=old and importance>=0.5 and time>=2026-01-01
 
-A condition is `key operator value`. Keys: the text fields of a record, `tag`, `importance`, `time`, `content`, `words`
-and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content and meta; `>=` for importance; `<`, `<=`, `>`, `>=`
-for time. `meta.KEY` alone tests whether the key exists; a field alone, whether the record has it (`not user`). Values
-with spaces, parentheses or quotes are written in double or single quotes, with a backslash before a quote or a
-backslash inside; so are keys of metadata: `meta."a.b c"=1`. A single quote inside a bare word is part of it:
-`user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than `or`. Times are ISO 8601; times without an offset
-are in the zone that the caller passes.
+A condition is `key operator value`. Keys: the text fields of a record, `supersedes`, `derived_from`, `tag`,
+`importance`, `time`, `valid_at`, `content`, `words` and `meta.KEY`. Operators: `=` and `!=`; `~` (contains) for content
+and meta; `>=` for importance; `<`, `<=`, `>`, `>=` for time. `meta.KEY` alone tests whether the key exists; a field
+alone, whether the record has it (`not user`). Values with spaces, parentheses or quotes are written in double or single
+quotes, with a backslash before a quote or a backslash inside; so are keys of metadata: `meta."a.b c"=1`. A single quote
+inside a bare word is part of it: `user=O'Brien`. `not` binds tighter than `and`, and `and` tighter than `or`. Times are
+ISO 8601; times without an offset are in the zone that the caller passes.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from recollect.errors import InvalidFilterError, shown
 from recollect.filters.tree import (
+    LINK_FIELDS,
     MAX_DEPTH,
     OPTIONAL_FIELDS,
     TEXT_FIELDS,
@@ -32,12 +33,14 @@ from recollect.filters.tree import (
     Has,
     ImportanceAtLeast,
     Is,
+    Links,
     Matches,
     Meta,
     Not,
     Nothing,
     Tag,
     Time,
+    ValidAt,
 )
 
 # A word is quoted as a whole in single quotes, or has parts in double quotes. In a bare word a single quote is literal,
@@ -49,11 +52,12 @@ _TOKEN = re.compile(
 )
 #: The operators of each key. The text fields of a record take "= or !=".
 _OPERATORS = {
-    "tag": "= or !=",
+    **dict.fromkeys(("tag", *LINK_FIELDS), "= or !="),
     "content": "~ (or not content~...)",
     "words": "=, ~ or !=",
     "importance": ">= (or not importance>=...)",
     "time": "<, <=, =, !=, >= or >",
+    "valid_at": "= or !=",
     "meta.KEY": "=, ~ or !=",
 }
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
@@ -195,6 +199,8 @@ class _Reader:
         text = _unquoted(value)
         if name in TEXT_FIELDS and operator == "=":
             return Is(name, (text,))
+        if name in LINK_FIELDS and operator == "=":
+            return Links(name, (text,))
         if name == "tag" and operator == "=":
             return Tag(text)
         if name == "content" and operator == "~":
@@ -207,7 +213,9 @@ class _Reader:
             except ValueError:
                 raise InvalidFilterError(value, "importance takes a number") from None
         if name == "time" and operator != "~":
-            return self.timed(operator, text)
+            return self.timed(operator, self.instant(text))
+        if name == "valid_at" and operator == "=":
+            return ValidAt(self.instant(text))
         if name.startswith("meta.") and operator in "=~":
             return Meta(_unquoted(name[5:]), "equals" if operator == "=" else "contains", _meta_value(value))
         operators = _OPERATORS | dict.fromkeys(TEXT_FIELDS, "= or !=")
@@ -218,14 +226,15 @@ class _Reader:
         hint = f"did you mean {close[0]!r}?" if close else f"the fields are {', '.join(operators)}"
         raise InvalidFilterError(name, f"unknown field {shown(name)}: {hint}")
 
-    def timed(self, operator: str, text: str) -> Filter:
+    def instant(self, text: str) -> datetime:
         try:
             time = datetime.fromisoformat(text)
         except ValueError:
             rule = f"{shown(text)} is not an ISO 8601 time, such as 2026-03-01 or 2026-03-01T09:30"
             raise InvalidFilterError(text, rule) from None
-        if time.tzinfo is None:
-            time = time.replace(tzinfo=self.zone)
+        return time.replace(tzinfo=self.zone) if time.tzinfo is None else time
+
+    def timed(self, operator: str, time: datetime) -> Filter:
         if operator == ">":
             return Time("after", start=time)
         if operator == "<":

@@ -24,8 +24,10 @@ _TOO_DEEP = f"is nested deeper than {MAX_DEPTH} levels: use fewer nested all_of,
 _MANY = 8
 #: Fields that a filter can compare with a text for equality.
 TEXT_FIELDS = ("id", "kind", "role", "speaker", "user", "agent", "conversation", "session", "entity", "source")
-#: Fields that a record may lack, or, as `pinned`, have as false.
-OPTIONAL_FIELDS = (*TEXT_FIELDS[2:], "time", "importance", "expires", "pinned")
+#: Fields with the ids of other records.
+LINK_FIELDS = ("supersedes", "derived_from")
+#: Fields that a record may lack, or have as false (`pinned`) or as an empty list.
+OPTIONAL_FIELDS = (*TEXT_FIELDS[2:], "time", "importance", "expires", "pinned", "valid_from", "valid_to", *LINK_FIELDS)
 
 
 class Filter:
@@ -121,7 +123,7 @@ class Is(Filter):
 
 @dataclass(frozen=True)
 class Has(Filter):
-    """The record has a field, whatever its value; `pinned` must be true."""
+    """The record has a field, whatever its value; `pinned` must be true, and a list must have an item."""
 
     name: str
 
@@ -131,10 +133,37 @@ class Has(Filter):
 
     def matches(self, record: Record) -> bool:
         value = getattr(record, self.name)
-        return value is not None and value is not False
+        return value is not None and value is not False and value != ()
 
     def to_json(self) -> dict[str, Any]:
         return {"has": self.name}
+
+
+@dataclass(frozen=True)
+class Links(Filter):
+    """A field with ids of other records has one of some ids."""
+
+    name: str
+    ids: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not self.ids:
+            raise InvalidFilterError(self.name, "needs at least one value")
+        for value in self.ids:
+            _checked_text(self.name, value)
+        object.__setattr__(self, "ids", tuple(map(nfc, self.ids)))  # normalised as in records
+
+    _derived = ("_set",)
+
+    @cached_property
+    def _set(self) -> frozenset[str]:
+        return frozenset(self.ids)
+
+    def matches(self, record: Record) -> bool:
+        return not self._set.isdisjoint(getattr(record, self.name))
+
+    def to_json(self) -> dict[str, Any]:
+        return {self.name: self.ids[0] if len(self.ids) == 1 else list(self.ids)}
 
 
 @dataclass(frozen=True)
@@ -283,6 +312,30 @@ class Time(Filter):
 
 
 @dataclass(frozen=True)
+class ValidAt(Filter):
+    """What the record says is true at a time: `valid_from` <= time < `valid_to`. A missing end is open.
+
+    The interval is half-open, so that at the moment at which one fact replaces another, exactly one of them is valid.
+    A record without `valid_from` and `valid_to` is valid at any time.
+
+    Attributes:
+        time: The time, with a time zone.
+    """
+
+    time: datetime
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time", time_of("valid_at", self.time))
+
+    def matches(self, record: Record) -> bool:
+        started = record.valid_from is None or record.valid_from <= self.time
+        return started and (record.valid_to is None or self.time < record.valid_to)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"valid_at": self.time.isoformat()}
+
+
+@dataclass(frozen=True)
 class Contains(Filter):
     """The content contains a text, anywhere. Case and compatibility variants are ignored unless `case_sensitive`."""
 
@@ -394,16 +447,20 @@ class AnyOf(_Several):
     def _merged(self) -> tuple[Filter | _AnyTag, ...]:
         """An equivalent shorter list: the conditions on one field are merged into one, as are the tags."""
         fields: dict[str, dict[str, None]] = {}
+        links: dict[str, dict[str, None]] = {}
         tags: set[str] = set()
         rest: list[Filter | _AnyTag] = []
         for part in self.parts:
             if isinstance(part, Is):
                 fields.setdefault(part.name, {}).update(dict.fromkeys(part.values))
+            elif isinstance(part, Links):
+                links.setdefault(part.name, {}).update(dict.fromkeys(part.ids))
             elif isinstance(part, Tag):
                 tags.add(part.tag)
             else:
                 rest.append(part)
-        merged = [Is(name, tuple(values)) for name, values in fields.items()]
+        merged: list[Filter] = [Is(name, tuple(values)) for name, values in fields.items()]
+        merged += [Links(name, tuple(ids)) for name, ids in links.items()]
         return (*merged, *([_AnyTag(frozenset(tags))] if tags else []), *rest)
 
     def matches(self, record: Record) -> bool:
@@ -484,6 +541,8 @@ def from_json(data: object, depth: int = 0) -> Filter:
         return Everything() if name == "everything" else Nothing()
     if name in TEXT_FIELDS:
         return Is(name, tuple(value) if isinstance(value, list) else (value,))
+    if name in LINK_FIELDS:
+        return Links(name, tuple(value) if isinstance(value, list) else (value,))
     if name == "has":
         return Has(value)
     if name == "tag":
@@ -494,6 +553,8 @@ def from_json(data: object, depth: int = 0) -> Filter:
         return ImportanceAtLeast(value)
     if name in ("after", "before", "between"):
         return _time_from_json(name, value)
+    if name == "valid_at":
+        return ValidAt(*_times_from_json(name, value, 1))
     if name == "contains":
         match value:
             case str():
@@ -517,13 +578,17 @@ def _meta_from_json(value: object) -> Filter:
     raise InvalidFilterError(value, "meta takes {key}, {key, equals} or {key, contains}")
 
 
-def _time_from_json(name: str, value: object) -> Filter:
+def _times_from_json(name: str, value: object, count: int) -> list[datetime]:
     values = value if isinstance(value, list) else [value]
-    ends = [end for end in values if isinstance(end, str)]
-    if len(values) != (2 if name == "between" else 1) or len(ends) != len(values):
-        raise InvalidFilterError(value, f"{name} takes {'two times' if name == 'between' else 'a time'} in ISO 8601")
+    texts = [each for each in values if isinstance(each, str)]
+    if len(values) != count or len(texts) != count:
+        raise InvalidFilterError(value, f"{name} takes {'a time' if count == 1 else 'two times'} in ISO 8601")
     try:
-        times = [instant(name, end) for end in ends]
+        return [instant(name, text) for text in texts]
     except InvalidRecordError as error:
         raise InvalidFilterError(value, str(error.args[2])) from None
+
+
+def _time_from_json(name: str, value: object) -> Filter:
+    times = _times_from_json(name, value, 2 if name == "between" else 1)
     return Time(name, times[0] if name != "before" else None, times[-1] if name != "after" else None)

@@ -59,12 +59,18 @@ def records(ids: st.SearchStrategy[str] | None = None) -> st.SearchStrategy[Reco
         time=_maybe(times),
         importance=_maybe(importances),
         expires=_maybe(times),
+        valid_from=_maybe(times),
+        valid_to=_maybe(times),
+        supersedes=st.lists(names, max_size=2, unique=True),
+        derived_from=st.lists(names, max_size=2, unique=True),
         pinned=st.booleans(),
     )
 
 
 def _record(**fields: Any) -> Record:
     media_type = "application/octet-stream" if isinstance(fields["content"], bytes) else None
+    if fields["valid_from"] and fields["valid_to"]:
+        fields["valid_from"], fields["valid_to"] = sorted((fields["valid_from"], fields["valid_to"]))
     return Record(**fields, media_type=media_type)
 
 
@@ -78,6 +84,8 @@ def filters(*, custom: bool = True) -> st.SearchStrategy[Filter]:
             several.map(lambda values, make=make: make(*values))  # type: ignore[misc]
             for make in (f.user, f.agent, f.speaker, f.conversation, f.session, f.entity, f.source)
         ),
+        *(several.map(lambda ids, make=make: make(*ids)) for make in (f.supersedes, f.derived_from)),  # type: ignore[misc]
+        times.map(f.valid_at),
         st.sampled_from(("knowledge", "USER_FACT", "note", "a%")).map(f.kind),
         st.sampled_from(("r0", "r1", "r%", "R1")).map(f.id),
         st.sampled_from(("user", "assistant", "us%")).map(f.role),

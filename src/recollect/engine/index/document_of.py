@@ -21,7 +21,7 @@ from recollect.text.words import Term, analyzed, ends_with_question, terms
 
 #: Version of the conversion. Raise it when a record may give a different document, or documents a different segment:
 #: index files with another version are rebuilt. tests/test_indexing.py fails if this was forgotten.
-_LAYOUT = 8
+_LAYOUT = 9
 #: A record of at most this many bytes is stored in the index, so that hits need not be read from the store.
 _MAX_PAYLOAD_BYTES = 2048
 
@@ -133,5 +133,7 @@ def document_of(record: Record, *, digests: bool = True) -> Document:
         importance=NO_IMPORTANCE if record.importance is None else record.importance,
         filter_terms=filter_terms_of(record),
         titles=_titles(above, language) if (above := _titles_above(record)) else (),
+        valid_from=NO_TIME if record.valid_from is None else microseconds(record.valid_from),
+        valid_to=NEVER if record.valid_to is None else microseconds(record.valid_to),
         payload=payload if len(payload) <= _MAX_PAYLOAD_BYTES else b"",
     )

@@ -1,4 +1,4 @@
-"""Filter terms: index terms for the tags, session, metadata and pin of a record, which have no column in the index.
+"""Filter terms: index terms for the tags, links, session, metadata and pin of a record, which have no column.
 
 Each is found like a word, so a filter on it costs as much as looking up a word. Filter terms begin with a character
 that no word contains, so no question matches one.
@@ -10,6 +10,7 @@ import struct
 from hashlib import blake2b
 from zlib import crc32
 
+from recollect.filters.tree import LINK_FIELDS
 from recollect.records.record import Record
 
 #: Number of terms that the values of a metadata key are hashed to, so that a key with a different value in every record
@@ -21,6 +22,8 @@ _MAX_TEXT = 64
 
 #: The term of pinned records.
 PINNED_TERM = "\0p"
+#: The kinds of the terms for the ids in a field.
+_LINKS = {"supersedes": "r", "derived_from": "d"}
 
 
 def tag_term(tag: str) -> str:
@@ -31,6 +34,16 @@ def tag_term(tag: str) -> str:
 def session_term(session: str) -> str:
     """Return the term of the records of a session, in any conversation."""
     return _term("s", session)
+
+
+def link_term(field: str, record_id: str) -> str:
+    """Return the term of the records that have an id in a field of LINK_FIELDS."""
+    return _term(_LINKS[field], record_id)
+
+
+def links_term(field: str) -> str:
+    """Return the term of the records that have any id in a field of LINK_FIELDS."""
+    return _term("l", field)
 
 
 def key_term(key: str) -> str:
@@ -73,6 +86,10 @@ def filter_terms_of(record: Record) -> tuple[str, ...]:
         terms.append(PINNED_TERM)
     if record.session is not None:
         terms.append(session_term(record.session))
+    for field in LINK_FIELDS:
+        if ids := getattr(record, field):
+            terms.append(links_term(field))
+            terms += [link_term(field, each) for each in ids]
     for key, value in record.metadata.items():
         terms.append(key_term(key))
         if (term := value_term(key, value)) is not None:

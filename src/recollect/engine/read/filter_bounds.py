@@ -12,9 +12,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from recollect.engine.index.filter_terms import PINNED_TERM, key_term, session_term, tag_term, value_term
+from recollect.engine.index.filter_terms import (
+    PINNED_TERM,
+    key_term,
+    link_term,
+    links_term,
+    session_term,
+    tag_term,
+    value_term,
+)
 from recollect.engine.scope import Scope
 from recollect.filters.tree import (
+    LINK_FIELDS,
     AllOf,
     AnyOf,
     Custom,
@@ -23,16 +32,19 @@ from recollect.filters.tree import (
     Has,
     ImportanceAtLeast,
     Is,
+    Links,
     Meta,
     Not,
     Nothing,
     Tag,
     Time,
+    ValidAt,
 )
-from recollect.indexes.documents.columns import FIELDS, NO_TIME, NONE, Flags
+from recollect.indexes.documents.columns import FIELDS, NEVER, NO_TIME, NONE, Flags
 from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.records.codec import microseconds
+from recollect.stores.base import FIELDS_WITHOUT_COLUMN
 
 
 class Bounds(NamedTuple):
@@ -84,20 +96,22 @@ def bounds(where: Filter, view: WordView) -> Bounds:
     return UNBOUNDED if limits is None else _exactly(limits)
 
 
-def uses_filter_terms(where: Filter) -> bool:
-    """Return whether a filter has a condition that the index has filter terms for and stores no column.
+def index_helps(where: Filter) -> bool:
+    """Return whether a filter has a condition that the index can evaluate, and for which stores have no column.
 
     False if the filter is restricted to certain ids.
     """
     match where:
         case AllOf():
             named = any(isinstance(part, Is) and part.name == "id" for part in where.parts)
-            return not named and any(map(uses_filter_terms, where.parts))
+            return not named and any(map(index_helps, where.parts))
         case AnyOf():
-            return any(map(uses_filter_terms, where.parts))
+            return any(map(index_helps, where.parts))
         case Not():
-            return uses_filter_terms(where.part)
-    return isinstance(where, (Tag, Meta)) or where == Has("pinned")
+            return index_helps(where.part)
+        case Has():
+            return where.name in FIELDS_WITHOUT_COLUMN
+    return isinstance(where, (Links, Meta, Tag, ValidAt))
 
 
 def selective(where: Filter) -> bool:
@@ -235,6 +249,17 @@ def _exact_flags(where: Filter, view: WordView) -> Flags | None:
             return np.not_equal(table.micros[: table.count], NO_TIME)
         case Has() if where.name in FIELDS:
             return table.present(where.name)
+        case Has("valid_from"):
+            return np.not_equal(table.valid_from[: table.count], NO_TIME)
+        case Has("valid_to"):
+            return np.not_equal(table.valid_to[: table.count], NEVER)
+        case Has() if where.name in LINK_FIELDS:
+            return view.having([links_term(where.name)])
+        case Links():
+            return view.having([link_term(where.name, each) for each in where.ids])
+        case ValidAt():
+            time = microseconds(where.time)
+            return (table.valid_from[: table.count] <= time) & (table.valid_to[: table.count] > time)
         case Tag():
             return view.having([tag_term(where.tag)])
         case Meta():

@@ -56,6 +56,8 @@ class Document(NamedTuple):
         importance: 0 to 1; NO_IMPORTANCE if it has none.
         filter_terms: Terms that are not words, each once, for filters on properties without a column.
         titles: The terms of the titles above it, with the words that they come from, each once.
+        valid_from: The start of its validity in microseconds since 1970; NO_TIME if it has none.
+        valid_to: The end of its validity in microseconds since 1970, excluded; NEVER if it has none.
         payload: The bytes of its record, so that a hit need not be read from the store; b"" if only the store has them.
     """
 
@@ -78,6 +80,8 @@ class Document(NamedTuple):
     importance: float = NO_IMPORTANCE
     filter_terms: tuple[str, ...] = ()
     titles: tuple[Term, ...] = ()
+    valid_from: int = NO_TIME
+    valid_to: int = NEVER
     payload: bytes = b""
 
 
@@ -121,6 +125,8 @@ COLUMNS: dict[str, DTypeLike] = {
     "before": np.int32,
     "after": np.int32,
     "importance": np.float64,
+    "valid_from": np.int64,
+    "valid_to": np.int64,
     **dict.fromkeys(FIELDS, np.int32),
 }
 
@@ -151,5 +157,7 @@ def values_of(document: Document, session: int, speaker: int, fields: Iterable[i
         NONE,
         NONE,
         document.importance,
+        document.valid_from,
+        document.valid_to,
         *fields,
     )

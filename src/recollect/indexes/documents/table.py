@@ -80,6 +80,8 @@ class Table:
     before: Numbers
     after: Numbers
     importance: NDArray[np.float64]
+    valid_from: Ints
+    valid_to: Ints
     kind: Numbers
     role: Numbers
     user: Numbers

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from recollect.filters.tree import AllOf, AnyOf, Everything, Filter, Has, ImportanceAtLeast, Is, Not, Nothing, Time
 from recollect.records.codec import microseconds
+from recollect.stores.base import FIELDS_WITHOUT_COLUMN
 
 #: Maximum number of values in one statement. A conjunction of n conditions has depth n, and each of the at most
 #: MAX_DEPTH levels of a filter adds up to three; SQLite's limits are a depth of 1,000 and 32,766 values.
@@ -107,7 +108,7 @@ def _exact(where: Filter) -> Sql | None:
         placeholders = ",".join("?" * len(where.values))
         test = "= ?" if len(where.values) == 1 else f"IN ({placeholders})"
         return Sql(f'h."{where.name}" {test}', where.values)
-    if isinstance(where, Has) and where.name != "pinned":  # which has no column
+    if isinstance(where, Has) and where.name not in FIELDS_WITHOUT_COLUMN:
         return Sql(f'h."{where.name}" IS NOT NULL')
     if isinstance(where, ImportanceAtLeast):
         return Sql("h.importance >= ?", (where.least,))
