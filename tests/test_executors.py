@@ -32,7 +32,7 @@ from recollect.records.record import Fields, Record
 from recollect.stores.memory import MemoryStore
 from recollect.testing import filters, memory_on, records
 from recollect.testing.loopback import _through_bytes
-from recollect.testing.strategies import names, texts
+from recollect.testing.strategies import names, texts, times
 
 #: Operation -> the method that creates it, where it has another name.
 METHODS = {"export": "open_export", "get_quota": "quota", "pin": "at"}
@@ -79,6 +79,13 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ),
     ops.Update: st.builds(
         ops.Update, id=IDS, changes=st.fixed_dictionaries({"content": texts}, optional={"user": names}), expect=expects
+    ),
+    ops.Supersede: st.builds(
+        ops.Supersede,
+        id=IDS,
+        content=texts,
+        at=st.none() | times,
+        fields=st.fixed_dictionaries({}, optional={"user": names, "tags": st.just(["x"])}),
     ),
     ops.Forget: st.builds(ops.Forget, id=IDS, expect=expects),
     ops.ForgetWhere: st.builds(ops.ForgetWhere, where=WHERE),
@@ -218,6 +225,7 @@ class TestEveryCallIsAnOperation:
             "forget_where": (f.user("x"),),
             "set_quota": (),
             "forget": ("none",),
+            "supersede": ("none", "tea"),
             "update": ("none", lambda record: record),
             "backup": ("x",),
             "wait": (0, 0),

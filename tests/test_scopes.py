@@ -289,6 +289,14 @@ does(
     text=texts,
     stale=st.booleans(),
 )
+does(
+    "supersede",
+    lambda m, id, text, minutes: m.supersede(id, text, at=START + timedelta(minutes=minutes)),  # noqa: A006
+    id=names | st.sampled_from(DERIVED),
+    text=texts,
+    minutes=st.integers(0, 3),
+)
+does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006
 does("forget_where", lambda m, where: m.forget_where(where), where=wheres)

@@ -142,7 +142,7 @@ COMMANDS = {
         "serving": "mcp",
         "reading": "context grep list log namespaces recall show stats",
         "versions": "diff history revert rollback snapshot snapshots",
-        "writing": "forget quota remember update",
+        "writing": "forget quota remember supersede update",
     }.items()
     for name in names.split()
 }

@@ -119,6 +119,8 @@ class AsyncBatch:
     """Return how many records match a filter or its text form; without one, how many there are."""
     update = _awaited(Batch.update)
     """Change fields of a record and return the changed record."""
+    supersede = _awaited(Batch.supersede)
+    """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
@@ -195,6 +197,8 @@ class AsyncMemory:
     """Return how many records match a filter or its text form; without one, how many there are."""
     update = _awaited(Memory.update)
     """Change fields of a record and return the changed record."""
+    supersede = _awaited(Memory.supersede)
+    """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)
