@@ -57,6 +57,8 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "prove_log": lambda m: m.prove_log(0),
     "quota": lambda m: m.quota(),
     "check": lambda m: m.check(),
+    "receipt": lambda m: m.recall("tea").receipt,
+    "replay": lambda m: m.replay({}),
     "close": lambda m: m.close(),
     "backup": lambda m: m.backup("x"),
     "sweep": lambda m: m.sweep(),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from recollect.engine import history, past
+from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
@@ -61,6 +61,7 @@ from recollect.operations import (
     Prove,
     ProveLog,
     Recall,
+    Receipt,
     Remember,
     RememberAll,
     Revert,
@@ -76,6 +77,7 @@ from recollect.operations import (
     Wait,
 )
 from recollect.operations import Export as ExportOperation
+from recollect.operations import Replay as ReplayOperation
 from recollect.records.record import Record
 from recollect.stores.base import Backup, View
 
@@ -484,6 +486,8 @@ HANDLERS: dict[type[Operation], Handler] = {
     Prove: _alone(_prove),
     ProveLog: _alone(_prove_log),
     Wait: _alone(_wait),
+    Receipt: _alone(_whole("a receipt", receipts.receipt)),
+    ReplayOperation: _alone(_whole("a replay", replaying.replay)),
     ExportOperation: _alone(_export),
     EmbedAll: _alone(_embed_all),
     VectorStats: _alone(_vector_stats),

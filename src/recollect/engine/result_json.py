@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.engine.history_results import Difference, RecordVersion, Restored
+from recollect.engine.history_results import Difference, RecordVersion, Replayed, Restored
 from recollect.engine.quota import Quota
 from recollect.engine.results import (
     Export,
@@ -48,8 +48,10 @@ from recollect.operations import (
     Prove,
     ProveLog,
     Recall,
+    Receipt,
     Remember,
     RememberAll,
+    Replay,
     Revert,
     Rollback,
     SetQuota,
@@ -118,6 +120,8 @@ _FORMS: dict[type[Operation], _Form] = {
     Check: _PLAIN,
     BackUp: _Form(Backup.to_json, Backup.from_json),
     Probe: _PLAIN,
+    Receipt: _PLAIN,
+    Replay: _Form(Replayed.to_json, Replayed.from_json),
     Prove: _PLAIN,
     ProveLog: _PLAIN,
     TakeSnapshot: _SNAPSHOT,

@@ -225,6 +225,8 @@ class AsyncMemory:
     """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     prove = _awaited(Memory.prove)
     """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
+    replay = _awaited(Memory.replay)
+    """Ask the question of a receipt again, as of its commit, and compare the answers."""
     prove_log = _awaited(Memory.prove_log)
     """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON."""
     changes = _awaited(Memory.changes)

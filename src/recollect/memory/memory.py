@@ -7,23 +7,27 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
+from recollect.engine.history_results import Replayed
 from recollect.engine.listeners import Subscription
 from recollect.engine.quota import Quota
-from recollect.engine.results import Export, Moment, NamespaceHead, VectorCounts
+from recollect.engine.results import Export, Hits, Moment, NamespaceHead, VectorCounts, scored
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.proofs import Proof
+from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls, RecollectWarning
 from recollect.memory.facets import Facets
@@ -43,6 +47,9 @@ from recollect.operations import (
     Probe,
     Prove,
     ProveLog,
+    Recall,
+    Receipt,
+    Replay,
     SetQuota,
     Sweep,
     VectorStats,
@@ -169,7 +176,53 @@ class Memory(Histories, Facets):
         """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        return self._executor.execute(operation, self._branch, self._scope, actor, reason)
+        result = self._executor.execute(operation, self._branch, self._scope, actor, reason)
+        if type(operation) is Recall:
+            result.bind(partial(self._receipt_of, operation))
+        return result
+
+    def _receipt_of(self, asked: Recall, hits: Hits) -> ReceiptForm:
+        """Return the receipt of an answer."""
+        if self._scope.fixed or hits.time is None:
+            raise ScopeError("a receipt, which covers the whole namespace,", str(self._scope))
+        receipt: ReceiptForm = self.execute(
+            Receipt(
+                operation=replace(asked, reference=hits.reference),
+                time=hits.time,
+                seq=hits.watermark,
+                root=hits.root,
+                vectors=hits.plan.vectors,
+                hits=scored(hits.hits),
+                standing=scored(hits.standing),
+            )
+        )
+        return receipt
+
+    def replay(self, receipt: Mapping[str, Any]) -> Replayed:
+        """Ask the question of a receipt again, as of its commit, and compare the answers.
+
+            receipt = memory.recall("Which seat does Ana prefer?").receipt
+            assert memory.replay(receipt).status == "same"
+
+        It works on the store that wrote the receipt and on every copy of it, such as a restored backup, whatever was
+        committed since. Vectors have no history: those that are stored now are used.
+
+        Args:
+            receipt: The receipt (`Hits.receipt`).
+
+        Returns:
+            The status ("same", "different" or "rules changed") and every difference.
+
+        Raises:
+            InvalidArgumentError: It is no receipt, was changed since it was written, or is of another namespace.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            That of the first recall as of a past moment (see `at`), and that of `head`.
+        """
+        replayed: Replayed = self.execute(Replay(receipt=receipt))
+        return replayed
 
     @contextmanager
     def batch(

@@ -47,6 +47,7 @@ from recollect.operations.reads import (
     Stats,
     Wait,
 )
+from recollect.operations.receipts import Receipt, Replay
 from recollect.operations.upkeep import (
     SCOPED,
     WHEN_FULL,
@@ -122,8 +123,10 @@ __all__ = [
     "Prove",
     "ProveLog",
     "Recall",
+    "Receipt",
     "Remember",
     "RememberAll",
+    "Replay",
     "Revert",
     "Rollback",
     "SetQuota",
