@@ -22,7 +22,7 @@ from recollect._version import __version__
 if TYPE_CHECKING:
     from recollect import errors, filters, operations
     from recollect.engine.call_log import Call
-    from recollect.engine.history_results import ChangedRecord, Difference, RecordVersion, Restored
+    from recollect.engine.history_results import ChangedRecord, Deviation, Difference, RecordVersion, Replayed, Restored
     from recollect.engine.listeners import Subscription
     from recollect.engine.quota import Quota
     from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
@@ -57,6 +57,7 @@ __all__ = [
     "CommitStream",
     "Context",
     "ContextItem",
+    "Deviation",
     "Difference",
     "EntityId",
     "Export",
@@ -75,6 +76,7 @@ __all__ = [
     "RecordId",
     "RecordList",
     "RecordVersion",
+    "Replayed",
     "Report",
     "RescueReport",
     "Restored",
@@ -111,7 +113,7 @@ _HOMES = {
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
     "ledger.commits": ("Change", "Commit", "Snapshot"),
-    "engine.history_results": ("ChangedRecord", "Difference", "RecordVersion", "Restored"),
+    "engine.history_results": ("ChangedRecord", "Deviation", "Difference", "RecordVersion", "Replayed", "Restored"),
     "ledger.verifying": ("verify",),
     "stores.base": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),
