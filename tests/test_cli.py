@@ -96,6 +96,17 @@ def test_the_history_is_shown_and_taken_back(run: Run) -> None:
     run("history", "never", code=1)
 
 
+def test_supersede_ends_one_record_and_begins_another(run: Run) -> None:
+    run("remember", "Ana lives in Rome", "--id", "home", "--user", "ana")
+    assert run("supersede", "home", "Ana lives in Oslo", "--at", "2026-02-01").stdout.startswith("created")
+    for day, city in (("2026-01-31", "Rome"), ("2026-02-01", "Oslo")):
+        (found,) = told(run("list", "--where", f"valid_at={day} and user=ana", "--json"))["records"]
+        assert found["content"] == f"Ana lives in {city}"
+    assert "pass a time at which it is valid" in run("supersede", "home", "Paris", "--at", "2026-03-01", code=1).stderr
+    run("supersede", "home", "Paris", "--at", "in spring", code=1)
+    run("supersede", "never", "Paris", code=1)
+
+
 def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:
     run("remember", "Ana prefers window seats", "--id", "seat")
     first = told(run("stats", "--json"))
@@ -328,6 +339,7 @@ READING = [
     "namespaces",
     "export",
     "update x --kind y",
+    "supersede x y",
     "forget x",
 ]
 

@@ -24,6 +24,7 @@ from recollect.engine.result_json import _FORMS, result_from_json, result_to_jso
 from recollect.engine.results import Export, Moment, Report
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnsupportedError
 from recollect.ledger.commits import Snapshot
+from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
 from recollect.memory.awaited import AsyncBatch, AsyncMemory
 from recollect.messages import Turn
@@ -32,10 +33,10 @@ from recollect.records.record import Fields, Record
 from recollect.stores.memory import MemoryStore
 from recollect.testing import filters, memory_on, records
 from recollect.testing.loopback import _through_bytes
-from recollect.testing.strategies import names, texts
+from recollect.testing.strategies import names, texts, times
 
 #: Operation -> the method that creates it, where it has another name.
-METHODS = {"export": "open_export", "get_quota": "quota", "pin": "at"}
+METHODS = {"export": "open_export", "get_quota": "quota", "pin": "at", "receipt": "recall"}
 #: Public names of a memory that execute no operation.
 LOCAL = {"close", "embedder", "name", "namespace", "scope", "scoped", "batch", "execute", "listen", "subscribe"}
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
@@ -80,6 +81,13 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Update: st.builds(
         ops.Update, id=IDS, changes=st.fixed_dictionaries({"content": texts}, optional={"user": names}), expect=expects
     ),
+    ops.Supersede: st.builds(
+        ops.Supersede,
+        id=IDS,
+        content=texts,
+        at=st.none() | times,
+        fields=st.fixed_dictionaries({}, optional={"user": names, "tags": st.just(["x"])}),
+    ),
     ops.Forget: st.builds(ops.Forget, id=IDS, expect=expects),
     ops.ForgetWhere: st.builds(ops.ForgetWhere, where=WHERE),
     ops.Clear: st.builds(ops.Clear),
@@ -106,6 +114,15 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Head: st.builds(ops.Head, log=st.booleans()),
     ops.Prove: st.builds(ops.Prove, id=IDS, at=st.none() | st.integers(0, 4)),
     ops.ProveLog: st.builds(ops.ProveLog, old=st.integers(0, 4), new=st.none() | st.integers(0, 4)),
+    ops.Receipt: st.builds(
+        ops.Receipt,
+        operation=st.builds(ops.Recall, question=texts, where=WHERE, reference=times),
+        time=times,
+        seq=st.integers(0, 4),
+        root=st.just("0" * 64) | st.just(EMPTY.hex()),
+        hits=st.lists(st.tuples(IDS, st.integers(0, 9)), max_size=2),
+    ),
+    ops.Replay: st.builds(ops.Replay, receipt=st.just({}) | st.just({"receipt": 1})),  # tests/test_receipts.py has real
     ops.Stats: st.builds(ops.Stats),
     ops.GetQuota: st.builds(ops.GetQuota),
     ops.Namespaces: st.builds(ops.Namespaces),
@@ -225,10 +242,12 @@ class TestEveryCallIsAnOperation:
             "forget_where": (f.user("x"),),
             "set_quota": (),
             "forget": ("none",),
+            "supersede": ("none", "tea"),
             "update": ("none", lambda record: record),
             "backup": ("x",),
             "wait": (0, 0),
             "prove": ("a",),
+            "replay": ({},),
             "prove_log": (0,),
             "drop_snapshot": ("a",),
             "history": ("a",),
@@ -265,6 +284,13 @@ class TestEveryCallIsAnOperation:
         needed: dict[type[ops.Operation], dict[str, Any]] = {
             ops.BackUp: {"path": "x"},
             ops.Wait: {"since": 0},
+            ops.Receipt: {
+                "operation": ops.Recall(question="tea", reference=datetime(2026, 3, 1, tzinfo=UTC)),
+                "time": datetime(2026, 3, 1, tzinfo=UTC),
+                "seq": 0,
+                "root": EMPTY.hex(),
+            },
+            ops.Replay: {"receipt": {}},
             ops.Prove: {"id": "a"},
             ops.ProveLog: {"old": 0},
             ops.Batch: {"operations": ()},

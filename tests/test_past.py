@@ -61,8 +61,9 @@ class Clock:
 
 
 def comparable(hits: Hits) -> Any:
-    """Everything of hits but the notes, which also state what is of the present, and which kernels answered."""
+    """Everything of hits but the notes, which also state what is of the present, which kernels answered, and when."""
     told = hits.to_json()
+    del told["reference"], told["time"]
     told.pop("notes", None)
     del told["plan"]["notes"], told["plan"]["kernels"]
     return told

@@ -33,7 +33,7 @@ def told(memory: recollect.Memory, questions: list[str]) -> list[Any]:
     for number, question in enumerate(questions):
         where = f.speaker("Caroline") & ~f.tag("old") if number % 2 else None
         hits = memory.recall(question, k=10, where=where).to_json()
-        del hits["plan"]["kernels"]
+        del hits["plan"]["kernels"], hits["time"], hits["reference"]
         out.append(hits)
     return out
 

@@ -58,6 +58,8 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "quota": lambda m: m.quota(),
     "check": lambda m: m.check(),
     "compact": lambda m: m.compact(),
+    "receipt": lambda m: m.recall("tea").receipt,
+    "replay": lambda m: m.replay({}),
     "close": lambda m: m.close(),
     "backup": lambda m: m.backup("x"),
     "sweep": lambda m: m.sweep(),
@@ -290,6 +292,14 @@ does(
     text=texts,
     stale=st.booleans(),
 )
+does(
+    "supersede",
+    lambda m, id, text, minutes: m.supersede(id, text, at=START + timedelta(minutes=minutes)),  # noqa: A006
+    id=names | st.sampled_from(DERIVED),
+    text=texts,
+    minutes=st.integers(0, 3),
+)
+does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006
 does("forget_where", lambda m, where: m.forget_where(where), where=wheres)

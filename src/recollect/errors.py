@@ -19,6 +19,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         UnknownTargetError (LookupError)
         RecordExistsError
         ConflictError
+        ValidityError
         QuotaError
         ScopeError
         ReadOnlyMemoryError
@@ -385,6 +386,30 @@ class ConflictError(RecollectError):
     def __str__(self) -> str:
         return f"{self.args[0]} was expected to be {self.args[1]} but is {self.args[2]}{self._state}: " + (
             "it already has the state that this call requested" if self.satisfied else "read it again and decide"
+        )
+
+
+class ValidityError(RecollectError):
+    """A record is not valid at the time from which another one should replace it.
+
+    Args:
+        record_id: The id of the record.
+        at: That time, in ISO 8601.
+        valid_from: The start of its validity, in ISO 8601; None if it is open.
+        valid_to: The end of its validity, in ISO 8601; None if it is open.
+    """
+
+    code = "validity"
+
+    def __init__(self, record_id: str, at: str, valid_from: str | None, valid_to: str | None) -> None:
+        super().__init__(record_id, at, valid_from, valid_to)
+
+    def __str__(self) -> str:
+        record_id, at, start, end = self.args
+        interval = " ".join(f"{word} {each}" for word, each in (("from", start), ("until", end)) if each is not None)
+        return (
+            f"record {record_id!r} is valid {interval}, not at {at}{self._state}: pass a time at which it is valid, or "
+            f"supersede the record that replaced it (supersedes={record_id})"
         )
 
 

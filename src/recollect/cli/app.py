@@ -52,6 +52,7 @@ class Settings:
         k: The `-k` before the name of the command; None if there is none.
         embedder: The embedder; None means the default.
         key_file: The path of the file with the store's key; "" means the default key.
+        error_code: The exit code of an error.
     """
 
     db: str | None = None
@@ -61,6 +62,7 @@ class Settings:
     k: int | None = None
     embedder: str | None = None
     key_file: str = field(default_factory=lambda: os.environ.get(KEY_FILE_VARIABLE, ""))
+    error_code: int = 1
 
     @property
     def key(self) -> bytes | None:
@@ -128,11 +130,11 @@ COMMANDS = {
         "erasing": "erase",
         "keeping": "backup compact migrate rescue restore",
         "moving": "export import",
-        "proving": "prove verify",
+        "proving": "prove replay verify",
         "serving": "mcp",
         "reading": "context grep list log namespaces recall show stats",
         "versions": "diff history revert rollback snapshot snapshots",
-        "writing": "forget quota remember update",
+        "writing": "forget quota remember supersede update",
     }.items()
     for name in names.split()
 }
@@ -163,7 +165,7 @@ class App(click.Group):
             return super().invoke(ctx)
         except RecollectError as error:
             _print_error(ctx, error)
-            ctx.exit(1)
+            ctx.exit(ctx.ensure_object(Settings).error_code)
         except KeyboardInterrupt:
             click.echo("interrupted: everything reported as saved is saved; run it again to continue", err=True)
             ctx.exit(130)

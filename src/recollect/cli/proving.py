@@ -1,4 +1,4 @@
-"""Commands of proofs: prove, verify."""
+"""Commands of proofs and receipts: prove, verify, replay."""
 
 from __future__ import annotations
 
@@ -10,13 +10,21 @@ import click
 
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import InvalidArgumentError
+from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.ledger.proofs import ABSENCE, CONSISTENCY, PRESENCE
 from recollect.ledger.verifying import verify as verify_proof
+from recollect.reprs import line
 
 _STATED = {
     PRESENCE: "the record is present in the version of the proof",
     ABSENCE: "no record has the id of the proof",
     CONSISTENCY: "the newer log begins with the older one",
+}
+#: Status of a replay -> what is printed.
+_FOUND = {
+    "same": "same: the store gives the same answer",
+    "different": "different: receipt -> store",
+    "rules changed": "rules changed: another version computes the scores; receipt -> store",
 }
 
 
@@ -49,10 +57,7 @@ def verify(settings: Settings, proof: BinaryIO, roots: tuple[str, ...]) -> None:
 
     The exit code is 0 if it is proved, and 1 if it is not.
     """
-    try:
-        value = json.loads(proof.read(), object_pairs_hook=_object)
-    except (ValueError, RecursionError) as error:
-        raise InvalidArgumentError("proof", getattr(proof, "name", "-"), f"must be JSON: {error}") from None
+    value = _read("proof", proof)
     proved = verify_proof(value, roots if len(roots) > 1 else roots[0])
     if settings.as_json:
         print_json({"proved": proved})
@@ -62,6 +67,53 @@ def verify(settings: Settings, proof: BinaryIO, roots: tuple[str, ...]) -> None:
         click.echo("not proved", err=True)
     if not proved:
         sys.exit(1)
+
+
+@app.command()
+@click.argument("receipt", type=click.File("rb"))
+@common
+def replay(settings: Settings, receipt: BinaryIO) -> None:
+    """Ask the question of the receipt in the file RECEIPT (- for stdin) again, and compare the answers.
+
+    The store may be a copy of the one that answered, such as a restored backup. The exit code is 0 if the answer is the
+    same, 1 if it is different or the rules of the scores have changed, and 2 for errors.
+    """
+    settings.error_code = 2
+    value = _read("receipt", receipt)
+    with settings.open() as memory:
+        replayed = memory.replay(value)
+    if settings.as_json:
+        print_json(replayed.to_json())
+    else:
+        click.echo(_FOUND[replayed.status])
+        for each in replayed.deviations:
+            rank = "" if each.rank is None else f" {each.rank + 1}"
+            reason = f" ({each.reason})" if each.reason else ""
+            click.echo(f"  {each.what}{rank}: {_described(each.receipt)} -> {_described(each.store)}{reason}")
+    if not replayed:
+        sys.exit(1)
+
+
+def _described(value: Any) -> str:
+    """Return what a receipt or the store has, on one line."""
+    match value:
+        case None:
+            return "none"
+        case {"id": str(record_id), "version": str(version), "score": int(score)}:
+            return f"{line(record_id, 40)} version {version[:8]} score {score / (1 << SHARE_BITS):.6f}"
+    return line(str(value), 100)
+
+
+def _read(name: str, file: BinaryIO) -> Any:
+    """Return the JSON value of a file.
+
+    Raises:
+        InvalidArgumentError: It is not JSON.
+    """
+    try:
+        return json.loads(file.read(), object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise InvalidArgumentError(name, getattr(file, "name", "-"), f"must be JSON: {error}") from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

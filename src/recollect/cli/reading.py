@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import tzinfo
+from typing import BinaryIO
 
 import click
 
@@ -67,6 +68,7 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 )
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
+@click.option("--receipt", type=click.File("wb"), metavar="FILE", help="Write the receipt of the answer to FILE.")
 @at_option
 @zone_option
 @common
@@ -80,6 +82,7 @@ def recall(
     reference: str | None,
     language: str | None,
     wait_for_vectors: bool,
+    receipt: BinaryIO | None,
     at: str | None,
     zone: tzinfo,
 ) -> None:
@@ -96,6 +99,8 @@ def recall(
             wait_for_vectors=wait_for_vectors,
         )
         _show(settings, memory, hits)
+        if receipt is not None:
+            receipt.write(json.dumps(hits.receipt, indent=2, ensure_ascii=False).encode() + b"\n")
     if explain and not settings.as_json:
         render.explain(hits)
     if hits.standing and not settings.as_json:

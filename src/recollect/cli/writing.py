@@ -1,4 +1,4 @@
-"""Commands that write: remember, update, forget, quota."""
+"""Commands that write: remember, update, supersede, forget, quota."""
 
 from __future__ import annotations
 
@@ -28,7 +28,18 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Intake, draft
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
-from recollect.operations import IF_EXISTS, SCOPED, WHEN_FULL, Forget, IfExists, Per, Remember, Update, WhenFull
+from recollect.operations import (
+    IF_EXISTS,
+    SCOPED,
+    WHEN_FULL,
+    Forget,
+    IfExists,
+    Per,
+    Remember,
+    Supersede,
+    Update,
+    WhenFull,
+)
 from recollect.records.record import utc_now
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -153,6 +164,20 @@ def update(
     with settings.open() as memory:
         operation = Update(id=whole_id(memory, id), changes=changes, expect=expect)
         _print_outcome(settings, memory.execute(operation))
+
+
+@app.command()
+@click.argument("id")
+@click.argument("text")
+@click.option("--at", metavar="ISO8601", help="The time from which TEXT is true. Default: now.")
+@zone_option
+@common
+def supersede(settings: Settings, id: str, text: str, at: str | None, zone: tzinfo) -> None:  # noqa: A002
+    """Replace the record ID (its beginning is enough) by TEXT from a time on. Both stay; their validities meet."""
+    time = None if at is None else time_of("at", at, zone)
+    Supersede(id=id, content=text, at=time)  # validates it before the store is opened
+    with settings.open() as memory:
+        _print_outcome(settings, memory.execute(Supersede(id=whole_id(memory, id), content=text, at=time)))
 
 
 @app.command()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple, TypeVar
 
-from recollect.engine import history, past
+from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
@@ -64,6 +64,7 @@ from recollect.operations import (
     Prove,
     ProveLog,
     Recall,
+    Receipt,
     Remember,
     RememberAll,
     Revert,
@@ -71,6 +72,7 @@ from recollect.operations import (
     SetQuota,
     Snapshots,
     Stats,
+    Supersede,
     Sweep,
     TakeSnapshot,
     Update,
@@ -78,6 +80,7 @@ from recollect.operations import (
     Wait,
 )
 from recollect.operations import Export as ExportOperation
+from recollect.operations import Replay as ReplayOperation
 from recollect.records.record import Record
 from recollect.stores.base import Backup, View
 from recollect.stores.old_roots import trim
@@ -480,6 +483,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     RememberAll: Handler(_remember_all, Writing.remember_all, atomic=True),
     AddMessages: Handler(_add_messages, Writing.add_messages, atomic=True),
     Update: _write(Writing.update, short=_is_plain),
+    Supersede: _write(Writing.supersede),
     Forget: _write(Writing.forget, short=lambda operation: True),
     ForgetWhere: Handler(_forget_where, Writing.forget_where, atomic=True),
     Clear: _write(Writing.clear),
@@ -499,6 +503,8 @@ HANDLERS: dict[type[Operation], Handler] = {
     Prove: _alone(_prove),
     ProveLog: _alone(_prove_log),
     Wait: _alone(_wait),
+    Receipt: _alone(_whole("a receipt", receipts.receipt)),
+    ReplayOperation: _alone(_whole("a replay", replaying.replay)),
     ExportOperation: _alone(_export),
     EmbedAll: _alone(_embed_all),
     VectorStats: _alone(_vector_stats),

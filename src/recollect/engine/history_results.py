@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from recollect.arguments import json_form
 from recollect.engine.results import record_from_json, record_json
@@ -191,3 +191,66 @@ class RecordVersion:
             record=None if data["record"] is None else record_from_json(data["record"]),
             erased=data["erased"],
         )
+
+
+class Deviation(NamedTuple):
+    """A difference between a receipt and its replay.
+
+    Attributes:
+        what: "seq", "root" or "log": the history is another one; "embedder": the memory has another one; "hits" or
+            "standing": a hit is another one, or has another version or score.
+        rank: The index of the hit, from 0; None for the others.
+        receipt: What the receipt has; None if it has no such hit.
+        store: What the store has; None if there is no such hit.
+        reason: Why, if that is known: "erased" for a hit whose text was erased.
+    """
+
+    what: str
+    rank: int | None
+    receipt: Any
+    store: Any
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """The result of replaying a receipt.
+
+    Attributes:
+        rules_changed: Whether other rules compute the scores now than when the receipt was written.
+        deviations: What is different; () if the answer and the history are the same.
+    """
+
+    rules_changed: bool
+    deviations: tuple[Deviation, ...]
+
+    @property
+    def status(self) -> str:
+        """What the replay found: "same", "different" or "rules changed".
+
+        "rules changed": the rules are others, and nothing but hits and scores differs, perhaps not even these.
+        """
+        if self.rules_changed and all(
+            each.what in ("hits", "standing") and not each.reason for each in self.deviations
+        ):
+            return "rules changed"
+        return "different" if self.deviations else "same"
+
+    def __bool__(self) -> bool:
+        """Whether the replay gave the same answer, by the same rules."""
+        return self.status == "same"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "status": self.status,
+            "rules_changed": self.rules_changed,
+            "deviations": [each._asdict() for each in self.deviations],
+        }
+
+    @classmethod
+    @json_form("a replay")
+    def from_json(cls, data: Mapping[str, Any]) -> Replayed:
+        """Rebuild a result from its JSON form."""
+        deviations = tuple(Deviation(**each) for each in data["deviations"])
+        return cls(rules_changed=data["rules_changed"], deviations=deviations)

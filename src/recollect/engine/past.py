@@ -18,10 +18,12 @@ from recollect.engine.read.past_view import PastView
 from recollect.engine.read.proofs import prove
 from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import Point, point_of, resolve
+from recollect.engine.receipts import receipt
 from recollect.engine.results import Export, Hits, Moment, RecordList
 from recollect.engine.scope import Scope
 from recollect.errors import ReadOnlyMemoryError, ScopeError
 from recollect.indexes.words.index import WordView
+from recollect.ledger import receipts
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of
 from recollect.ledger.proofs import Proof
@@ -40,6 +42,7 @@ from recollect.operations import (
     Pin,
     Prove,
     Recall,
+    Receipt,
     Stats,
 )
 from recollect.operations import Export as ExportOperation
@@ -123,14 +126,27 @@ def _on_index(query: Callable[[Reading, Any], Any]) -> Callable[[_Past, Any], An
     return run
 
 
-def _recall(past: _Past, operation: Recall) -> Hits:
+def recall_at(core: Core, branch: Branch, point: Point, operation: Recall, *, dense: bool) -> Hits:
+    """Return the hits of a question with a reference time, as of a moment.
+
+    Args:
+        core: The engine.
+        branch: The branch.
+        point: The moment.
+        operation: The question.
+        dense: Whether the vectors are used, if there are any.
+    """
+    return _recall(_Past(core, branch, Scope(), point), operation, dense=dense)
+
+
+def _recall(past: _Past, operation: Recall, *, dense: bool = True) -> Hits:
     core = past.core
     core.intake.limits.check_question(operation.question)
     if operation.wait_for_vectors:
         raise ReadOnlyMemoryError("waiting for vectors")
     if operation.reference is None:
         operation = operation.with_reference(datetime_of(past.point.now).astimezone(core.now().tzinfo))
-    vector = None if core.vectors is None else core.vectors.embed_question(operation.question, past.branch)
+    vector = None if core.vectors is None or not dense else core.vectors.embed_question(operation.question, past.branch)
 
     def read(view: View, words: WordView) -> Hits:
         reading = past.reading(view, words)
@@ -142,6 +158,12 @@ def _recall(past: _Past, operation: Recall) -> Hits:
         return replace(hits, plan=replace(hits.plan, notes=notes))
 
     return past.on_index(read)
+
+
+def _receipt(past: _Past, operation: Receipt) -> receipts.Receipt:
+    if past.scope.fixed:
+        raise ScopeError("a receipt, which covers the whole namespace,", str(past.scope))
+    return receipt(past.core, past.branch, operation)
 
 
 def _grep(past: _Past, operation: Grep) -> RecordList:
@@ -199,6 +221,7 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     Find: _on_index(Reading.find),
     Count: _on_index(Reading.count),
     Recall: _recall,
+    Receipt: _receipt,
     Grep: _grep,
     Stats: _on_index(Reading.stats),
     Head: _on_view(Reading.head),

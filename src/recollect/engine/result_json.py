@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
+from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
 from recollect.engine.quota import Quota
 from recollect.engine.results import (
     Export,
@@ -50,13 +50,16 @@ from recollect.operations import (
     Prove,
     ProveLog,
     Recall,
+    Receipt,
     Remember,
     RememberAll,
+    Replay,
     Revert,
     Rollback,
     SetQuota,
     Snapshots,
     Stats,
+    Supersede,
     Sweep,
     TakeSnapshot,
     Update,
@@ -97,6 +100,7 @@ _FORMS: dict[type[Operation], _Form] = {
     RememberAll: _Form(Report.to_json, Report.from_json),
     AddMessages: _Form(Report.to_json, Report.from_json),
     Update: _OUTCOME,
+    Supersede: _OUTCOME,
     Forget: _OUTCOME,
     ForgetWhere: _PLAIN,
     Clear: _PLAIN,
@@ -120,6 +124,8 @@ _FORMS: dict[type[Operation], _Form] = {
     Compact: _Form(Compacted.to_json, Compacted.from_json),
     BackUp: _Form(Backup.to_json, Backup.from_json),
     Probe: _PLAIN,
+    Receipt: _PLAIN,
+    Replay: _Form(Replayed.to_json, Replayed.from_json),
     Prove: _PLAIN,
     ProveLog: _PLAIN,
     TakeSnapshot: _SNAPSHOT,

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments import json_form
-from recollect.errors import ClosedError, InvalidRecordError, RecollectError, shown
+from recollect.errors import ClosedError, InvalidRecordError, RecollectError, UnsupportedError, shown
+from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.words.index import QueryTerm
+from recollect.ledger.receipts import Receipt
 from recollect.operations import Operation, Per, WhenFull, plain
 from recollect.operations import from_json as operation_from_json
 from recollect.records.record import Record
@@ -334,6 +336,8 @@ class Hits(Sequence[Hit]):
         standing: Standing instructions and preferences (records tagged "standing:..."), the most relevant first. They
             are separate from the hits and do not count towards `k`.
         token: The cursor within a scope; "" outside.
+        reference: The time that expressions such as "yesterday" were relative to.
+        time: The time that decided which records had expired; None within a scope.
     """
 
     hits: tuple[Hit, ...]
@@ -342,6 +346,42 @@ class Hits(Sequence[Hit]):
     root: str
     standing: tuple[Hit, ...] = field(default=())
     token: str = ""
+    reference: datetime | None = field(default=None, compare=False)
+    time: datetime | None = field(default=None, compare=False)
+    _receipts: Callable[[Hits], Receipt] | None = field(default=None, init=False, compare=False)
+
+    def bind(self, receipts: Callable[[Hits], Receipt]) -> None:
+        """Set what writes the receipt. The memory calls it once, before anything else sees the hits."""
+        object.__setattr__(self, "_receipts", receipts)
+
+    @property
+    def receipt(self) -> Receipt:
+        """What binds the question and these hits to the commit that they were computed from, as plain JSON.
+
+        It can be read later too, whatever was committed since. `Memory.replay` and `recollect replay` ask the question
+        again and compare. docs/receipts.md specifies it.
+
+        Raises:
+            ScopeError: The memory is scoped: a receipt covers the whole namespace.
+            UnsupportedError: The question had a custom filter, or these hits come from a batch or from JSON.
+            UnknownTargetError: The store has another history since: an older copy was restored.
+            StoreError: The store failed.
+
+        Cost:
+            O(log n) for each hit, and that of `Memory.head`. Nothing if it is not read.
+        """
+        if self._receipts is None:
+            why = "hits of a batch, and hits read from JSON, have none: recall with the memory"
+            raise UnsupportedError("a receipt", why)
+        return self._receipts(self)
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, each.name) for each in fields(self) if each.init)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        for each, value in zip((each for each in fields(self) if each.init), state, strict=True):
+            object.__setattr__(self, each.name, value)
+        object.__setattr__(self, "_receipts", None)
 
     def _table(self) -> Table:
         standing = f", {len(self.standing)} standing" if self.standing else ""
@@ -375,6 +415,8 @@ class Hits(Sequence[Hit]):
             "watermark": self.watermark,
             "root": self.root,
             "cursor": self.cursor,
+            "reference": None if self.reference is None else self.reference.isoformat(),
+            "time": None if self.time is None else self.time.isoformat(),
             **({"notes": list(self.plan.notes)} if self.plan.notes else {}),
             **({} if self.plan.vectors is None else {"vectors": self.plan.vectors}),
             "plan": self.plan.to_json(),
@@ -392,7 +434,13 @@ class Hits(Sequence[Hit]):
             data["root"],
             tuple(map(Hit.from_json, data["standing"])),
             "" if data["cursor"] == str(watermark) else data["cursor"],
+            *(None if data[name] is None else datetime.fromisoformat(data[name]) for name in ("reference", "time")),
         )
+
+
+def scored(hits: Iterable[Hit]) -> list[tuple[str, int]]:
+    """Return the id and the score of hits as receipts have them: in units of 2^-30, which is exact."""
+    return [(hit.record.id, int(hit.score * (1 << SHARE_BITS))) for hit in hits]
 
 
 @shows_itself

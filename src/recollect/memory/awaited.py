@@ -119,6 +119,8 @@ class AsyncBatch:
     """Return how many records match a filter or its text form; without one, how many there are."""
     update = _awaited(Batch.update)
     """Change fields of a record and return the changed record."""
+    supersede = _awaited(Batch.supersede)
+    """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
@@ -195,6 +197,8 @@ class AsyncMemory:
     """Return how many records match a filter or its text form; without one, how many there are."""
     update = _awaited(Memory.update)
     """Change fields of a record and return the changed record."""
+    supersede = _awaited(Memory.supersede)
+    """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)
@@ -225,6 +229,8 @@ class AsyncMemory:
     """Take back the changes of one commit, in a new commit with the cause "rolled back"."""
     prove = _awaited(Memory.prove)
     """Return a proof that the record with an id is present, or that the id is absent, as plain JSON."""
+    replay = _awaited(Memory.replay)
+    """Ask the question of a receipt again, as of its commit, and compare the answers."""
     prove_log = _awaited(Memory.prove_log)
     """Return a proof that the log after one commit begins with the log after an earlier one, as plain JSON."""
     changes = _awaited(Memory.changes)

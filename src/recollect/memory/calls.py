@@ -29,6 +29,7 @@ from recollect.operations import (
     Remember,
     RememberAll,
     Stats,
+    Supersede,
     Update,
 )
 from recollect.records.codec import RawField
@@ -380,6 +381,52 @@ class Calls:
             raise InvalidArgumentError("changes", changes, "pass either fields to change or one function")
         operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
         outcome: Outcome = self.execute(operation)
+        assert outcome.record is not None
+        return outcome.record
+
+    def supersede(
+        self,
+        /,
+        id: str,  # noqa: A002 - the field's name
+        content: str | bytes,
+        *,
+        at: Instant | None = None,
+        **fields: Unpack[Fields],
+    ) -> Record:
+        """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text.
+
+            rome = memory.remember("Ana lives in Rome", user="ana", kind="user_fact", valid_from="2024-05-01")
+            memory.supersede(rome.id, "Ana lives in Oslo", at="2026-03-01")
+
+        The new record is valid from `at` on (`valid_from`), the old one until then (`valid_to`, cause "superseded"),
+        and `supersedes` of the new one names the old one. `valid_at(time)` selects what is true at a time. All of this
+        is one commit, and `revert` takes it back.
+
+        Args:
+            id: The id of the record to replace.
+            content: The new text, or bytes with a `media_type`.
+            at: The time from which the new text is true, within the validity of the old record; default: now.
+            **fields: Fields of the new record. Those that are not passed are carried over from the old one, except
+                media_type, position, time, valid_to and derived_from, which belong to its text; None leaves a field
+                out. `time` defaults to now.
+
+        Raises:
+            UnknownRecordError: There is no live record with this id.
+            ValidityError: The record is not valid at that time: it was replaced earlier, or begins later.
+            InvalidArgumentError: The text is the same, or an argument is invalid.
+            UnknownArgumentError: There is no such field.
+            InvalidRecordError: A field has an invalid value or exceeds a limit.
+            ScopeError: The new record would lie outside the scope.
+            QuotaError: The records do not fit in the quota.
+            StoreError: The store failed.
+
+        Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
+        unknown. In a batch, a QuotaError may leave one of two writes staged; the batch can then not be committed.
+
+        Cost:
+            One durable commit, O(log n).
+        """
+        outcome: Outcome = self.execute(Supersede(id=id, content=content, at=at, fields=fields))  # type: ignore[arg-type]
         assert outcome.record is not None
         return outcome.record
 

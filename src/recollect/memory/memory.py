@@ -5,17 +5,20 @@ A memory is thread-safe. Namespaces and scopes opened from one memory share its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from types import TracebackType
 from typing import Any
 
 from recollect.arguments import all_named
 from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
+from recollect.engine.history_results import Replayed
 from recollect.engine.listeners import Subscription
-from recollect.engine.results import Export, Moment, NamespaceHead
+from recollect.engine.results import Export, Hits, Moment, NamespaceHead, scored
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
@@ -23,6 +26,7 @@ from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.proofs import Proof
+from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
@@ -38,6 +42,9 @@ from recollect.operations import (
     Operation,
     Prove,
     ProveLog,
+    Recall,
+    Receipt,
+    Replay,
     Wait,
 )
 from recollect.operations import Export as ExportOperation
@@ -158,7 +165,53 @@ class Memory(Histories, Upkeep, Facets):
         """
         if not isinstance(operation, Operation):
             raise InvalidArgumentError("operation", operation, "must be an operation: see recollect.operations")
-        return self._executor.execute(operation, self._branch, self._scope, actor, reason)
+        result = self._executor.execute(operation, self._branch, self._scope, actor, reason)
+        if type(operation) is Recall:
+            result.bind(partial(self._receipt_of, operation))
+        return result
+
+    def _receipt_of(self, asked: Recall, hits: Hits) -> ReceiptForm:
+        """Return the receipt of an answer."""
+        if self._scope.fixed or hits.time is None:
+            raise ScopeError("a receipt, which covers the whole namespace,", str(self._scope))
+        receipt: ReceiptForm = self.execute(
+            Receipt(
+                operation=replace(asked, reference=hits.reference),
+                time=hits.time,
+                seq=hits.watermark,
+                root=hits.root,
+                vectors=hits.plan.vectors,
+                hits=scored(hits.hits),
+                standing=scored(hits.standing),
+            )
+        )
+        return receipt
+
+    def replay(self, receipt: Mapping[str, Any]) -> Replayed:
+        """Ask the question of a receipt again, as of its commit, and compare the answers.
+
+            receipt = memory.recall("Which seat does Ana prefer?").receipt
+            assert memory.replay(receipt).status == "same"
+
+        It works on the store that wrote the receipt and on every copy of it, such as a restored backup, whatever was
+        committed since. Vectors have no history: those that are stored now are used.
+
+        Args:
+            receipt: The receipt (`Hits.receipt`).
+
+        Returns:
+            The status ("same", "different" or "rules changed") and every difference.
+
+        Raises:
+            InvalidArgumentError: It is no receipt, was changed since it was written, or is of another namespace.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            That of the first recall as of a past moment (see `at`), and that of `head`.
+        """
+        replayed: Replayed = self.execute(Replay(receipt=receipt))
+        return replayed
 
     @contextmanager
     def batch(

@@ -48,6 +48,7 @@ from recollect.operations.reads import (
     Stats,
     Wait,
 )
+from recollect.operations.receipts import Receipt, Replay
 from recollect.operations.upkeep import (
     SCOPED,
     WHEN_FULL,
@@ -76,6 +77,7 @@ from recollect.operations.writes import (
     OnError,
     Remember,
     RememberAll,
+    Supersede,
     Sweep,
     Update,
     expectation,
@@ -125,13 +127,16 @@ __all__ = [
     "Prove",
     "ProveLog",
     "Recall",
+    "Receipt",
     "Remember",
     "RememberAll",
+    "Replay",
     "Revert",
     "Rollback",
     "SetQuota",
     "Snapshots",
     "Stats",
+    "Supersede",
     "Sweep",
     "TakeSnapshot",
     "Update",

@@ -5,14 +5,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.filters.tree import Filter
 from recollect.messages import Turn
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_choice, check_count, check_filter, check_label, check_seconds, check_tag
+from recollect.operations.checks import (
+    check_choice,
+    check_count,
+    check_filter,
+    check_instant,
+    check_label,
+    check_seconds,
+    check_tag,
+)
 from recollect.records.record import Record, check_field, record_id
 
 #: The value of `expect` that requires that no record exists.
@@ -180,6 +188,38 @@ class Update(Operation, name="update"):
             raise InvalidArgumentError("id", self.changes["id"], "cannot change: remember the content under the new id")
         if not self.changes:
             raise InvalidArgumentError("changes", {}, "must name at least one field")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Supersede(Operation, name="supersede"):
+    """Store a fact that replaces another one from a time on. The result is the `Outcome` of the new record.
+
+    Attributes:
+        id: The record to replace. It stays, with the end of its validity at `at`.
+        content: The text, or bytes of a `media_type`, of the new record.
+        at: The time from which the new record is valid, and until which the old one is; None: the time of the call.
+        fields: Fields of the new record, by name. The others are those of the old record, except what belongs to its
+            text (`engine.write.superseding`); None: the field is not carried over.
+    """
+
+    id: str
+    content: str | bytes
+    at: datetime | None = None
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "id", record_id(self.id))
+        if self.at is not None:
+            object.__setattr__(self, "at", check_instant("at", self.at))
+        if not isinstance(self.fields, Mapping):
+            raise InvalidArgumentError("fields", self.fields, "must be a mapping of fields by name")
+        for name in self.fields:
+            check_field(name, "supersede()")
+        for name in ("id", "content", "supersedes", "valid_from"):
+            if name in self.fields:
+                raise InvalidArgumentError("fields", name, "follows from the other arguments")
+        if self.fields.get("language") is not None:
+            check_tag(self.fields["language"])
 
 
 @dataclass(frozen=True, kw_only=True)

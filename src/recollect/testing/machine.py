@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from recollect import filters as f
 from recollect.engine.engine import Engine
 from recollect.engine.write.drafts import Intake
-from recollect.errors import ConflictError, UnknownRecordError
+from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, ValidityError
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of, version_hash
@@ -30,7 +30,7 @@ from recollect.records.record import Record
 from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.testing.loopback import Loopback
-from recollect.testing.strategies import filters, names, records, texts
+from recollect.testing.strategies import filters, names, records, texts, times
 
 
 class TickingClock:
@@ -172,6 +172,31 @@ def memory_machine(
             wanted = current.changed(content=text, media_type=None)
             self.model[record_id] = wanted
             assert got == wanted
+            self._committed(before)
+
+        @rule(record_id=IDS, text=texts, at=times)
+        def supersede(self, record_id: str, text: str, at: datetime) -> None:
+            """A new record begins where the old one ends, if that is a time at which the old one is valid."""
+            before = dict(self.model)
+            current = self._live(record_id)
+            try:
+                got = self.memory.supersede(record_id, text, at=at)
+            except UnknownRecordError:
+                assert current is None
+                return
+            except ValidityError:
+                assert current is not None
+                assert not f.valid_at(at).matches(current)
+                return
+            except InvalidArgumentError:
+                assert current is not None
+                assert current.content == text
+                return
+            assert current is not None
+            assert f.valid_at(at).matches(current)
+            assert got.id not in before
+            assert (got.content, got.supersedes, got.valid_from, got.user) == (text, (record_id,), at, current.user)
+            self.model |= {got.id: got, record_id: current.changed(valid_to=at)}
             self._committed(before)
 
         @rule(record_id=IDS, text=texts)

@@ -27,6 +27,7 @@ from recollect.indexes.scoring.signals import read, score
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import Recall
+from recollect.records.codec import datetime_of
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
@@ -115,8 +116,10 @@ def recall(
     )
     head = view.head(branch)
     if scope.fixed:  # seq and root would reveal changes outside the scope
-        return Hits(_shown(hits, scope), plan, 0, "", _shown(governing, scope), cursor(head.seq))
-    return Hits(hits, plan, head.seq, head.root.hash.hex(), governing)
+        shown = _shown(governing, scope)
+        return Hits(_shown(hits, scope), plan, 0, "", shown, cursor(head.seq), operation.reference)
+    root, time = head.root.hash.hex(), datetime_of(now)
+    return Hits(hits, plan, head.seq, root, governing, "", operation.reference, time)
 
 
 def _shown(hits: tuple[Hit, ...], scope: Scope) -> tuple[Hit, ...]:

@@ -20,6 +20,7 @@ from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.messages import Addition, with_conversations
 from recollect.engine.write.replay import Repeated
 from recollect.engine.write.restoring import revert, rollback
+from recollect.engine.write.superseding import supersede
 from recollect.engine.write.writer import Writer
 from recollect.errors import (
     ClosedError,
@@ -42,6 +43,7 @@ from recollect.operations import (
     Recall,
     Remember,
     RememberAll,
+    Supersede,
     Sweep,
     Update,
 )
@@ -205,6 +207,18 @@ class Writing:
     def update(self, operation: Update) -> Outcome:
         """Change fields of a record."""
         return self.writer.update(operation.id, operation.changes, operation.expect)
+
+    def supersede(self, operation: Supersede) -> Outcome:
+        """Store a fact that replaces another one from a time on."""
+        self._count += 1
+        now = self._now + timedelta(microseconds=self._count - 1)
+        staged = len(self.writer.touched)
+        try:
+            return supersede(operation, self.writer, self._scope, now, self._services.intake)
+        except RecollectError as error:
+            if len(self.writer.touched) > staged:  # the new record is staged already, so the whole batch must fail
+                self.failure = error
+            raise
 
     def forget(self, operation: Forget) -> Outcome:
         """Forget a record."""

@@ -231,10 +231,14 @@ class Writer:
                 existing = self.live(Record.load(stored.payload).id)
                 if existing is not None and same_fact(existing, record):
                     return self._remember_same(draft, existing)
+        return self._create(draft, self._unused_id(draft))
+
+    def _unused_id(self, draft: Draft) -> str:
+        """Return a derived id for a draft that is a new record even if another one states the same fact."""
         for ordinal in range(_TRIED_FIRST):
-            candidate = draft.derived_id(ordinal) if ordinal else record.id
+            candidate = draft.derived_id(ordinal) if ordinal else draft.record.id
             if self._naming.find(candidate) is None:
-                return self._create(draft, candidate)
+                return candidate
         low = high = _TRIED_FIRST
         while self._naming.was_used(draft.derived_id(high), draft):
             low, high = high, high * 2
@@ -242,7 +246,7 @@ class Writer:
             middle = (low + high) // 2
             used = self._naming.was_used(draft.derived_id(middle), draft)
             low, high = (middle + 1, high) if used else (low, middle)
-        return self._create(draft, draft.derived_id(low))
+        return draft.derived_id(low)
 
     def _create(self, draft: Draft, record_id: str, asked_id: str | None = None) -> Outcome:
         """Store a new record."""
@@ -372,6 +376,30 @@ class Writer:
         self._put(record)
         return self._outcome(record, "updated")
 
+    def find(self, record_id: str) -> Record:
+        """Return the live record that the scope shows under an id, in its stored form.
+
+        Raises:
+            UnknownRecordError: There is none.
+        """
+        existing = self._naming.find(record_id)
+        if existing is None:
+            raise UnknownRecordError(record_id, self._branch.namespace)
+        return existing
+
+    def replace(self, existing: Record, draft: Draft, at: datetime) -> Outcome:
+        """Store a draft as a new record, and end the validity of a live one at a time.
+
+        The same text may have been true before, as another record. If the second write is refused, the first one is
+        staged already, so the transaction must not be committed.
+
+        Raises:
+            QuotaError: They do not fit in the quota.
+        """
+        outcome = self._create(draft, self._unused_id(draft))
+        self._put(existing.changed(valid_to=at), "superseded")
+        return outcome
+
     def _check_expectation(
         self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False
     ) -> None:
@@ -470,14 +498,14 @@ class Writer:
             self._live_before[record_id] = stored.version if stored else None
         return self._live_before[record_id]
 
-    def _put(self, record: Record) -> None:
+    def _put(self, record: Record, cause: str = "written") -> None:
         payload = record.to_bytes()
         room = self._room_left()
         if room is not None:
             for record_id, cause in room.to_evict(record):
                 self._drop(record_id, cause)
             room.note(record.id, record)
-        self._store(record, payload, "written")
+        self._store(record, payload, cause)
 
     def restore(self, record_id: str, record: Record | None) -> bool:
         """Make an earlier version the live one, or remove the record; return whether that is a change.
