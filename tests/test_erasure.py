@@ -592,7 +592,7 @@ word = next(step.text for step in steps if step.record_id == "r0" and step.kind 
 print(problem_in(folder, steps, done))
 print(problem_in(folder, steps[:-1], done - 1))
 """
-    well, left, lost = fresh.run(code, tmp_path).split("\\n")
+    well, left, lost = fresh.run(code, tmp_path).split("\n")
     assert well == ""
     assert "still in a file" in left
     assert lost != ""

@@ -186,7 +186,8 @@ def trials(seed: int, folder: Path) -> Iterator[Trial]:
     for number in range(KILLS):
         place = folder / f"kill-{number}"
         place.mkdir()
-        before = rng.randrange(len(begun) - 1)
+        # From the beginning of an erasure to that of the next one, if anything was done there.
+        before = rng.choice([at for at in range(len(begun) - 1) if begun[at] != begun[at + 1]])
         names = sorted(name for name in begun[before + 1] if begun[before + 1][name] > begun[before].get(name, 0))
         name = rng.choice(names)
         nth = rng.randrange(begun[before].get(name, 0), begun[before + 1][name]) + 1
