@@ -11,6 +11,7 @@ from typing import Any
 
 import apsw
 import pytest
+from tests.examples import FULL
 
 import recollect
 from recollect.engine.quota import Quota
@@ -520,7 +521,7 @@ class Model:
 @pytest.mark.promise("evict.model")
 @pytest.mark.promise("evict.restart")
 @pytest.mark.promise("quota.each")
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(4 if FULL else 1))
 @pytest.mark.parametrize("when_full", ["least recent", "least important"])
 @pytest.mark.parametrize("per", [None, "user"])
 @pytest.mark.parametrize("low_water", [1, 0.7, 0.01])
