@@ -196,7 +196,7 @@ class Histories(Calls):
         actor: str | None = None,
         reason: str | None = None,
     ) -> Erased:
-        """Permanently remove the contents of records: of all versions, live and former, forgotten and expired ones, too.
+        """Permanently remove the contents of records: of all versions, also of forgotten and expired records.
 
         The contents are removed from the store, its WAL and its derived files. The log keeps that there were records
         with these ids and hashes, so roots and proofs stay valid; `history` says that a version was erased. This is one
