@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import fresh
+from torture.run import run_part
 
 import recollect
 from recollect import Memory
@@ -84,6 +86,7 @@ def core_branch(memory: Memory) -> Any:
 
 
 class TestTheBytes:
+    @pytest.mark.promise("erase.bytes")
     def test_they_are_in_no_file_while_the_store_is_open_nor_afterwards(self, memory: Memory, folder: Path) -> None:
         everywhere(memory)
         before = found_in(folder, SECRET, "overflowsecret")
@@ -224,6 +227,7 @@ class TestWhatIsErased:
         assert [record.id for record in either.find()] == ["c"]
         assert either.at(1).find() == []
 
+    @pytest.mark.promise("erase.scope")
     def test_within_a_scope_only_its_versions_are_erased(self, either: Memory) -> None:
         either.remember("ana's", id="a", user="ana")
         either.update("a", user="bob", content="bob's")
@@ -289,6 +293,7 @@ class TestWhatIsErased:
 
 
 class TestTheHistory:
+    @pytest.mark.promise("erase.proofs")
     def test_old_roots_and_proofs_still_verify_and_say_erased(self, either: Memory) -> None:
         with either.batch(actor="bob", reason="a reason") as batch:
             batch.remember("one", id="a")
@@ -336,7 +341,7 @@ class TestTheHistory:
             assert either.get("a") == record
             assert (either.at(1).get("a") == record) is not redact  # a redacted id stays erased
             assert either.at(1).find() == ([] if redact else [record])
-            assert either.stats()["store"]["erased"] == 0
+            assert either.check().erased == 0
             assert either.check() == []
 
     def test_an_update_after_a_redaction_is_another_history(self, either: Memory) -> None:
@@ -370,7 +375,7 @@ class TestTheHistory:
             with recollect.open(path) as copy:
                 assert (copy.seq, copy.root, copy.head().log, copy.find(order="id")) == (seq, root, log, records)
                 assert copy.check() == []
-                assert copy.stats()["store"]["erased"] == 2
+                assert copy.check().erased == 2
                 assert recollect.verify(copy.prove("a", at=1), copy.at(1).root)
 
     def test_check_finds_a_payload_that_no_commit_erased(self, folder: Path) -> None:
@@ -408,6 +413,7 @@ _OTHER = textwrap.dedent(
 
 
 class TestOtherProcesses:
+    @pytest.mark.promise("erase.processes")
     def test_one_with_a_warm_index_drops_it_when_it_reads_next(self, folder: Path) -> None:
         with recollect.open(folder / "a.db", embedder="none") as memory:
             memory.remember(f"{SECRET} text", id="a", speaker=SECRET)
@@ -428,6 +434,7 @@ class TestOtherProcesses:
             assert other.returncode == 0
         assert found_in(folder, SECRET) == set()
 
+    @pytest.mark.promise("erase.pending")
     def test_a_long_reader_makes_it_pending_and_the_next_write_finishes_it(self, folder: Path) -> None:
         with recollect.open(folder / "a.db", embedder="none") as memory:
             memory.remember(f"{SECRET} text", id="a")
@@ -565,3 +572,27 @@ def test_the_command_erases_everything_of_a_person(folder: Path, monkeypatch: py
     assert '"ids": []' in run("erase", "--where", "user=ana", "--yes", "--json").stdout
     assert run("erase", "b", "--yes").stdout == "erased: 1 records, 1 versions\n"
     assert "no record" in run("erase", "zz", "--yes", code=1).stderr
+
+
+@pytest.mark.promise("erase.killed")
+def test_a_killed_erasure_is_complete_or_has_not_happened() -> None:
+    done = list(run_part("erase", [1]))
+    assert [trial for trial in done if trial.problem] == []
+    assert any(trial.where.startswith("inside an erasure") for trial in done)
+
+
+def test_the_harness_notices_bytes_that_are_left_and_an_erasure_that_is_lost(tmp_path: Path) -> None:
+    code = """
+from torture.erasing import run, problem_in, steps_of
+steps = steps_of(1)
+done, _ = run(steps, folder)
+print(problem_in(folder, steps, done))
+word = next(step.text for step in steps if step.record_id == "r0" and step.kind == "write")
+(folder / "copy").write_text(word)
+print(problem_in(folder, steps, done))
+print(problem_in(folder, steps[:-1], done - 1))
+"""
+    well, left, lost = fresh.run(code, tmp_path).split("\n")
+    assert well == ""
+    assert "still in a file" in left
+    assert lost != ""

@@ -1,4 +1,4 @@
-"""The command that removes contents for good: erase."""
+"""The command that removes contents permanently: erase."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def erase(
     reason: str | None,
     yes: bool,
 ) -> None:
-    """Remove the contents of the record ID for good, or of all records of which any version matches.
+    """Permanently remove the contents of the record ID, or of all records of which any version matches.
 
     All versions are erased, live and former. The log keeps that there were records, so that roots and proofs stay
     valid. Backups are not changed: those next to the store that still have the contents are listed.

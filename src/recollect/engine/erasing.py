@@ -1,7 +1,7 @@
 """How an erasure is executed: what it selects, and its commits.
 
 Every version that the caller can read loses its payload. The log keeps the hashes, so roots and proofs stay valid.
-Records are selected among all versions, live and former, in a view that nobody waits for. Each commit then examines
+Records are selected among all versions, live and former, in a view, so that no writer waits. Each commit then examines
 what has changed since. What follows the commits is in `engine.erasures`.
 """
 
@@ -31,7 +31,7 @@ AT_ONCE = 1000
 
 
 def erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str | None, reason: str | None) -> Erased:
-    """Remove the contents of records for good.
+    """Permanently remove the contents of records.
 
     Raises:
         UnknownRecordError: The caller can read no version of the record that is named.

@@ -22,7 +22,7 @@ from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VectorKeeper
 from recollect.errors import RecollectError
-from recollect.ledger.commits import Branch, Commit, Head
+from recollect.ledger.commits import Branch, Commit
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
 
@@ -77,7 +77,8 @@ class Erasures:
         self._vectors = vectors
         self._embedding = embedding
         self._drop = drop
-        self._seen: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which erasures were noticed
+        self._seen: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which readers have noticed erasures
+        self._written: dict[Branch, tuple[int, bytes]] = {}  # the newest commits of this process
         self._finishing = threading.Lock()
         #: Whether something may be left to do. Others may have erased something: it is read again when the store opens.
         self.pending = False
@@ -91,24 +92,27 @@ class Erasures:
             Proportional to the commits of other processes since.
         """
         head = view.head(branch)
-        if self._is_news(view, branch, head):
+        if self._is_news(view, branch, self._seen.get(branch)):
             self._forget(view, branch)
         if head.seq >= self._seen.get(branch, (0, b""))[0]:
             self._seen[branch] = (head.seq, head.root.hash)
 
     def notice_in(self, transaction: Transaction, branch: Branch) -> None:
-        """Drop what writing uses if something was erased since the last `notice`. Called before each write."""
-        if self._is_news(transaction, branch, transaction.head(branch)):
+        """Drop what writing uses if something was erased since the last commit of this process. Called before each."""
+        if self._is_news(transaction, branch, self._written.get(branch)):
             self._drop(branch)
 
-    def _is_news(self, view: View, branch: Branch, head: Head) -> bool:
-        seen = self._seen.get(branch)
+    @staticmethod
+    def _is_news(view: View, branch: Branch, seen: tuple[int, bytes] | None) -> bool:
+        """Return whether something was erased since a commit, or the history is another one."""
+        head = view.head(branch)
         if seen is None or seen == (head.seq, head.root.hash) or head.seq < seen[0]:
             return False
         return not in_history(view, branch, *seen) or view.has_erased(branch, seen[0])
 
     def committed(self, branch: Branch, before: bytes, commit: Commit) -> None:
-        """Note a durable commit of this process that erased nothing, so that `notice` need not look for it."""
+        """Note a durable commit of this process that erased nothing, so that it is not examined."""
+        self._written[branch] = (commit.seq, commit.root.hash)
         if self._seen.get(branch) == (commit.seq - 1, before):
             self._seen[branch] = (commit.seq, commit.root.hash)
 

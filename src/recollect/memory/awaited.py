@@ -222,7 +222,7 @@ class AsyncMemory:
     diff = _awaited(Memory.diff)
     """Return how two moments differ: the records that were added, changed and removed."""
     erase = _awaited(Memory.erase)
-    """Remove the contents of records for good: of all versions, live and former, forgotten and expired ones, too."""
+    """Permanently remove the contents of records: of all versions, also of forgotten and expired records."""
     rollback = _awaited(Memory.rollback)
     """Restore all records as they were at a moment, in a new commit with the cause "rolled back"."""
     revert = _awaited(Memory.revert)

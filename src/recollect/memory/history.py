@@ -196,14 +196,14 @@ class Histories(Calls):
         actor: str | None = None,
         reason: str | None = None,
     ) -> Erased:
-        """Remove the contents of records for good: of all versions, live and former, forgotten and expired ones, too.
+        """Permanently remove the contents of records: of all versions, also of forgotten and expired records.
 
         The contents are removed from the store, its WAL and its derived files. The log keeps that there were records
         with these ids and hashes, so roots and proofs stay valid; `history` says that a version was erased. This is one
         commit for each thousand records, with the cause "erased". No quota applies.
 
         Within a scope, only versions that lie in the scope are erased. Otherwise all versions of the selected ids are,
-        whoever they belonged to.
+        whatever user they belonged to.
 
         Args:
             what: An id; or a filter, which selects each id of which any version matches. For the text form of a filter,

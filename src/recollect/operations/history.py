@@ -109,7 +109,7 @@ class History(Operation, name="history", in_batch=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Erase(Operation, name="erase", in_batch=False):
-    """Remove the contents of records, former versions included, for good. The result is an `Erased`.
+    """Permanently remove the contents of records, former versions included. The result is an `Erased`.
 
     Attributes:
         id: The id of the record; None if there is a filter.

@@ -193,14 +193,14 @@ class MemoryStore:
             "path": self.path,
             "uuid": self._uuid,
             "durability": "none: lost when closed",
-            "erased": len(self._contents.erased),
         }
 
     def check(self) -> CheckReport:
         with self.read():
             commits = [commit for ledger in self._contents.ledgers.values() for commit in ledger.log]
+            erased = len(self._contents.erased)
         dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
-        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped)
+        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped, erased=erased)
 
     def compact(self) -> bool:
         return True  # what is deleted takes no memory

@@ -491,9 +491,6 @@ class SqliteStore:
         for suffix, name in (("", "file_bytes"), ("-wal", "log_bytes")):
             with suppress(OSError):
                 sizes[name] = os.stat(self.path + suffix).st_size
-        sql = "SELECT count(*) FROM removed_payloads WHERE cause = 'erased'"
-        with self._reader() as connection, translated(self.path):
-            ((erased,),) = connection.execute(sql).fetchall()
         return {
             "store": "sqlite",
             "path": self.path,
@@ -503,7 +500,6 @@ class SqliteStore:
             "sqlite": apsw.sqlite_lib_version(),
             "durability": self._durability,
             "read_only": bool(self._write_refused),
-            "erased": erased,
             **sizes,
         }
 
