@@ -11,6 +11,8 @@
     python -m bench poison --bytes 1048576 --json
     python -m bench mcp --json
     python -m bench past --records 100000 --json
+    python -m bench history --records 1000000 --json
+    python -m bench growth --json       bytes of the file for each write, and what a compaction gives back
     python -m bench namespaces, pauses, filters, catch-up, feed, loading, once, plot, all
 
 Texts come from the files of this machine (`bench.corpus`). Stores, texts and environments of peers are cached in the
@@ -97,6 +99,8 @@ MEASURES = {
     "poison": ("poison.poison", "bytes"),
     "mcp": ("mcp.mcp", "records questions"),
     "past": ("past.pasts", "records questions"),
+    "history": ("history.histories", "records"),
+    "growth": ("growth.growth", "records writes"),
     "once": ("once.once", "records peers"),
 }
 
@@ -170,6 +174,9 @@ def _parser() -> argparse.ArgumentParser:
     poison.add_argument("--bytes", type=int, default=2**20)
     command("mcp", "calls of the MCP server, compared with this process, and its start", 10_000, 200)
     command("past", "recall as of a past moment, compared with the present", 100_000, 100)
+    command("history", "snapshots, differences and rollbacks of few changes among many records", 100_000)
+    growing = command("growth", "what the file grows by with each write", 10_000)
+    growing.add_argument("--writes", type=int, default=120_000)
     once = command("once", "peers in separate environments", 10_000)
     once.add_argument("--peers", type=_peers(ONCE), default=list(ONCE), metavar="NAME,...")
     drawing = command("plot", "latency, memory and writes of results, as SVG", None)

@@ -117,7 +117,7 @@ class Handler(BaseHTTPRequestHandler):
 def model_server() -> Iterator[dict[str, str]]:
     """Run the server on a free port; yield the environment variables with which the SDKs find it."""
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
         thread.start()
         url = f"http://127.0.0.1:{server.server_port}"
         try:

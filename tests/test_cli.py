@@ -81,6 +81,9 @@ def test_the_history_is_shown_and_taken_back(run: Run) -> None:
     assert [each["id"] for each in told(run("diff", "3", "first", "--json"))["removed"]] == ["b"]
     shown = run("history", "a").stdout
     assert shown.index("one") < shown.index("two")
+    for _ in range(2):  # a dry run changes nothing
+        dry = run("rollback", "first", "--dry-run").stdout.splitlines()
+        assert dry == ["- b  three", "- a  two", "+ a  one", "  a  importance: 0.9 -> None"]
     assert "restored 2 records; the newest commit is 4" in run("rollback", "first", "--reason", "a mistake").stdout
     assert "a mistake" in run("log").stdout
     assert told(run("snapshots", "--json")) == [made]
@@ -479,15 +482,17 @@ def test_an_export_replaces_an_export_and_nothing_else(run: Run, tmp_path: Path)
     assert notes.read_text().count("\n") == 3
 
 
-def test_the_log_tells_of_what_was_forgotten(run: Run) -> None:
+def test_the_log_lists_what_was_forgotten_newest_first(run: Run) -> None:
     run("remember", "one", "--id", "a")
-    run("remember", "two", "--id", "b")
+    run("remember", "two", "--id", "b", "--user", "ana")
     run("forget", "a")
     assert [[each["cause"] for each in commit["changes"]] for commit in told(run("log", "a", "--json"))] == [
-        ["written"],
         ["forgotten"],
+        ["written"],
     ]
-    assert [commit["seq"] for commit in told(run("log", "-k", "2", "--json"))] == [2, 3]
+    assert [commit["seq"] for commit in told(run("log", "-k", "2", "--json"))] == [3, 2]
+    assert [commit["seq"] for commit in told(run("log", "--user", "ana", "--json"))] == [2]
+    assert told(run("log", "a", "--where", "user=ana", "--json")) == []
     assert "forgotten" in run("log").stdout
     assert "'c'" in run("log", "c", code=1).stderr
     assert "limit" in run("log", "-k", "0", code=1).stderr

@@ -6,9 +6,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.forked_command import forked_command
 from tests.model_server import model_server
 
 ROOT = Path(__file__).parent.parent
@@ -52,10 +55,18 @@ def run_python(page: Path) -> None:
             exec(compile(before + block[2], str(page), "exec"), names)
 
 
+@pytest.fixture(scope="module")
+def command() -> Iterator[Path]:
+    """A folder with the command `recollect`, which starts faster than the installed one."""
+    with tempfile.TemporaryDirectory() as folder, forked_command(Path(folder)) as bin_folder:
+        yield bin_folder
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_shell_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path) -> None:
+def test_the_shell_of_a_page_runs_from_top_to_bottom(page: Path, tmp_path: Path, command: Path) -> None:
     script = "\n".join(code for language, code in blocks(page) if language == "bash" and not is_set_up(code))
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    folders = [*([] if page.name == "README.md" else [command]), Path(sys.executable).parent]
+    path = os.pathsep.join([*map(str, folders), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     environment.pop("RECOLLECT_DB", None)
     done = subprocess.run(

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-import apsw
 import pytest
+from tests.rows import Rows
 
 import recollect
 from recollect import filters as f
@@ -210,23 +210,6 @@ def test_handles_that_write_in_turn_and_fail_between_agree_on_the_root(tmp_path:
         assert one.check() == other.check() == []
         assert one.count() == 40
         assert [commit.seq for commit in other.changes()] == list(range(1, 61))
-
-
-class Rows:
-    """Counts the rows that a store's connections step over, and the steps of SQLite's machine."""
-
-    def __init__(self, store: SqliteStore) -> None:
-        self.rows = self.scanned = 0
-        for connection in (store._writer, *store._idle):
-            connection.trace_v2(apsw.SQLITE_TRACE_ROW | apsw.SQLITE_TRACE_PROFILE, self.note)
-
-    def note(self, event: dict[str, object]) -> None:
-        if event["code"] == apsw.SQLITE_TRACE_ROW:
-            self.rows += 1
-        else:
-            status = event["stmt_status"]
-            assert isinstance(status, dict)
-            self.scanned += status["SQLITE_STMTSTATUS_FULLSCAN_STEP"]
 
 
 def test_catching_up_reads_rows_in_proportion_to_the_commit_and_not_to_the_namespace(tmp_path: Path) -> None:

@@ -387,8 +387,9 @@ class TestSlowListeners:
             assert done.wait(LONG_S)
         assert heard.ids == ["a"]
 
+    @pytest.mark.parametrize("woken", [False, True])
     def test_a_long_backlog_is_delivered_page_by_page_between_the_others(
-        self, memory: recollect.Memory, monkeypatch: Any
+        self, memory: recollect.Memory, monkeypatch: Any, woken: bool
     ) -> None:
         monkeypatch.setattr(feed, "PATIENCE_S", 3600.0)  # no further thread helps
         commits = 3 * 256
@@ -401,8 +402,13 @@ class TestSlowListeners:
             begun.set()
             assert go.wait(LONG_S)
 
-        with memory.namespace("long").listen(backlog, since=0), memory.listen(lambda commit: order.append("other")):
+        with ExitStack() as listeners:
+            other = listeners.enter_context(memory.listen(lambda commit: order.append("other")))
+            other.drain()
+            long = listeners.enter_context(memory.namespace("long").listen(backlog, since=0))
             assert begun.wait(LONG_S)
+            if woken:  # as by a poll, while it delivers its first page
+                long.wake()
             memory.remember("a")
             go.set()
         assert order.count("backlog") == commits

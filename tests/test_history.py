@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.rows import Rows
 
 import recollect
 from recollect import Memory, Record
@@ -22,6 +23,7 @@ from recollect.errors import (
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
+from recollect.testing.internals import core_of
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -36,6 +38,58 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
 
 def contents(memory: Memory) -> dict[str, Record]:
     return {record.id: record for record in memory.find(order="id")}
+
+
+class TestLog:
+    def test_the_log_lists_the_newest_commits_first(self, memory: Memory) -> None:
+        for number in range(5):
+            memory.remember(f"note {number}")
+        assert [commit.seq for commit in memory.log()] == [5, 4, 3, 2, 1]
+        assert memory.log() == memory.changes()[::-1]
+        assert [commit.seq for commit in memory.log(2)] == [5, 4]
+        assert [commit.seq for commit in memory.log(2, since=2)] == [5, 4]
+        assert [commit.seq for commit in memory.log(since=3)] == [5, 4]
+        assert [commit.seq for commit in memory.at(3).log(2)] == [3, 2]
+        with pytest.raises(InvalidArgumentError):
+            memory.log(0)
+
+    def test_a_filter_keeps_the_changes_of_records_that_match_before_or_after(self, memory: Memory) -> None:
+        with memory.batch(actor="ana") as batch:
+            batch.remember("one", id="a", user="ana")
+            batch.remember("two", id="b", user="bo")
+        memory.update("a", user="bo")  # matches before
+        memory.update("b", user="ana")  # matches after
+        memory.remember("three", id="c", user="bo")
+        memory.forget("b")  # matches before
+        memory.update("a", content="uno")
+        found = memory.log(where="user=ana")
+        assert [(commit.seq, [change.id for change in commit.changes]) for commit in found] == [
+            (5, ["b"]),
+            (3, ["b"]),
+            (2, ["a"]),
+            (1, ["a"]),
+        ]
+        assert (found[-1].actor, found[-1].root) == ("ana", memory.changes()[0].root)
+        assert memory.log(2, where="user=ana") == found[:2]
+        assert memory.log(where=recollect.filters.user("zoe")) == []
+        assert [commit.seq for commit in memory.changes(id="a", where="user=ana")] == [1, 2]
+
+    def test_a_filter_finds_few_commits_among_many(self, memory: Memory) -> None:
+        memory.remember("first", user="ana")
+        memory.remember_all([{"content": f"note {number}", "user": "bo"} for number in range(5)])
+        for number in range(600):
+            memory.update(memory.find(limit=1)[0].id, importance=number / 600)
+        assert [commit.seq for commit in memory.log(1, where="user=ana")] == [1]
+
+    def test_within_a_scope_a_filter_sees_ids_and_records_as_the_scope_shows_them(self, memory: Memory) -> None:
+        ana = memory.scoped(user="ana")
+        ana.remember("one", id="note")
+        memory.remember("two", id="note", user="bo")
+        ana.remember("three", id="other")
+        assert [change.id for commit in ana.log(where="id=note") for change in commit.changes] == ["note"]
+        assert ana.log(where="user=bo") == []
+        with pytest.raises(ScopeError):
+            ana.log(since=1)
 
 
 class TestSnapshots:
@@ -287,6 +341,43 @@ class TestDiff:
         assert [record.id for record in found.added] == ["b"]
         assert [record.id for record in found.removed] == ["a"]
         assert not scoped.diff(times[0], times[1])
+
+
+class TestCost:
+    @pytest.mark.parametrize("undone", [0, 300])
+    def test_it_depends_on_the_changes_and_not_on_the_size_of_the_memory(self, tmp_path: Path, undone: int) -> None:
+        small, large = (self._cost(tmp_path / f"{size}.db", size, undone) for size in (300, 6000))
+        for name in small:
+            # The paths to the leaves are a little longer in a larger trie.
+            assert large[name] <= small[name] * 1.25 + 50, name
+        assert large["rows of a diff"] < 200
+        assert large["rows of a rollback"] < 200 + 2 * undone
+        assert large["rows of a snapshot"] < 30
+
+    @staticmethod
+    def _cost(path: Path, size: int, undone: int) -> dict[str, int]:
+        with recollect.open(path, durability="normal") as memory:
+            memory.remember_all({"content": f"fact {number}", "id": str(number)} for number in range(size))
+            memory.snapshot("before")
+            for number in range(undone):
+                memory.update(str(number // 2), importance=None if number % 2 else 0.25)
+            for number in range(10):
+                memory.update(str(number), content=f"changed {number}")
+            store = core_of(memory).store
+            assert isinstance(store, SqliteStore)
+            memory.diff(memory.seq)  # opens a connection for reading
+            rows = Rows(store)
+            cost: dict[str, int] = {}
+            calls: dict[str, Callable[[], object]] = {
+                "diff": lambda: memory.diff("before"),
+                "snapshot": lambda: memory.snapshot("another"),
+                "rollback": lambda: memory.rollback("before"),
+            }
+            for name, call in calls.items():
+                rows.rows = rows.steps = 0
+                assert call()
+                cost |= {f"rows of a {name}": rows.rows, f"steps of a {name}": rows.steps}
+            return cost
 
 
 class TestHistory:

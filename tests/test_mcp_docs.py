@@ -112,7 +112,7 @@ def test_a_configured_command_starts_a_server_that_answers(config: Config, tmp_p
 
     names, found = anyio.run(connect)
     sets = ("recollect",) if "--tools" in config["args"] else ("recollect", "reference")
-    assert names == set(tools_of(sets))
+    assert names == set(tools_of(sets, scoped="--user" in config["args"]))
     assert ("Ada" in found) == ("MEMORY_FILE_PATH" in config.get("env", {}))
 
 

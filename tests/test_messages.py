@@ -328,6 +328,32 @@ def test_a_fresh_list_with_the_same_system_prompt_continues_the_conversation(mem
     assert memory.count() == 9
 
 
+def test_turns_that_a_rollback_removed_are_stored_again_when_they_are_passed_again(memory: Memory) -> None:
+    memory.add_messages(chat(2), conversation="c")
+    before = memory.seq
+    memory.add_messages(chat(6), conversation="c")
+    memory.rollback(before)
+    assert len(contents(memory)) == 2
+    memory.add_messages(chat(6), conversation="c")
+    assert contents(memory) == [each["content"] for each in chat(6)]
+    assert statuses(memory.add_messages(chat(6), conversation="c")) == ["unchanged"] * 6
+    memory.revert(memory.seq)
+    assert memory.add_messages(chat(6), conversation="c").count("created") == 4
+    assert contents(memory) == [each["content"] for each in chat(6)]
+
+
+def test_a_forgotten_turn_stays_forgotten_through_rollbacks(memory: Memory) -> None:
+    memory.add_messages(chat(4), conversation="c")
+    turn = memory.find(f.conversation("c"), order="position")[1]
+    memory.forget(turn.id)
+    without = memory.seq
+    memory.rollback(without - 1)
+    assert len(contents(memory)) == 4
+    memory.rollback(without)
+    memory.add_messages(chat(5), conversation="c")
+    assert contents(memory) == ["message 0", "message 2", "message 3", "message 4"]
+
+
 def test_forgotten_turns_stay_forgotten(memory: Memory) -> None:
     said = chat(8)
     memory.add_messages(said[:4], conversation="c", session="monday")

@@ -59,6 +59,7 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "check": lambda m: m.check(),
     "receipt": lambda m: m.recall("tea").receipt,
     "replay": lambda m: m.replay({}),
+    "compact": lambda m: m.compact(),
     "close": lambda m: m.close(),
     "backup": lambda m: m.backup("x"),
     "sweep": lambda m: m.sweep(),
@@ -329,6 +330,7 @@ does("open_export", _export)
 does("namespaces", lambda m: (m.namespaces(), m.name))
 does("changes", lambda m, cursor: m.changes(cursor), cursor=st.integers(0, 50))
 does("changes of an id", lambda m, cursor, id: m.changes(cursor, 3, id), cursor=st.integers(0, 50), id=names)  # noqa: A006
+does("log", lambda m, cursor, where: m.log(3, cursor, where), cursor=st.integers(0, 50), where=wheres)
 does("listen", lambda m, cursor: _heard(m, cursor), cursor=st.integers(0, 50))
 does("subscribe", lambda m, cursor: _streamed(m, cursor), cursor=st.integers(0, 50))
 does("wait", lambda m: m.wait(0, 0))

@@ -183,7 +183,7 @@ class Run:
         path = folder / NAME
         try:
             with open_memory(path, embedder="none") as memory:
-                problems = memory.check()
+                problems: list[str] = memory.check()
                 if memory.root not in allowed:
                     problems.append(f"its root is not the model's ({memory.seq} commits)")
                 given = answers(memory)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from recollect.stores.maintenance.backup import restore
     from recollect.stores.maintenance.migrate import Migrated, migrate
     from recollect.stores.maintenance.rescue import RescueReport, rescue
+    from recollect.stores.reports import CheckReport, Compacted
 
 __all__ = [
     "ABSENT",
@@ -53,8 +54,10 @@ __all__ = [
     "Call",
     "Change",
     "ChangedRecord",
+    "CheckReport",
     "Commit",
     "CommitStream",
+    "Compacted",
     "Context",
     "ContextItem",
     "Deviation",
@@ -118,6 +121,7 @@ _HOMES = {
     "stores.base": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),
     "stores.maintenance.rescue": ("RescueReport", "rescue"),
+    "stores.reports": ("CheckReport", "Compacted"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -24,6 +24,7 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.operations import Recall
+from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import FORMAT
 from recollect.text.unicode import UNICODE_VERSION
@@ -60,12 +61,21 @@ def examine(memory: Memory, *, check: bool = False) -> list[Finding]:
     """
     findings = [*examine_installation(), *_store(memory), _dense(memory), _write(memory)]
     if check:
-        problems = memory.check()
+        report = memory.check()
         well = Finding("check", "every page, row, version and root matches its hash")
-        findings.extend([Finding("check", problem, False) for problem in problems] or [well])
-        if problems:
+        findings.extend([Finding("check", problem, False) for problem in report] or [well])
+        findings.extend(_missing_on_purpose(report))
+        if report:
             findings.append(WHAT_TO_DO)
     return findings
+
+
+def _missing_on_purpose(report: CheckReport) -> Iterator[Finding]:
+    if report.dropped:
+        roots = f"the pages of {report.dropped} of {report.commits} roots were dropped, and are recomputed when needed"
+        yield Finding("old roots", roots)
+    if report.erased or report.thinned:
+        yield Finding("removed texts", f"{report.erased} versions were erased, {report.thinned} thinned")
 
 
 def examine_installation() -> list[Finding]:

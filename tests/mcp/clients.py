@@ -107,7 +107,7 @@ def in_process(
 
 
 async def _protocol_async(access: Access, sets: Iterable[str]) -> Protocol:
-    return Protocol(access, tools_of(sets, read_only=access.read_only))
+    return Protocol(access, tools_of(sets, read_only=access.read_only, scoped=access.user is not None))
 
 
 def _protocol(access: Access, sets: Iterable[str]) -> Any:

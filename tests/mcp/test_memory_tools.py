@@ -296,7 +296,8 @@ def test_a_client_that_only_reads_has_no_tool_that_writes(memory: recollect.Memo
     with in_process(memory, read_only=True) as server:
         listed = server.run(server.client.list_tools).tools
         assert {tool.name for tool in listed} == {
-            "recall", "context", "get", "list", "log", "stats", "read_graph", "search_nodes", "open_nodes",
+            "recall", "context", "get", "list", "log", "history", "diff", "stats",
+            "read_graph", "search_nodes", "open_nodes",
         }  # fmt: skip
         assert all(tool.annotations.read_only_hint for tool in listed)
         assert server.refused("remember", content="x") == "MCP error -32602: Tool remember not found"

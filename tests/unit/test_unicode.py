@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.examples import some
+from tests.examples import FULL, some
 
 from recollect.text import _unicode14, words
 from recollect.text import unicode as ours
@@ -54,6 +54,16 @@ WORD = frozenset(unpacked(_unicode14.WORD))
 JOINING = frozenset(unpacked(_unicode14.JOINING))
 KNOWN = [point for point in range(POINTS) if point not in UNKNOWN and point not in SURROGATES]
 
+
+def tried(points: Iterable[int]) -> list[int]:
+    """Return the code points that slow tests try: by default, few of the large blocks whose characters are alike."""
+
+    def various(point: int) -> bool:
+        return point < 0x3400 or 0xA480 <= point < 0xAC00 or 0xD7A4 <= point < 0xE000 or 0xF900 <= point < 0x20000
+
+    return [point for point in points if FULL or various(point) or point % 97 == 0]
+
+
 #: Characters on which folding and composing are hard: they change length, order, or once more when done again.
 HARD = (
     "İıŉſẞßǅǰΐΰᾳᾼῼͅϴϓϔẛẞÅΩKﬁﬅŸÿʼnΣςσÅé각가ㆎﾡ゙かがﷺ①Ⅷª²ﬃ¼ÞþꙊꭰᏸᎠ"
@@ -83,18 +93,19 @@ class TestTables:
         assert not WORD & UNKNOWN
 
     def test_the_regular_expressions_have_the_tables_to_the_character(self) -> None:
-        everything = "".join(map(chr, range(POINTS)))
+        among = set(tried(range(POINTS)))
+        everything = "".join(map(chr, sorted(among)))
         for table, points in ((_unicode14.WORD, WORD), (_unicode14.UNKNOWN, UNKNOWN), (_unicode14.JOINING, JOINING)):
-            assert set(re.findall(f"[{character_class(table)}]", everything)) == set(map(chr, points))
-            assert set(re.findall(one_of(table), everything)) == set(map(chr, points))
+            assert set(re.findall(f"[{character_class(table)}]", everything)) == set(map(chr, points & among))
+            assert set(re.findall(one_of(table), everything)) == set(map(chr, points & among))
             assert set(re.findall(one_of(table, astral=False), everything)) == {
-                chr(point) for point in points if point <= 0xFFFF
+                chr(point) for point in points & among if point <= 0xFFFF
             }
 
     def test_what_joins_what_is_before_it_is_in_the_table(self) -> None:
         """Wherever else a text is divided, its normal forms are those of its parts."""
         before = ["e", "\u09c7", "\u1100", "\uac00", "\u0915", "\u304b", "\u0dd9", "\U00011347", "\u1b05"]
-        for char in map(chr, KNOWN):
+        for char in map(chr, tried(KNOWN)):
             if ord(char) not in JOINING:
                 for form in ("NFC", "NFD", "NFKC", "NFKD"):
                     alone = unicodedata.normalize(form, char)
@@ -124,12 +135,12 @@ class TestEveryCodePoint:
 
     @pytest.mark.skipif(unicodedata.unidata_version != UNICODE_VERSION, reason="Python's own tables are the judge")
     def test_they_are_those_of_python_where_its_tables_are_of_unicode_14(self) -> None:
-        for char in map(chr, KNOWN):
+        for char in map(chr, tried(KNOWN)):
             assert nfc(char) == unicodedata.normalize("NFC", char)
             assert fold(char) == python_fold(char)
 
     def test_folding_once_is_enough(self) -> None:
-        for char in map(chr, KNOWN):
+        for char in map(chr, tried(KNOWN)):
             once = fold(char)
             assert fold(once) == once
 

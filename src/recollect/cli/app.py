@@ -11,7 +11,6 @@ import functools
 import importlib
 import json
 import os
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -29,6 +28,7 @@ from recollect.filters.tree import AllOf, Filter, Is
 from recollect.memory import Memory
 from recollect.memory.opening import PATH_VARIABLE
 from recollect.memory.opening import open as open_memory
+from recollect.operations import target_of
 from recollect.stores.files import open_regular
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -108,17 +108,6 @@ class Settings:
             yield memory if at is None else memory.at(target_of(at, zone))
 
 
-def target_of(text: str, zone: tzinfo) -> int | str | datetime:
-    """Return the moment that a text names: the number of a commit, a time, or else a root or the name of a snapshot."""
-    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
-        return int(text)
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return text
-    return time if time.tzinfo else time.replace(tzinfo=zone)
-
-
 def count_option(default: int) -> Callable[[F], F]:
     """Add `-k N` to a command. Its default is the `-k` before the name of the command, then `default`."""
 
@@ -138,7 +127,7 @@ COMMANDS = {
         "diagnosing": "demo doctor",
         "embedding": "embed",
         "evaluating": "eval",
-        "keeping": "backup migrate rescue restore",
+        "keeping": "backup compact migrate rescue restore",
         "moving": "export import",
         "proving": "prove replay verify",
         "serving": "mcp",

@@ -1,4 +1,4 @@
-"""Commands that maintain a store: backup, restore, rescue, migrate."""
+"""Commands that maintain a store: backup, restore, compact, rescue, migrate."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ def _print_backup(backup: Backup) -> None:
     verified = ", verified" if backup.verified else ""
     click.echo(f"{backup.path}: {backup.bytes} bytes{verified}")
     for branch, each in backup.branches.items():
+        if branch.is_reserved:
+            continue  # it belongs to a namespace that is listed
         click.echo(f"  namespace {branch.namespace}: {each.records} records, {each.seq} commits, root {each.root}")
 
 
@@ -59,6 +61,24 @@ def restore(settings: Settings, source: Path, force: bool) -> None:
 
 
 @app.command()
+@common
+def compact(settings: Settings) -> None:
+    """Give the free space of the store back to the system.
+
+    Pages of old roots are dropped first. Every record, version and commit stays. Writers wait until it is done.
+    """
+    with settings.open() as memory, render.progress("compacting", quiet=settings.as_json):
+        done = memory.compact()
+        path = memory.stats()["store"]["path"]
+    if settings.as_json:
+        print_json(done.to_json())
+        return
+    click.echo(f"{path}: {done.before} bytes before, {done.after} after")
+    if not done.complete:
+        click.echo("a program is still reading: the file becomes shorter when it has finished", err=True)
+
+
+@app.command()
 @click.argument("old", type=_FILE)
 @click.argument("new", type=_FILE)
 @common
@@ -72,6 +92,8 @@ def rescue(settings: Settings, old: Path, new: Path) -> None:
         print_json(report.to_json())
     else:
         for branch, saved in report.branches.items():
+            if branch.is_reserved:
+                continue  # it belongs to a namespace that is listed
             same = ", same root as the old store" if saved.same_root else ""
             click.echo(f"namespace {branch.namespace}: {saved.records} records, {saved.commits} commits{same}")
             if saved.without_history:

@@ -225,14 +225,25 @@ def show(settings: Settings, id: str, at: str | None) -> None:  # noqa: A002 - t
 @click.argument("id", required=False)
 @click.option("--since", type=int, default=0, metavar="SEQ", help="Only commits after this one.")
 @count_option(20)
+@filter_options
 @at_option
 @common
-def log(settings: Settings, id: str | None, since: int, k: int, at: str | None) -> None:  # noqa: A002 - the field's name
-    """Show the commit log, newest last. With ID, only commits that touched it, even if it is forgotten."""
+def log(
+    settings: Settings,
+    id: str | None,  # noqa: A002 - the field's name
+    since: int,
+    k: int,
+    where: Filter | None,
+    at: str | None,
+) -> None:
+    """Show the commit log, newest first. With ID, only commits that changed it, even if it is forgotten.
+
+    With a filter, only changes of records that match before or after.
+    """
     with settings.open_at(at) as memory:
         id = None if id is None else whole_id(memory, id, in_log=True)  # noqa: A001
-        commits = memory.changes(since, k, id, newest_first=True)[::-1]
-        if id is not None and not commits and not since:
+        commits = memory.changes(since, k, id, newest_first=True, where=where)
+        if id is not None and not commits and not since and where is None:
             raise UnknownRecordError(id, memory.name)
     if settings.as_json:
         print_json([commit.to_json() for commit in commits])

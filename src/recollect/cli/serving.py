@@ -65,7 +65,8 @@ def mcp(
     """
     if user == "":
         raise InvalidArgumentError("user", user, "is empty: name a user, or leave the option out")
-    tools = tools_of((name.strip() for name in sets.split(",") if name.strip()), read_only=read_only)
+    names = (name.strip() for name in sets.split(",") if name.strip())
+    tools = tools_of(names, read_only=read_only, scoped=user is not None)
     token = None if token_file is None else _token(token_file)
     if token is not None and http is None:
         raise InvalidArgumentError("token_file", str(token_file), "is for --http")

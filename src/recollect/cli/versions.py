@@ -8,11 +8,12 @@ from datetime import UTC
 import click
 
 from recollect.cli import render
-from recollect.cli.app import Settings, app, common, print_json, target_of
+from recollect.cli.app import Settings, app, common, print_json
 from recollect.cli.ids import whole_id
 from recollect.engine.history_results import Difference, Restored
 from recollect.errors import UnknownRecordError
 from recollect.ledger.commits import Snapshot
+from recollect.operations import target_of
 from recollect.records.record import Record
 from recollect.reprs import line
 
@@ -48,14 +49,19 @@ def snapshots(settings: Settings) -> None:
 @app.command()
 @click.argument("to")
 @click.option("--reason", metavar="TEXT", help="Why; recorded in the commit.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be added, removed and changed.")
 @common
-def rollback(settings: Settings, to: str, reason: str | None) -> None:
+def rollback(settings: Settings, to: str, reason: str | None, dry_run: bool) -> None:
     """Restore all records as they were at the moment TO, in a new commit.
 
     TO is the number of a commit, an ISO 8601 time, a root, or the name of a snapshot. Nothing is lost: rolling back to
     the commit before takes it back.
     """
     with settings.open() as memory:
+        if dry_run:
+            found = memory.diff(memory.seq, target_of(to, UTC))
+            print_json(found.to_json()) if settings.as_json else _print_diff(found)
+            return
         restored = memory.rollback(target_of(to, UTC), actor="recollect rollback", reason=reason)
     _print_restored(settings, restored)
 

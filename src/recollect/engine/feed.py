@@ -243,9 +243,11 @@ class Feed:
     def submit(self, job: Job) -> None:
         """Run a job in a worker, once for all calls before it begins, and after it has ended if it runs."""
         with self._lock:
-            self._ready[job] = None
             if job in self._running:
+                self._ready.pop(job, None)  # it comes after those that have waited meanwhile
+                self._ready[job] = None
                 return  # its worker continues with it
+            self._ready[job] = None
             self._start_watcher()
             if self._idle and self._may_begin(monotonic()):
                 self._working.notify()

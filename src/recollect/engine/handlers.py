@@ -41,6 +41,7 @@ from recollect.operations import (
     Changes,
     Check,
     Clear,
+    Compact,
     Count,
     Diff,
     DropSnapshot,
@@ -80,6 +81,8 @@ from recollect.operations import Export as ExportOperation
 from recollect.operations import Replay as ReplayOperation
 from recollect.records.record import Record
 from recollect.stores.base import Backup, View
+from recollect.stores.old_roots import trim
+from recollect.stores.reports import CheckReport, Compacted
 
 T = TypeVar("T")
 #: Number of items per commit in bulk writes.
@@ -419,9 +422,21 @@ def _vector_stats(core: Core, request: Request) -> dict[str, Any]:
         return stats(view, request.branch, request.scope, core.reads_at(view, request.branch))
 
 
-def _check(core: Core, request: Request) -> list[str]:
+def _check(core: Core, request: Request) -> CheckReport:
     request.check_whole("a check, which reads the whole store,")
     return core.store.check()
+
+
+def _compact(core: Core, request: Request) -> Compacted:
+    request.check_whole("a compaction, which rewrites the whole store,")
+    before = core.store.facts().get("file_bytes")
+    with core.store.read() as view:
+        branches = view.branches()
+    for branch in branches:
+        while trim(core.store, branch):
+            pass
+    complete = core.store.compact()
+    return Compacted(before=before, after=core.store.facts().get("file_bytes"), complete=complete)
 
 
 def _back_up(core: Core, request: Request) -> Backup:
@@ -492,6 +507,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     EmbedAll: _alone(_embed_all),
     VectorStats: _alone(_vector_stats),
     Check: _alone(_check),
+    Compact: _alone(_compact),
     BackUp: _alone(_back_up),
     Probe: _alone(lambda core, request: core.store.probe()),
     Now: _alone(lambda core, request: core.now()),

@@ -76,11 +76,11 @@ class Quota:
 
 
 def _setting(branch: Branch) -> str:
-    return f"quota/{branch.namespace}"
+    return f"quota/{branch.owner.namespace}"
 
 
 def quota_of(view: ReadView, branch: Branch) -> Quota | None:
-    """Return the quota of a branch's namespace; None if it has none.
+    """Return the quota of a branch's namespace, or of the one that this belongs to; None if it has none.
 
     Raises:
         DamagedStoreError: The stored quota is invalid.

@@ -28,6 +28,7 @@ from recollect.operations import (
     Changes,
     Check,
     Clear,
+    Compact,
     Count,
     Diff,
     DropSnapshot,
@@ -66,6 +67,7 @@ from recollect.operations import (
 )
 from recollect.operations import Export as ExportOperation
 from recollect.stores.base import Backup
+from recollect.stores.reports import CheckReport, Compacted
 
 
 class _Form(NamedTuple):
@@ -117,7 +119,8 @@ _FORMS: dict[type[Operation], _Form] = {
     ExportOperation: _Form(Export.to_json, Export.from_json),
     EmbedAll: _PLAIN,
     VectorStats: _PLAIN,
-    Check: _PLAIN,
+    Check: _Form(CheckReport.to_json, CheckReport.from_json),
+    Compact: _Form(Compacted.to_json, Compacted.from_json),
     BackUp: _Form(Backup.to_json, Backup.from_json),
     Probe: _PLAIN,
     Receipt: _PLAIN,

@@ -13,6 +13,14 @@ from recollect.records.codec import datetime_of, microseconds
 
 #: The possible causes of a change.
 CAUSES = ("written", "forgotten", "expired", "evicted", "erased", "superseded", "rolled back")
+#: The cause of a change by a rollback or a revert.
+ROLLED_BACK = CAUSES[-1]
+
+
+#: The namespaces that a namespace can have for what belongs to its records: of keyed memory, outlines and a glossary.
+RESERVED = ("keys", "nodes", "terms")
+#: Between the name of a namespace and that of one that belongs to it. No caller can use it in a name.
+_RESERVED_MARK = "\x1f"
 
 
 class Branch(NamedTuple):
@@ -20,6 +28,29 @@ class Branch(NamedTuple):
 
     namespace: str
     name: str = "main"
+
+    def reserved(self, what: str) -> Branch:
+        """Return the branch of the same name in a namespace that belongs to this one: one of `RESERVED`.
+
+        It is not listed among the namespaces of the store, and counts towards the quota of its owner.
+        """
+        assert what in RESERVED, what
+        return Branch(f"{self.owner.namespace}{_RESERVED_MARK}{what}", self.name)
+
+    @property
+    def is_reserved(self) -> bool:
+        """Whether its namespace belongs to another one."""
+        return _RESERVED_MARK in self.namespace
+
+    @property
+    def owner(self) -> Branch:
+        """The branch of the namespace that this one belongs to, or this one."""
+        return Branch(self.namespace.partition(_RESERVED_MARK)[0], self.name)
+
+    @property
+    def family(self) -> tuple[Branch, ...]:
+        """The branch of the owner, and those that belong to it."""
+        return (self.owner, *map(self.reserved, RESERVED))
 
 
 class Head(NamedTuple):

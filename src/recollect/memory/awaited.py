@@ -215,6 +215,8 @@ class AsyncMemory:
     """Return the snapshots, newest first: the order that `at(index=)` counts."""
     drop_snapshot = _awaited(Memory.drop_snapshot)
     """Remove a named snapshot and return it. Its commit and all versions stay."""
+    log = _awaited(Memory.log)
+    """Return the newest commits, newest first."""
     history = _awaited(Memory.history)
     """Return every version that a record had, oldest first, with its commit and its cause."""
     diff = _awaited(Memory.diff)
@@ -249,6 +251,8 @@ class AsyncMemory:
     """Check the whole store and return a description of each problem; an empty list if it is intact."""
     backup = _awaited(Memory.backup)
     """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked."""
+    compact = _awaited(Memory.compact)
+    """Drop the pages of old roots, and give the free space of the file back to the system."""
     probe = _awaited(Memory.probe)
     """Test the store: durably write a value outside the ledger and read it back."""
 

@@ -7,10 +7,13 @@ from datetime import UTC, datetime
 from recollect.arguments import all_named
 from recollect.engine.history_results import Difference, RecordVersion, Restored
 from recollect.engine.results import Moment
-from recollect.ledger.commits import Snapshot
+from recollect.filters.text_form import as_filter
+from recollect.filters.tree import Filter
+from recollect.ledger.commits import Commit, Snapshot
 from recollect.memory.calls import Calls
 from recollect.memory.past import Target
 from recollect.operations import (
+    Changes,
     Diff,
     DropSnapshot,
     History,
@@ -71,6 +74,30 @@ class Histories(Calls):
         """
         snapshot: Snapshot = self.execute(DropSnapshot(label=name))
         return snapshot
+
+    def log(self, limit: int | None = None, since: int | str = 0, where: Filter | str | None = None) -> list[Commit]:
+        """Return the newest commits, newest first.
+
+        `changes` returns them from the oldest on.
+
+        Args:
+            limit: Maximum number of commits, 1 or more; None: no limit.
+            since: Only commits after this cursor or, outside of scopes, this seq.
+            where: Only commits that changed records that match before or after, with only these changes. A version
+                that was erased matches no condition.
+
+        Raises:
+            InvalidArgumentError: `since` is not a cursor of this memory.
+            ScopeError: `since` is a seq and this memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            Reads the commits that it returns; with `where` or within a scope, all commits down to the last of them.
+        """
+        commits: list[Commit] = self.execute(
+            Changes(since=since, limit=limit, newest_first=True, where=as_filter(where))
+        )
+        return commits
 
     def history(self, id: str) -> list[RecordVersion]:  # noqa: A002 - the field's name
         """Return every version that a record had, oldest first, with its commit and its cause.

@@ -5,8 +5,6 @@ A memory is thread-safe. Namespaces and scopes opened from one memory share its 
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
@@ -20,50 +18,41 @@ from recollect.embedding.base import Embedder
 from recollect.engine.executor import Executor
 from recollect.engine.history_results import Replayed
 from recollect.engine.listeners import Subscription
-from recollect.engine.quota import Quota
-from recollect.engine.results import Export, Hits, Moment, NamespaceHead, VectorCounts, scored
+from recollect.engine.results import Export, Hits, Moment, NamespaceHead, scored
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
 from recollect.errors import InvalidArgumentError, RecollectError, ScopeError
+from recollect.filters.text_form import as_filter
+from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch, Commit
 from recollect.ledger.proofs import Proof
 from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.memory.batch import Batch
-from recollect.memory.calls import Calls, RecollectWarning
+from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
 from recollect.memory.history import Histories
 from recollect.memory.past import PastExecutor, Target, pin_of
+from recollect.memory.upkeep import Upkeep
+from recollect.operations import Batch as BatchOperation
 from recollect.operations import (
-    BackUp,
     Changes,
-    Check,
-    EmbedAll,
-    GetQuota,
     Head,
     Namespaces,
     Now,
     Operation,
-    Per,
-    Probe,
     Prove,
     ProveLog,
     Recall,
     Receipt,
     Replay,
-    SetQuota,
-    Sweep,
-    VectorStats,
     Wait,
-    WhenFull,
 )
-from recollect.operations import Batch as BatchOperation
 from recollect.operations import Export as ExportOperation
 from recollect.records.record import Record, record_id
-from recollect.stores.base import Backup
 
 
 @all_named
-class Memory(Histories, Facets):
+class Memory(Histories, Upkeep, Facets):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:
@@ -265,6 +254,7 @@ class Memory(Histories, Facets):
         id: str | None = None,  # noqa: A002 - the field's name
         *,
         newest_first: bool = False,
+        where: Filter | str | None = None,
     ) -> list[Commit]:
         """Return the commits after a cursor.
 
@@ -274,18 +264,22 @@ class Memory(Histories, Facets):
             limit: Maximum number of commits, 1 or more; None: no limit.
             id: Only commits that changed the record with this id.
             newest_first: Return the newest commits first, instead of the oldest.
+            where: Only commits that changed records that match before or after, with only these changes. A version
+                that was erased matches no condition.
 
         Returns:
             The commits. Within a scope they contain only the changes to records that lie in it.
 
         Cost:
-            Reads the commits that it returns; within a scope, also those that changed no record in it.
+            Reads the commits that it returns; with `where` or within a scope, also those in between.
 
         Raises:
             InvalidArgumentError: `since` is not a cursor of this memory.
             ScopeError: `since` is a seq and this memory is scoped.
         """
-        commits: list[Commit] = self.execute(Changes(since=since, limit=limit, id=id, newest_first=newest_first))
+        commits: list[Commit] = self.execute(
+            Changes(since=since, limit=limit, id=id, newest_first=newest_first, where=as_filter(where))
+        )
         return commits
 
     def listen(self, callback: Callable[[Commit], object], *, since: int | str | None = None) -> Subscription:
@@ -433,73 +427,6 @@ class Memory(Histories, Facets):
         names: list[str] = self.execute(Namespaces())
         return names
 
-    def set_quota(
-        self,
-        *,
-        records: int | None = None,
-        bytes: int | None = None,  # noqa: A002 - the unit
-        when_full: WhenFull = "refuse",
-        per: Per | None = None,
-        low_water: float = 1.0,
-    ) -> None:
-        """Set the quota of this namespace; without `records` and `bytes`, remove it.
-
-        The quota is stored in the store and applies to every process that writes. `stats()["quota"]` shows it and how
-        much of it is used.
-
-        Args:
-            records: Maximum number of live records; None: no limit.
-            bytes: Maximum size of the live records, in bytes of their canonical encoding; None: no limit.
-            when_full: What happens to a write that exceeds the quota. "refuse": it raises QuotaError. "least recent":
-                the least recently used records are evicted; writing, getting and recalling are uses. "least
-                important": the least important records are evicted, and among these the least recently used. Expired
-                records are removed first, pinned records are never evicted, and the log names each removed record.
-            per: "user", "agent" or "conversation": the quota applies to each of them separately, and a write evicts
-                only records of its own user, agent or conversation. Records without one share a quota of the same
-                size. None: the quota applies to the namespace as a whole.
-            low_water: The share of a limit, above 0 and at most 1, down to which a write evicts that exceeds the limit.
-                With 0.9, a write that exceeds a quota of 10,000 records leaves 9,000 of them, and the next 1,000
-                writes evict nothing. It needs a `when_full` that evicts.
-
-        Raises:
-            InvalidArgumentError: An argument is invalid.
-            ScopeError: This memory is scoped.
-            StoreError: The store failed.
-
-        Cost:
-            One durable write. The first write after it reads all records of the namespace to count them. A write that
-            evicts costs in proportion to the number of evicted records.
-        """
-        self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per, low_water=low_water))
-
-    def sweep(self, limit: int = 1000) -> int:
-        """Remove expired records in one commit and return how many. The log names each with the cause "expired".
-
-        Reads never return expired records, and each commit removes up to 1,000 of them. Call this for a memory that is
-        seldom written to.
-
-        Args:
-            limit: Maximum number of records to remove, 1 or more. Those that expired first are removed first.
-
-        Raises:
-            ScopeError: This memory is scoped.
-
-        Cost:
-            One durable commit, in proportion to the number of removed records.
-        """
-        swept: int = self.execute(Sweep(limit=limit))
-        return swept
-
-    def quota(self) -> Quota | None:
-        """Return the quota of this namespace, or None.
-
-        Raises:
-            ScopeError: This memory is scoped.
-            StoreError: The store failed.
-        """
-        quota: Quota | None = self.execute(GetQuota())
-        return quota
-
     def open_export(self) -> Export:
         """Open a snapshot of all live records, to be read one by one by ascending id.
 
@@ -523,100 +450,10 @@ class Memory(Histories, Facets):
         with self.open_export() as export:
             return export.root, list(export.records)
 
-    def backup(self, path: str | os.PathLike[str], *, verify: bool = False, force: bool = False) -> Backup:
-        """Copy one snapshot of the whole store, with all namespaces, to a file. Other writers are not blocked.
-
-        The backup is a store in a single file, durable when this returns. `recollect.restore` restores it.
-
-        Args:
-            path: Where to write the backup.
-            verify: Before moving the copy to `path`, open it, check it completely, and recompute every root hash from
-                the records.
-            force: Replace any file at `path`. By default only an older backup is replaced.
-
-        Raises:
-            UnsupportedError: The store is not a file.
-            ScopeError: This memory is scoped.
-            InvalidArgumentError: `path` is not the path of a file, or a file there must not be replaced.
-            DamagedStoreError: The store is corrupt.
-            StoreError: The store or the copy failed.
-
-        If this raises, whatever was at `path` is still there.
-        """
-        made: Backup = self.execute(BackUp(path=path, verify=verify, force=force))  # type: ignore[arg-type]
-        return made
-
-    def check(self) -> list[str]:
-        """Check the whole store and return a description of each problem; an empty list if it is intact.
-
-        Raises:
-            ScopeError: This memory is scoped.
-
-        Cost:
-            Reads and hashes everything in the store.
-        """
-        problems: list[str] = self.execute(Check())
-        return problems
-
     @property
     def embedder(self) -> Embedder | None:
         """The embedding model, or None."""
         return self._executor.embedder
-
-    def embed_all(self, batch_size: int = 100, progress: Callable[[int, int], object] | None = None) -> int:
-        """Embed every text that has no vector of the current embedder, and return how many were embedded.
-
-        Other writers are not blocked. The vectors of each batch are saved at once, so a run that was killed continues
-        with the next call. A text that the embedder cannot process is skipped, with a RecollectWarning, and listed in
-        `vector_stats()["failed"]`.
-
-        Args:
-            batch_size: Number of texts that are passed to the embedder at a time, 1 or more.
-            progress: Called with the number of records processed so far and the total.
-
-        Raises:
-            UnsupportedError: There is no embedder.
-            EmbedderError: The embedder cannot be used, or three batches in a row failed.
-            MissingExtraError: A library that the embedder needs is not installed.
-            InvalidArgumentError: An argument is invalid.
-            StoreError: The store failed.
-
-        Vectors that were saved before an error remain.
-        """
-        done: int = self.execute(EmbedAll(batch_size=batch_size, progress=progress))
-        failed = self.vector_stats()["failed"]
-        if failed:
-            warnings.warn(
-                f"{len(failed)} records have no vector, the first because {failed[0]['reason']}: "
-                "vector_stats()['failed'] lists them",
-                RecollectWarning,
-                stacklevel=3,  # the caller of the checked call (`arguments.named`)
-            )
-        return done
-
-    def vector_stats(self) -> VectorCounts:
-        """Return how many records have a vector, as a dictionary.
-
-        - "model", "dimensions": of the embedder; None if there is no embedder or its dimension is not known yet.
-        - "total", "embedded", "coverage": the number of records with a text, the number of those with a vector of the
-          embedder, and the percentage.
-        - "failed": the id and the reason of each record that could not be embedded in this process.
-        - "watermark": the seq up to which every text has a vector; not within a scope.
-        - "models": the model, the dimensions and the number of the stored vectors of every model; not within a scope.
-
-        Cost:
-            Reads every record.
-        """
-        stats: VectorCounts = self.execute(VectorStats())
-        return stats
-
-    def probe(self) -> None:
-        """Test the store: durably write a value outside the ledger and read it back.
-
-        Raises:
-            StoreError: The value could not be written or read back.
-        """
-        self.execute(Probe())
 
     def now(self) -> datetime:
         """Return the current time of the memory's clock."""

@@ -27,7 +27,7 @@ from recollect.operations.history import (
     Snapshots,
     TakeSnapshot,
 )
-from recollect.operations.past import At, Pin
+from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
     ORDERS,
     Changes,
@@ -53,6 +53,7 @@ from recollect.operations.upkeep import (
     WHEN_FULL,
     BackUp,
     Check,
+    Compact,
     EmbedAll,
     Per,
     Probe,
@@ -98,6 +99,7 @@ __all__ = [
     "Changes",
     "Check",
     "Clear",
+    "Compact",
     "Count",
     "Diff",
     "DropSnapshot",
@@ -149,4 +151,5 @@ __all__ = [
     "expectation",
     "from_json",
     "plain",
+    "target_of",
 ]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 
 from recollect.errors import InvalidArgumentError, InvalidOperationError
 from recollect.operations.base import Operation
@@ -48,6 +49,26 @@ class Pin(Operation, name="pin", in_batch=False):
         """The field that names the moment, for messages."""
         passed = (each for each in (self.seq, self.time, self.named) if each is not None)
         return next(passed, f"snapshot {self.index}")
+
+
+def target_of(text: str, zone: tzinfo) -> int | str | datetime:
+    """Return the moment that a text names: the number of a commit, a time, or else a root or the name of a snapshot.
+
+    >>> from datetime import UTC
+    >>> target_of("12", UTC), target_of("2026-03-01", UTC), target_of("before the trip", UTC)
+    (12, datetime.datetime(2026, 3, 1, 0, 0, tzinfo=datetime.timezone.utc), 'before the trip')
+
+    Args:
+        text: The text.
+        zone: The time zone of a time in ISO 8601 without one.
+    """
+    if re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        return int(text)
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return text
+    return time if time.tzinfo else time.replace(tzinfo=zone)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,14 +142,17 @@ class Changes(Operation, name="changes", in_batch=False):
         limit: Maximum number of commits.
         id: Only commits that changed this record.
         newest_first: List the newest commits first, instead of the oldest.
+        where: Only changes of records that match before or after, and only commits that have such changes.
     """
 
     since: int | str = 0
     limit: int | None = None
     id: str | None = None
     newest_first: bool = False
+    where: Filter = field(default_factory=Everything)
 
     def __post_init__(self) -> None:
+        check_filter(self.where)
         if self.id is not None:
             object.__setattr__(self, "id", record_id(self.id))
         if not isinstance(self.since, str):

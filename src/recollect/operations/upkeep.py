@@ -77,7 +77,12 @@ class VectorStats(Operation, name="vector_stats", in_batch=False):
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Operation, name="check", in_batch=False):
-    """Check the whole store. The result is a list of the problems."""
+    """Check the whole store. The result is a `CheckReport`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compact(Operation, name="compact", in_batch=False):
+    """Give the free space of the store back to the system. The result is a `Compacted`."""
 
 
 @dataclass(frozen=True, kw_only=True)

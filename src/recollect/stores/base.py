@@ -23,6 +23,7 @@ from recollect.ledger.merkle import Live, Root
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.derived_protocols import Derived
+from recollect.stores.reports import CheckReport
 
 #: Which commits survive a power cut: every acknowledged one, or a consistent store, perhaps without the newest commits.
 Durability: TypeAlias = Literal["full", "normal"]
@@ -602,10 +603,23 @@ class Store(Protocol):
         """Return what `doctor` and `stats` report: kind, uuid, format, versions, sizes in bytes, durability."""
         ...
 
-    def check(self) -> list[str]:
+    def check(self) -> CheckReport:
         """Return the problems that are found when everything is read and compared; [] if there are none.
 
         They include records that do not have the root of the newest commit.
+        """
+        ...
+
+    def compact(self) -> bool:
+        """Give the space of deleted rows and pages back to the system.
+
+        Returns:
+            Whether all of it was. False if a view that is open still needs the former pages.
+
+        Raises:
+            ReadOnlyStoreError: The store must not be written.
+            StoreBusyError: The timeout has passed; nothing was changed.
+            StoreError: Writing failed; nothing was lost.
         """
         ...
 

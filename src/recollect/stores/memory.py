@@ -38,6 +38,7 @@ from recollect.stores.base import (
     tally_of,
 )
 from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.reports import CheckReport
 from recollect.stores.root_check import disagreements
 from recollect.stores.write_queue import Ticket, WriteQueue
 
@@ -176,8 +177,14 @@ class MemoryStore:
     def facts(self) -> dict[str, Any]:
         return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: lost when closed"}
 
-    def check(self) -> list[str]:
-        return disagreements(self)
+    def check(self) -> CheckReport:
+        with self.read():
+            commits = [commit for ledger in self._contents.ledgers.values() for commit in ledger.log]
+        dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
+        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped)
+
+    def compact(self) -> bool:
+        return True  # what is deleted takes no memory
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         raise UnsupportedError("a backup", "the store is in memory, not a file: export its records")

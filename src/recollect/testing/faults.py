@@ -14,6 +14,7 @@ from recollect.errors import StoreFullError
 from recollect.ledger.commits import Branch
 from recollect.stores.base import Backup, Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
+from recollect.stores.reports import CheckReport
 
 STEPS = ("put", "drop", "add_node", "append")
 
@@ -56,8 +57,11 @@ class SteppedStore:
     def facts(self) -> dict[str, Any]:
         return self.inner.facts()
 
-    def check(self) -> list[str]:
+    def check(self) -> CheckReport:
         return self.inner.check()
+
+    def compact(self) -> bool:
+        return self.inner.compact()
 
     def probe(self) -> None:
         self.inner.probe()

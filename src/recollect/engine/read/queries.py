@@ -18,7 +18,7 @@ from recollect.engine.read.record_loader import Records
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
 from recollect.errors import ScopeError
-from recollect.filters.tree import AllOf, Filter
+from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
@@ -123,7 +123,9 @@ class Reading:
     def _changes(self, operation: Changes) -> Iterator[Commit]:
         head = self.view.head(self.branch).seq
         since = self.cursors.reached(operation.since, self.branch, self.scope, head)
-        read = partial(in_pages, self.view, self.branch, since, operation.limit, newest_first=operation.newest_first)
+        every = not self.scope.fixed and isinstance(operation.where, Everything)
+        page = operation.limit if every else None  # otherwise more commits are read than returned
+        read = partial(in_pages, self.view, self.branch, since, page, newest_first=operation.newest_first)
         if operation.id is None:
             commits = read(None)
         else:
@@ -132,6 +134,8 @@ class Reading:
             commits = (next(same) for _, same in groupby(merged, key=lambda commit: commit.seq))
         for commit in commits:
             seen = visible_part(commit, self.view, self.scope, self.cursors)
+            if seen is not None and seen.touches(operation.id):
+                seen = matching_part(seen, self.view, self.scope, operation.where)
             if seen is not None and seen.touches(operation.id):
                 yield seen
 
@@ -174,7 +178,7 @@ class Reading:
         """Return the namespaces of the store; within a scope only its own."""
         if self.scope.fixed:
             return [self.branch.namespace]
-        return sorted({each.namespace for each in self.view.branches()})
+        return sorted({each.namespace for each in self.view.branches() if not each.is_reserved})
 
     def _check_whole(self, what: str) -> None:
         """Raise ScopeError within a scope."""
@@ -244,6 +248,20 @@ def visible_part(commit: Commit, view: ReadView, scope: Scope, cursors: Cursors)
         changes=changes,
         token=cursors.at(commit.seq, branch, scope),
     )
+
+
+def matching_part(commit: Commit, view: ReadView, scope: Scope, where: Filter) -> Commit | None:
+    """Return a commit with only its changes to records that match before or after; None if there are none."""
+    if isinstance(where, Everything):
+        return commit
+    branch = Branch(commit.namespace, commit.branch)
+
+    def matches(version: bytes | None) -> bool:
+        payload = None if version is None else view.payload(branch, version)
+        return payload is not None and where.matches(scope.shown(Record.load(payload)))
+
+    changes = tuple(change for change in commit.changes if matches(change.after) or matches(change.before))
+    return replace(commit, changes=changes) if changes else None
 
 
 def in_pages(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from recollect.engine.follower import Follower
@@ -163,6 +163,11 @@ class UsageTotalsCache(Follower[Branch, UsageTotals]):
         """Return the approximate memory of the totals."""
         return _ENTRY_BYTES * len(value)
 
+    def of_family(self, transaction: Transaction, branch: Branch, quota: Quota) -> list[UsageTotals]:
+        """Return the totals of the other branches that share a quota, at their newest commits."""
+        others = [each for each in branch.family if each != branch and transaction.head(each).seq]
+        return [self.current(transaction, each, quota, clean=True) for each in others]
+
     def current(self, transaction: Transaction, branch: Branch, quota: Quota, *, clean: bool) -> UsageTotals:
         """Return the totals at the newest commit.
 
@@ -225,6 +230,7 @@ class Room:
         branch: The branch.
         quota: The quota.
         totals: The totals at the newest commit.
+        others: The totals of the other namespaces that share the quota. Their records are never evicted.
         micros: The time of the transaction (microseconds since 1970).
         due: Returns the ids of expired records, in order of expiry.
         visible: Whether the caller may see all records that the quota covers, and so the figures in a QuotaError.
@@ -235,12 +241,14 @@ class Room:
         branch: Branch,
         quota: Quota,
         totals: UsageTotals,
+        others: Sequence[UsageTotals],
         micros: int,
         due: Callable[[], list[str]],
         *,
         visible: bool = True,
     ) -> None:
         self.totals = totals
+        self._others = others
         self._branch = branch
         self._quota = quota
         self._micros = micros
@@ -315,7 +323,8 @@ class Room:
 
     def _totals_after(self, group: str | None, delta: _Delta) -> Iterator[_Total]:
         """Yield the totals of a group after a change, for which there is a limit."""
-        records, nbytes = self.totals.size(group)
+        sizes = [totals.size(group) for totals in (self.totals, *self._others)]
+        records, nbytes = map(sum, zip(*sizes, strict=True))
         so_far = self._deltas.get(group, _NO_CHANGE)
         if self._quota.records is not None:
             total = records + so_far.records + delta.records

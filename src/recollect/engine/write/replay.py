@@ -19,7 +19,7 @@ from recollect.engine.scope import Scope
 from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import Draft
 from recollect.filters.tree import AllOf, Filter, Is
-from recollect.ledger.commits import Branch, Head
+from recollect.ledger.commits import ROLLED_BACK, Branch, Head
 from recollect.records.codec import microseconds
 from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
@@ -257,16 +257,30 @@ class Search:
         return Conversation(StoredTurn.of(record, self.scope) for record in records)
 
     def was_forgotten(self, record_id: str) -> bool:
-        """Return whether a derived id had a record in the scope and has none now."""
+        """Return whether a derived id had a record in the scope and has none now, other than by a rollback."""
         if not self.known(record_id) or self.find(record_id) is not None:
             return False
-        if not self.scope.fixed or record_id in self.written:
+        if record_id in self.written:
+            return True
+        if self._was_rolled_back(record_id):
+            return False  # nobody forgot it: the memory returned to a moment before the message
+        if not self.scope.fixed:
             return True
         # A caller outside of the scope may have used this id for a record of another scope.
         commits = self.transaction.commits(self.branch, 0, None, record_id)
         versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
         payloads = (self.transaction.payload(self.branch, version) for version in versions if version is not None)
         return any(payload is not None and self.scope.admits(Record.load(payload)) for payload in payloads)
+
+    def _was_rolled_back(self, record_id: str) -> bool:
+        """Return whether a record was removed by a rollback, and by nothing else since it was last written."""
+        commits = self.transaction.commits(self.branch, 0, None, record_id, newest_first=True)
+        changes = (change for commit in commits for change in commit.changes if change.id == record_id)
+        newest = next(changes, None)
+        if newest is None or newest.cause != ROLLED_BACK or newest.after is not None:
+            return False
+        before = next((change for change in changes if change.cause != ROLLED_BACK), None)
+        return before is not None and before.after is not None
 
 
 def find_replay(drafts: Sequence[Draft], search: Search) -> Replay:

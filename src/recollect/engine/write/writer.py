@@ -29,7 +29,7 @@ from recollect.errors import (
     UnknownRecordError,
 )
 from recollect.filters.tree import EVERYTHING, AllOf, Filter
-from recollect.ledger.commits import Branch, Change, Commit, Head, Stored
+from recollect.ledger.commits import ROLLED_BACK, Branch, Change, Commit, Head, Stored
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.merkle import EMPTY, Live, version_hash
 from recollect.operations import ABSENT
@@ -516,11 +516,11 @@ class Writer:
             payload = record.to_bytes()
             if self._before(record_id) == version_hash(record_id, payload, self._key):
                 return False
-            self._store(record, payload, "rolled back")
+            self._store(record, payload, ROLLED_BACK)
         elif self._before(record_id) is None:
             return False
         else:
-            self._drop(record_id, "rolled back")
+            self._drop(record_id, ROLLED_BACK)
         return True
 
     def _store(self, record: Record, payload: bytes, cause: str) -> None:
@@ -559,8 +559,10 @@ class Writer:
             quota = quota_of(self._tx, self._branch)
             if quota is not None:
                 totals = self._usage_totals.current(self._tx, self._branch, quota, clean=not self._pending)
+                others = self._usage_totals.of_family(self._tx, self._branch, quota)
                 visible = all(name == quota.per for name, _ in self._scope.fixed)
-                self._room = Room(self._branch, quota, totals, self._micros, self._due_of_others, visible=visible)
+                due = self._due_of_others
+                self._room = Room(self._branch, quota, totals, others, self._micros, due, visible=visible)
                 for record_id in self._pending:  # only removals precede the first `_put`
                     self._room.note(record_id, None)
             self._room_known = True

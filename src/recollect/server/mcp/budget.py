@@ -1,14 +1,39 @@
-"""The sizes of results, in tokens, and what a budget has room for."""
+"""The sizes of results, in tokens, what a budget has room for, and the pages of what it has no room for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
-from recollect.server.mcp.tools import compact
+from recollect.errors import shown as quoted
+from recollect.server.mcp.schemas import Schema, integer, string
+from recollect.server.mcp.tools import ToolError, compact
 
+#: The largest budget that a client can ask for, in tokens.
+MOST_TOKENS = 20_000
+#: The arguments of a tool whose results have pages, and the cursor in its results.
+CURSOR = string("Pass it as `cursor` for the next page; absent on the last one")
+PAGE = string("The cursor of the page before")
 #: The shortest part of a text that is worth showing, in tokens.
 _LEAST = 20
+
+
+def budget(default: int) -> Schema:
+    """Return the schema of the argument "max_tokens"."""
+    return integer(f"Maximum size of the result, in tokens. Default: {default}", minimum=50, maximum=MOST_TOKENS)
+
+
+def page_of(arguments: dict[str, Any]) -> tuple[int, str]:
+    """Return the start of a page and the state of the memory at the first page, from its cursor.
+
+    Raises:
+        ToolError: It is not a cursor.
+    """
+    start, _, state = arguments.get("cursor", "0.").partition(".")
+    if not (start.isascii() and start.isdigit() and len(start) < 7):
+        cursor = quoted(arguments["cursor"])
+        raise ToolError(f"cursor {cursor} is not one that this tool returned: leave it out to begin")
+    return int(start), state
 
 
 def tokens_of(text: str) -> int:

@@ -1,4 +1,4 @@
-"""Our own tools that only read: recall, context, get, list, log, stats.
+"""Our own tools that read the records: recall, context, get, list, stats.
 
 Results are small by default: a budget of tokens limits them, and a cursor continues where one ended.
 """
@@ -9,16 +9,14 @@ from typing import Any
 
 from recollect import Hit, Record
 from recollect import filters as f
-from recollect.errors import shown as quoted
 from recollect.filters import Filter
 from recollect.records.graph import OBSERVATION
-from recollect.server.mcp.budget import fitting, tokens_of
-from recollect.server.mcp.schemas import Schema, array, integer, mapping, number, string
+from recollect.server.mcp.budget import CURSOR, PAGE, budget, fitting, page_of, tokens_of
+from recollect.server.mcp.schemas import array, integer, mapping, number, string
 from recollect.server.mcp.tools import Call, Result, Tool, ToolError, compact
 
 #: Default budgets, in tokens.
 _RECALL_TOKENS, _CONTEXT_TOKENS, _LIST_TOKENS, _GET_TOKENS = 1000, 1500, 1000, 4000
-_MOST_TOKENS = 20_000
 #: With fewer records, the confidence of every hit is low, whatever it is worth, so it is not shown.
 _MIN_RECORDS = 20
 #: The fields of a record that lists and hits show. `get` shows all.
@@ -52,11 +50,6 @@ _ITEM = mapping(
     },
     required=("id", "content", "kind"),
 )
-_CURSOR = string("Pass it as `cursor` for the next page; absent on the last one")
-
-
-def _budget(default: int) -> Schema:
-    return integer(f"Maximum size of the result, in tokens. Default: {default}", minimum=50, maximum=_MOST_TOKENS)
 
 
 def condition(arguments: dict[str, Any]) -> Filter | None:
@@ -81,17 +74,8 @@ def _hit(hit: Hit, *, calibrated: bool) -> dict[str, Any]:
     return {**shown(hit.record), **({"confidence": round(hit.confidence, 2)} if calibrated else {})}
 
 
-def _page(arguments: dict[str, Any]) -> tuple[int, str]:
-    """Return the start of a page and the state of the memory at the first page, from its cursor."""
-    start, _, state = arguments.get("cursor", "0.").partition(".")
-    if not (start.isascii() and start.isdigit() and len(start) < 7):
-        cursor = quoted(arguments["cursor"])
-        raise ToolError(f"cursor {cursor} is not one that this tool returned: leave it out to begin")
-    return int(start), state
-
-
 def _recall(call: Call, arguments: dict[str, Any]) -> Result:
-    start, state = _page(arguments)
+    start, state = page_of(arguments)
     k = arguments.get("k", 5)
     hits = call.memory.recall(
         arguments["question"],
@@ -167,37 +151,6 @@ def _list(call: Call, arguments: dict[str, Any]) -> Result:
         limit = len(items)
 
 
-def _log(call: Call, arguments: dict[str, Any]) -> Result:
-    start, state = _page(arguments)
-    limit = arguments.get("limit", 10)
-    commits = call.memory.changes(limit=start + limit + 1, id=arguments.get("id"), newest_first=True)
-    newest = commits[0].cursor if commits else ""
-    entries: list[dict[str, Any]] = []
-    rest = arguments.get("max_tokens", _LIST_TOKENS)
-    for commit in commits[start : start + limit]:
-        data = commit.to_json()
-        changes = [{"id": change["id"], "cause": change["cause"]} for change in data["changes"][:_MOST_CHANGES]]
-        entry = {key: data[key] for key in ("seq", "time", "actor", "reason") if data.get(key) is not None}
-        entry["changes"] = changes
-        if len(data["changes"]) > _MOST_CHANGES:
-            entry["further_changes"] = len(data["changes"]) - _MOST_CHANGES
-        rest -= tokens_of(compact(entry))
-        if rest < 0 and entries:
-            break
-        entries.append(entry)
-    out: dict[str, Any] = {"commits": entries}
-    if len(commits) > start + len(entries):
-        out["cursor"] = f"{start + len(entries)}.{state or newest}"
-    notes: tuple[str, ...] = ()
-    if start and state != newest:
-        notes = ("The memory has changed since the first page, so commits may be repeated.",)
-    return Result(out, notes=notes)
-
-
-#: Maximum number of changes that are listed of one commit.
-_MOST_CHANGES = 20
-
-
 def _stats(call: Call, _arguments: dict[str, Any]) -> Result:
     stats = {key: value for key, value in call.memory.stats().items() if key != "store"}
     return Result({"stats": stats})
@@ -219,12 +172,12 @@ TOOLS = (
             "user": _USER,
             "where": _WHERE,
             "min_confidence": number("Leave out hits with a lower confidence. Default: 0", minimum=0, maximum=1),
-            "max_tokens": _budget(_RECALL_TOKENS),
-            "cursor": string("The cursor of the page before"),
+            "max_tokens": budget(_RECALL_TOKENS),
+            "cursor": PAGE,
         },
         required=("question",),
         outputs=mapping(
-            {"hits": array(_ITEM), "standing": array(_ITEM), "cursor": _CURSOR}, required=("hits",), closed=True
+            {"hits": array(_ITEM), "standing": array(_ITEM), "cursor": CURSOR}, required=("hits",), closed=True
         ),
         run=_recall,
         reads=True,
@@ -242,7 +195,7 @@ TOOLS = (
             "user": string("The user for whom the task is done: records of other users are left out"),
             "conversation": string("The current conversation"),
             "where": _WHERE,
-            "max_tokens": _budget(_CONTEXT_TOKENS),
+            "max_tokens": budget(_CONTEXT_TOKENS),
         },
         required=("question",),
         outputs=mapping(
@@ -260,7 +213,7 @@ TOOLS = (
         inputs={
             "id": string("The id of the record"),
             "start": integer("The character at which to begin; default: 0", minimum=0),
-            "max_tokens": _budget(_GET_TOKENS),
+            "max_tokens": budget(_GET_TOKENS),
         },
         required=("id",),
         outputs=mapping(
@@ -291,32 +244,11 @@ TOOLS = (
             "user": _USER,
             "order": string("Default: newest", enum=["newest", "oldest", "importance", "position", "id"]),
             "limit": integer("Maximum number of records. Default: 20", minimum=1, maximum=1000),
-            "max_tokens": _budget(_LIST_TOKENS),
-            "cursor": string("The cursor of the page before"),
+            "max_tokens": budget(_LIST_TOKENS),
+            "cursor": PAGE,
         },
-        outputs=mapping({"records": array(_ITEM), "cursor": _CURSOR}, required=("records",), closed=True),
+        outputs=mapping({"records": array(_ITEM), "cursor": CURSOR}, required=("records",), closed=True),
         run=_list,
-        reads=True,
-    ),
-    Tool(
-        name="log",
-        title="Log",
-        description=(
-            "Show what changed, newest first: who wrote, updated or forgot which records, and when. "
-            "With an id, the history of one record."
-        ),
-        inputs={
-            "id": string("Only commits that changed this record"),
-            "limit": integer("Maximum number of commits. Default: 10", minimum=1, maximum=100),
-            "max_tokens": _budget(_LIST_TOKENS),
-            "cursor": string("The cursor of the page before"),
-        },
-        outputs=mapping(
-            {"commits": array(mapping({"time": string()}, required=("time",))), "cursor": _CURSOR},
-            required=("commits",),
-            closed=True,
-        ),
-        run=_log,
         reads=True,
     ),
     Tool(

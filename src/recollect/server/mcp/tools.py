@@ -103,6 +103,7 @@ class Tool:
         idempotent: Whether calling it again changes nothing more.
         graph: Whether it belongs to the knowledge graph, so that what it writes changes the resource.
         closed: Whether unknown arguments are an error. The reference memory server ignores them.
+        whole: Whether it concerns the whole namespace, so that it is not offered where the server fixes the user.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Tool:
     idempotent: bool = True
     graph: bool = False
     closed: bool = True
+    whole: bool = False
 
     def input_schema(self, access: Access) -> Schema:
         """Return the schema of the arguments. It lacks "user" if the server fixes the user."""

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from recollect.errors import InvalidArgumentError
-from recollect.server.mcp import reading, reference, writing
+from recollect.server.mcp import history, reading, reference, writing
 from recollect.server.mcp.tools import Tool
 
 #: Name of a set -> its tools.
 TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
-    "recollect": (*writing.TOOLS, *reading.TOOLS),
+    "recollect": (*writing.TOOLS, *reading.TOOLS, *history.TOOLS),
     "reference": reference.TOOLS,
 }
 
 
-def tools_of(names: Iterable[str], *, read_only: bool = False) -> dict[str, Tool]:
-    """Return the tools of some sets, by name; if `read_only`, those that only read.
+def tools_of(names: Iterable[str], *, read_only: bool = False, scoped: bool = False) -> dict[str, Tool]:
+    """Return the tools of some sets, by name.
+
+    Args:
+        names: The names of the sets.
+        read_only: Only those that only read.
+        scoped: Only those that can be used where the server fixes the user.
 
     Raises:
         InvalidArgumentError: There is no set of a name, or no name.
@@ -28,5 +33,9 @@ def tools_of(names: Iterable[str], *, read_only: bool = False) -> dict[str, Tool
     if not chosen:
         raise InvalidArgumentError("tools", "", f"must name one or more of: {', '.join(TOOLSETS)}")
     return {
-        tool.name: tool for name in TOOLSETS if name in chosen for tool in TOOLSETS[name] if tool.reads or not read_only
+        tool.name: tool
+        for name in TOOLSETS
+        if name in chosen
+        for tool in TOOLSETS[name]
+        if (tool.reads or not read_only) and not (tool.whole and scoped)
     }

@@ -69,6 +69,18 @@ class Checkpointer:
             with self._concurrent, suppress(apsw.Error):
                 writer.wal_checkpoint()
 
+    def truncate(self, writer: apsw.Connection) -> bool:
+        """Copy the whole WAL into the file and empty it. Return False if a reader's snapshot prevents that.
+
+        The caller must have the write lock.
+        """
+        with self._concurrent:
+            try:
+                writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+            except apsw.BusyError:
+                return False
+        return True
+
     def _start_thread(self) -> bool:
         """Start the thread if it does not run. Return False if it cannot be started."""
         if self._thread is None or not self._thread.is_alive():

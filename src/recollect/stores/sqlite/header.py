@@ -13,6 +13,7 @@ from recollect.errors import DamagedStoreError, NotAStoreError, StoreIOError, St
 from recollect.stores import files
 from recollect.stores.sqlite.pages import Pages
 from recollect.stores.sqlite.schema import APPLICATION_ID
+from recollect.stores.sqlite_base.descriptors import read
 
 _MAGIC = b"SQLite format 3\0"
 _HEADER_BYTES = 100
@@ -111,8 +112,8 @@ def admit(path: str, create: bool) -> bool:
             files.create(path, exclusive=True)
     if not os.path.isfile(path):
         raise NotAStoreError(path, "it is not a regular file")
-    with _file_errors(path), Path(path).open("rb") as file:
-        start = file.read(_HEADER_BYTES)
+    with _file_errors(path):
+        start = read(path, _HEADER_BYTES)
     if not start and wal_exists:
         raise DamagedStoreError(path, f"the file is empty, but its WAL exists: {wal_path(path)}")
     if not start:
@@ -130,11 +131,21 @@ def admit(path: str, create: bool) -> bool:
 
 def header_of(path: str) -> bytes:
     """Return the header of an SQLite file. Raise NotAStoreError for any other file, StoreIOError if reading fails."""
-    with _file_errors(path), Path(path).open("rb") as file:
-        header = file.read(_HEADER_BYTES)
+    with _file_errors(path):
+        header = read(path, _HEADER_BYTES)
     if not header.startswith(_MAGIC) or len(header) < _HEADER_BYTES:
         raise NotAStoreError(path, "it is not an SQLite file; if it was a store, run `recollect rescue`")
     return header
+
+
+def size_of(header: bytes) -> int:
+    """Return the number of bytes that a file had after the last checkpoint, according to its header."""
+    return _page_bytes(header) * int.from_bytes(header[28:32], "big")
+
+
+def _page_bytes(header: bytes) -> int:
+    size = int.from_bytes(header[16:18], "big")
+    return 65536 if size == 1 else size
 
 
 def check_size(path: str, header: bytes, pages: int) -> None:
@@ -156,8 +167,7 @@ def check_size(path: str, header: bytes, pages: int) -> None:
     Cost:
         One system call, unless the newest pages are only in the WAL: then the WAL is read.
     """
-    page_bytes = int.from_bytes(header[16:18], "big")
-    page_bytes = 65536 if page_bytes == 1 else page_bytes
+    page_bytes = _page_bytes(header)
     before = int.from_bytes(header[28:32], "big")  # number of pages at the last checkpoint
     with _file_errors(path):
         size = os.path.getsize(path)

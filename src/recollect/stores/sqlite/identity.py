@@ -15,7 +15,8 @@ from contextlib import suppress
 
 import apsw
 
-from recollect.errors import DamagedStoreError, StoreChangedError, StoreReplacedError
+from recollect.errors import DamagedStoreError, StoreChangedError, StoreError, StoreReplacedError
+from recollect.stores.sqlite.header import header_of, size_of
 
 _Identity = tuple[int, int]
 #: File systems store the time of a change in steps of up to two seconds.
@@ -75,7 +76,7 @@ class FileIdentity:
         self._wal_path = writer.filename_wal  # if the path is a symbolic link, the WAL is next to the file it points to
         self._file = _identity(path)
         self._wal = _identity(self._wal_path)
-        self._size = 0  # largest size seen: a store does not shrink while it is open
+        self._size = 0  # largest size seen since it was compacted
         self._lost = ""
 
     def check_file(self) -> None:
@@ -94,10 +95,17 @@ class FileIdentity:
             # A store always has a page, so an empty file was truncated. If it were opened again, its WAL would be lost.
             if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
                 self._fail("the path has another file" if facts.st_size else "the path has an empty file")
-            if facts.st_size < size:  # SQLite would read the missing bytes as zeros
+            if facts.st_size < size and not self._is_compacted(facts.st_size):  # SQLite would read the rest as zeros
                 raise DamagedStoreError(self._path, f"the file was cut from {size} to {facts.st_size} bytes")
-            if facts.st_size > size:
+            if facts.st_size != size:
                 self._size = facts.st_size
+
+    def _is_compacted(self, size: int) -> bool:
+        """Return whether a file that has become shorter has all of its pages, as its header states."""
+        try:
+            return size_of(header_of(self._path)) == size
+        except StoreError:
+            return False
 
     def check(self, detail: str = "") -> None:
         """Check the file and the WAL.

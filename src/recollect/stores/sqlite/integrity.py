@@ -8,6 +8,7 @@ part runs even if another one has found problems. docs/file-format.md lists whic
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice, pairwise
@@ -32,6 +33,7 @@ from recollect.ledger.merkle import (
 from recollect.ledger.trie_walk import Walk
 from recollect.records.record import Record
 from recollect.stores.base import Trimmed
+from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.page_lists import decode_pages
 from recollect.stores.sqlite.salvage import Salvage
@@ -90,9 +92,11 @@ class Examination:
         self._names: dict[int, str] = {}  # names of branches
         self._labels: dict[int, str] = {}  # names of branches for messages
         self._snapshots: dict[int, set[int]] = {}  # commits with a snapshot, by branch
+        self._commits = 0
+        self._removals = Counter[str]()  # versions without a payload, by cause
         self._redacted: dict[tuple[int, int], dict[str, bytes]] = {}  # commitments by branch and commit
 
-    def problems(self) -> list[str]:
+    def report(self) -> CheckReport:
         """Return a message for each problem; [] if there are none.
 
         Cost:
@@ -104,7 +108,13 @@ class Examination:
             found.extend(self._limited(part))
         if self._unreadable:
             found.extend(self._corrupt_parts())
-        return found
+        return CheckReport(
+            found,
+            commits=self._commits,
+            dropped=self._commits - len(self._roots),
+            erased=self._removals["erased"],
+            thinned=self._removals["thinned"],
+        )
 
     def _limited(self, part: Callable[[], Iterator[str]]) -> Iterator[str]:
         """Yield the first problems that a part finds, and the number of the others."""
@@ -229,6 +239,7 @@ class Examination:
                 decoded = ()
                 yield f"{at}: {error}"
             self._newest[branch] = root
+            self._commits += 1
             if page is not None:
                 self._roots.append(_StoredRoot(at, branch, seq, Root(root, page), replaced))
             elif not self._may_lack_pages(branch, seq):
@@ -299,8 +310,10 @@ class Examination:
                 last = number
                 named = self._named.get((namespace, digest))
                 seen += named is not None
-                if payload is None and removed.pop(number, None) in _REMOVALS:
+                cause = removed.pop(number, None) if payload is None else None
+                if cause in _REMOVALS:
                     record = None
+                    self._removals[cause] += 1
                     problem = "" if branch is None else " has no payload, but is live"
                 else:
                     record, problem = self._record(payload, digest, named)
@@ -439,9 +452,9 @@ def _structure(connection: apsw.Connection) -> dict[str, Any]:
     return out
 
 
-def problems_in(connection: apsw.Connection, path: str, key: bytes) -> list[str]:
+def examined(connection: apsw.Connection, path: str, key: bytes) -> CheckReport:
     """Return a message for each problem of a file. The contents of the file raise no error."""
     try:
-        return Examination(connection, path, key).problems()
+        return Examination(connection, path, key).report()
     except DamagedStoreError as error:
-        return [str(error)]
+        return CheckReport([str(error)])

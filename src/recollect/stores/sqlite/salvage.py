@@ -32,6 +32,7 @@ from recollect.stores.sqlite.header import wal_path
 from recollect.stores.sqlite.pages import INDEX_INTERIOR, INDEX_LEAF, TABLE_LEAF, Pages, Row, Value
 from recollect.stores.sqlite.schema import SETTING
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
+from recollect.stores.sqlite_base.descriptors import read
 
 _HASH_BYTES = 32
 #: The beginning of the names of settings that are quotas.
@@ -465,5 +466,5 @@ def _read(path: str) -> Pages:
     """Return the pages of a file and its WAL; of the WAL alone, if the file is missing."""
     wal_file = Path(wal_path(path))
     wal = wal_file.read_bytes() if wal_file.exists() else b""
-    data = b"" if wal and not Path(path).exists() else Path(path).read_bytes()
+    data = b"" if wal and not Path(path).exists() else read(path)
     return Pages(data, wal)

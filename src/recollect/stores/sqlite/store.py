@@ -42,12 +42,13 @@ from recollect.ledger.merkle import PUBLIC_KEY
 from recollect.stores.base import Backup, Capabilities, Durability
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
+from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
-from recollect.stores.sqlite.integrity import problems_in
+from recollect.stores.sqlite.integrity import examined
 from recollect.stores.sqlite.schema import APPLICATION_ID, KEYED_IDS, PAGE_CHECKSUMS, TABLES
 from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import SqliteView
@@ -501,15 +502,35 @@ class SqliteStore:
             **sizes,
         }
 
-    def check(self) -> list[str]:
+    def check(self) -> CheckReport:
         """Run SQLite's integrity check, and compare all rows with their hashes and with each other."""
         with self._reader() as connection:
             connection.execute("BEGIN")
             try:
-                return problems_in(connection, self.path, self.key)
+                return examined(connection, self.path, self.key)
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def compact(self) -> bool:
+        """Rewrite the file without its free pages (`VACUUM`), and make it as short as it can be."""
+        self._check_usable()
+        if self._write_refused:
+            raise ReadOnlyStoreError(self.path, self._write_refused)
+        if self._queue.owned_by_caller():
+            raise StoreBusyError(self.path, "this thread is inside a batch: end it first")
+        ticket = Ticket(shares=False)
+        try:
+            if not self._queue.take(ticket, self._timeout_s):
+                raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
+            self._check_usable()
+            self._identity.check()
+            self._run("VACUUM")
+            self._identity.check("it was compacted in the file that was open")
+            return self._checkpointer.truncate(self._writer)
+        finally:
+            if ticket.has_lock:
+                self._queue.release(ticket)
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """See `copying.back_up`."""

@@ -410,7 +410,8 @@ class SqliteView:
             some = tuple(numbers[begin : begin + _IDS_PER_QUERY])
             sql = (
                 "SELECT number, hash, payload FROM versions "
-                f"WHERE number IN ({','.join('?' * len(some))}) AND namespace = ?"
+                # Without the plus, SQLite would read all versions of the namespace.
+                f"WHERE number IN ({','.join('?' * len(some))}) AND +namespace = ?"
             )
             for number, digest, payload in self._sql(sql, (*some, own and own.namespace)):
                 stored = None if payload is None else self._stored(digest, payload).payload
