@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import random
 import warnings
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -326,6 +327,31 @@ def test_a_fresh_list_with_the_same_system_prompt_continues_the_conversation(mem
     memory.add_messages([prompt, *chat(4, "first ")], conversation="c")
     memory.add_messages([prompt, *chat(4, "second ")], conversation="c")
     assert memory.count() == 9
+
+
+WORDS = st.lists(st.sampled_from(["ok", "boat", "tea"]), min_size=2, max_size=5)
+
+
+@settings(max_examples=some(300), deadline=None)
+@given(
+    st.lists(WORDS | st.sampled_from(["forget", "clear", "roll back"]), max_size=7), st.randoms(use_true_random=False)
+)
+def test_a_list_that_was_just_passed_adds_nothing_whatever_happened_before(
+    steps: list[Any], rng: random.Random
+) -> None:
+    with recollect.open(":memory:") as memory:
+        for step in steps:
+            records = memory.find()
+            if step == "forget" and records:
+                memory.forget(rng.choice(records).id)
+            elif step == "clear":
+                memory.clear()
+            elif step == "roll back" and memory.seq:
+                memory.rollback(rng.randrange(memory.seq))
+            elif isinstance(step, list):
+                said = [user(word) for word in step]
+                memory.add_messages(said, conversation="c")
+                assert statuses(memory.add_messages(said, conversation="c")) == ["unchanged"] * len(said)
 
 
 def test_turns_that_a_rollback_removed_are_stored_again_when_they_are_passed_again(memory: Memory) -> None:

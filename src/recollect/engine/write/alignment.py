@@ -20,6 +20,8 @@ from typing import NamedTuple
 _MOST_REPLACED = 50
 #: How many turns a conversation may have for its first turn alone to be an overlap: a question, and its answer.
 _FIRST_EXCHANGE = 4
+#: How many turns at the end of the conversation are tried as those that the same list has added before.
+_MOST_APPENDED = 32
 #: How many places of a key in the list are tried, how many turns of each are compared at first, and how many overlaps
 #: are then compared as a whole.
 _MOST_PLACES, _COMPARED_FIRST, _MOST_BLOCKS = 32, 32, 32
@@ -38,6 +40,9 @@ def align(
 ) -> dict[int, int | None]:
     """Return which passed turns are known: their index -> the index of the stored turn, or None if it was forgotten.
 
+    A list of several turns whose new turns would be those at the end of the conversation was passed before: all of
+    its turns are known.
+
     Args:
         stored: The keys of the stored turns, in order.
         passed: The keys of the passed turns, in order.
@@ -45,8 +50,25 @@ def align(
             argument is the index that the turn would have among the stored ones.
 
     Cost:
-        O(turns) comparisons of keys; `was_forgotten` is called for few turns if most of the passed ones are stored.
+        O(turns) comparisons of keys, or O(turns * _MOST_APPENDED) if the text of every new turn is stored already;
+        `was_forgotten` is called for few turns if most of the passed ones are stored.
     """
+    found = _aligned(stored, passed, was_forgotten)
+    new = [index for index in range(len(passed)) if index not in found]
+    if new and len(passed) > 1 and {passed[index] for index in new} <= set(stored):
+        for count in range(1, min(len(passed), len(stored), _MOST_APPENDED) + 1):
+            before = len(stored) - count
+            earlier = _aligned(stored[:before], passed, was_forgotten)
+            added = [index for index in range(len(passed)) if index not in earlier]
+            if [passed[index] for index in added] == list(stored[before:]):
+                return earlier | dict(zip(added, range(before, len(stored)), strict=True))
+    return found
+
+
+def _aligned(
+    stored: Sequence[Hashable], passed: Sequence[Hashable], was_forgotten: Callable[[int, int], bool]
+) -> dict[int, int | None]:
+    """Return which passed turns are known, unless the list was passed before and its new turns are at the end."""
     found: dict[int, int | None] = {}
     at = first = 0  # in `passed`, and in `stored`
     if stored == passed[: len(stored)]:  # usually the list has grown

@@ -235,9 +235,11 @@ class Writer:
 
     def _unused_id(self, draft: Draft) -> str:
         """Return a derived id for a draft that is a new record even if another one states the same fact."""
+        search = self._search()
         for ordinal in range(_TRIED_FIRST):
             candidate = draft.derived_id(ordinal) if ordinal else draft.record.id
-            if self._naming.find(candidate) is None:
+            # A list that is passed again has the forgotten turn with this text at its own ordinal.
+            if self._naming.find(candidate) is None and not search.was_forgotten(candidate):
                 return candidate
         low = high = _TRIED_FIRST
         while self._naming.was_used(draft.derived_id(high), draft):
