@@ -170,9 +170,10 @@ def test_where_permission_is_lost_the_error_says_so_and_what_is_open_goes_on(pat
     """Connections are made when they are needed: those that are not there yet cannot be."""
     with recorded(path.parent) as recorder, recollect.open(path) as memory:
         memory.remember("a lighthouse", id="a")
-        fault = failing(recorder, "open", errno.EACCES, persists=True)
-        with pytest.raises(StoreIOError, match=r"Permission denied\): check the disk"):
-            memory.count()
+        with memory.open_export():  # has the connection that is there
+            fault = failing(recorder, "open", errno.EACCES, persists=True)
+            with pytest.raises(StoreIOError, match=r"Permission denied\): check the disk"):
+                memory.count()
         memory.remember("a harbour", id="b")
         fault.over = True
         assert memory.count() == 2

@@ -234,15 +234,16 @@ def test_the_default_path_is_the_variable_and_then_the_users_folder(
 
 
 def test_payloads_are_never_updated() -> None:
-    """No statement of the store changes a version or a change: a payload is removed, or stored again after that."""
+    """No statement changes a version: a payload is removed, or stored again after that; the log is only redacted."""
     from recollect.stores.sqlite import store as sqlite
     from recollect.stores.sqlite import transaction as sqlite_transaction
     from recollect.stores.sqlite import view as sqlite_view
 
     source = "".join(map(inspect.getsource, (sqlite, sqlite_transaction, sqlite_view)))
     assert set(re.findall("UPDATE versions SET [^W]*", source)) == {"UPDATE versions SET payload = NULL "}
-    assert set(re.findall("UPDATE commits SET [^W]*", source)) == {"UPDATE commits SET page = NULL, replaced = NULL "}
-    assert "UPDATE changes" not in source
+    commits = {"UPDATE commits SET page = NULL, replaced = NULL ", "UPDATE commits SET {name} = NULL "}
+    assert set(re.findall("UPDATE commits SET [^W]*", source)) == commits
+    assert set(re.findall("UPDATE changes SET [^W]*", source)) == {"UPDATE changes SET id = ? "}
     assert source.count("DO UPDATE SET") == 3  # heads, which point; meta; and versions
     assert "DO UPDATE SET payload = excluded.payload WHERE payload IS NULL" in source
     assert "payload" not in source.split("_PUT_HEAD = (")[1].split(")\n")[0]
