@@ -104,6 +104,8 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         when_full=st.sampled_from(("least recent", "least important")),
         low_water=st.floats(0, 1, exclude_min=True),
     ),
+    ops.Erase: st.builds(ops.Erase, id=IDS, redact=st.booleans())
+    | st.builds(ops.Erase, where=WHERE, redact=st.booleans(), derived=st.booleans()),
     ops.Get: st.builds(ops.Get, id=IDS),
     ops.Find: st.builds(ops.Find, where=WHERE, limit=st.none() | st.integers(1, 4), order=st.sampled_from(ops.ORDERS)),
     ops.Count: st.builds(ops.Count, where=WHERE),
@@ -252,6 +254,7 @@ class TestEveryCallIsAnOperation:
             "diff": (0, 0),
             "rollback": (0,),
             "revert": (1,),
+            "erase": ("a",),
             "at": (0,),
         }
         several = {"context": ["recall", "find"], "diff": ["pin", "pin", "diff"], "rollback": ["pin", "rollback"]}
@@ -294,6 +297,7 @@ class TestEveryCallIsAnOperation:
             ops.DropSnapshot: {"label": "a"},
             ops.Rollback: {"moment": "none"},
             ops.Revert: {"seq": 1},
+            ops.Erase: {"id": "a"},
             ops.Diff: {"old": "none", "new": "none"},
             ops.History: {"id": "a"},
             ops.Pin: {"seq": 0},

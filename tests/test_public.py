@@ -22,7 +22,7 @@ from recollect.records.record import FieldChanges, Fields
 PUBLIC = {
     "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord CheckReport "
     "Commit CommitStream Compacted Context ContextItem Deviation Difference "
-    "EntityId Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
+    "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Quota Record RecordId "
     "RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
     "Subscription Why __version__ errors filters "
     "migrate open operations rescue restore verify"

@@ -57,9 +57,9 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "prove_log": lambda m: m.prove_log(0),
     "quota": lambda m: m.quota(),
     "check": lambda m: m.check(),
+    "compact": lambda m: m.compact(),
     "receipt": lambda m: m.recall("tea").receipt,
     "replay": lambda m: m.replay({}),
-    "compact": lambda m: m.compact(),
     "close": lambda m: m.close(),
     "backup": lambda m: m.backup("x"),
     "sweep": lambda m: m.sweep(),
@@ -304,6 +304,14 @@ does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED)) 
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006
 does("forget_where", lambda m, where: m.forget_where(where), where=wheres)
 does("clear", lambda m: m.clear())
+does(
+    "erase",
+    lambda m, id, redact, derived: m.erase(id, redact=redact, derived=derived),  # noqa: A006
+    id=names | st.sampled_from(DERIVED),
+    redact=st.booleans(),
+    derived=st.booleans(),
+)
+does("erase by a filter", lambda m, where, redact: m.erase(where, redact=redact), where=wheres, redact=st.booleans())
 does("get", lambda m, id: (m.get(id), m.exists(id)), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does(
     "find",

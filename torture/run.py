@@ -46,6 +46,7 @@ class Part(NamedTuple):
 NAMED = 20
 PARTS: dict[str, Part] = {
     "kill": Part("torture.kills", short=8, long=170),
+    "erase": Part("torture.erasing", short=2, long=60),
     "power": Part("torture.power", short=4, long=45),
     "faults": Part("torture.io_faults", short=6, long=60),
     "interrupt": Part("torture.interrupts", short=6, long=60),

@@ -22,7 +22,15 @@ from recollect._version import __version__
 if TYPE_CHECKING:
     from recollect import errors, filters, operations
     from recollect.engine.call_log import Call
-    from recollect.engine.history_results import ChangedRecord, Deviation, Difference, RecordVersion, Replayed, Restored
+    from recollect.engine.history_results import (
+        ChangedRecord,
+        Deviation,
+        Difference,
+        Erased,
+        RecordVersion,
+        Replayed,
+        Restored,
+    )
     from recollect.engine.listeners import Subscription
     from recollect.engine.quota import Quota
     from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
@@ -63,6 +71,7 @@ __all__ = [
     "Deviation",
     "Difference",
     "EntityId",
+    "Erased",
     "Export",
     "Failed",
     "Hit",
@@ -116,7 +125,15 @@ _HOMES = {
     "records.record": ("EntityId", "Record", "RecordId"),
     "stores.maintenance.backup": ("restore",),
     "ledger.commits": ("Change", "Commit", "Snapshot"),
-    "engine.history_results": ("ChangedRecord", "Deviation", "Difference", "RecordVersion", "Replayed", "Restored"),
+    "engine.history_results": (
+        "ChangedRecord",
+        "Deviation",
+        "Difference",
+        "Erased",
+        "RecordVersion",
+        "Replayed",
+        "Restored",
+    ),
     "ledger.verifying": ("verify",),
     "stores.base": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),

@@ -127,6 +127,7 @@ COMMANDS = {
         "diagnosing": "demo doctor",
         "embedding": "embed",
         "evaluating": "eval",
+        "erasing": "erase",
         "keeping": "backup compact migrate rescue restore",
         "moving": "export import",
         "proving": "prove replay verify",

@@ -247,15 +247,38 @@ def _same(one: Path, other: str) -> bool:
     show_default=True,
     help="jsonl: all records; mcp-memory: the knowledge graph, in the form of the reference MCP memory server.",
 )
+@click.option("--user", metavar="NAME", help="Only the records of this user.")
+@click.option("--agent", metavar="NAME", help="Only the records of this agent.")
+@click.option("--conversation", metavar="NAME", help="Only the records of this conversation.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
 @at_option
 @common
-def export(settings: Settings, path: Path, everything: bool, form: str, force: bool, at: str | None) -> None:
+def export(
+    settings: Settings,
+    path: Path,
+    everything: bool,
+    form: str,
+    user: str | None,
+    agent: str | None,
+    conversation: str | None,
+    force: bool,
+    at: str | None,
+) -> None:
     """Write the records to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
     if everything and form == "mcp-memory":
         raise InvalidArgumentError("all", True, "is for jsonl; a graph is that of one namespace")
-    with settings.open_at(at) as memory:
-        chosen: list[Memory] = [memory.namespace(name) for name in memory.namespaces()] if everything else [memory]
+    with settings.open_at(at) as present:
+        store = str(present.stats()["store"]["path"])
+        fields = {"user": user, "agent": agent, "conversation": conversation}
+        scope = {name: value for name, value in fields.items() if value is not None}
+
+        def scoped(memory: Memory) -> Memory:
+            return memory.scoped(**scope) if scope else memory
+
+        memory = scoped(present)
+        chosen: list[Memory] = (
+            [scoped(present.namespace(name)) for name in present.namespaces()] if everything else [memory]
+        )
         quiet = settings.as_json or str(path) == "-"
 
         def write(file: TextIO) -> int:
@@ -269,7 +292,7 @@ def export(settings: Settings, path: Path, everything: bool, form: str, force: b
             stdout.reconfigure(encoding="utf-8", newline="\n")
             write(stdout)
             return
-        count = _write_export(path, write, str(memory.stats()["store"]["path"]), replace=force)
+        count = _write_export(path, write, store, replace=force)
     if settings.as_json:
         print_json({"path": str(path), "records" if form == "jsonl" else "lines": count})
     else:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from weakref import WeakSet
 
 from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
+from recollect.engine.erasures import Erasures
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
@@ -63,6 +64,7 @@ class Core:
         vectors: The vectors and the embedder; None without one.
         cursors: The cursors of the store.
         log_trees: The log trees.
+        erasures: What follows an erasure.
     """
 
     def __init__(
@@ -95,9 +97,21 @@ class Core:
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
+        self._vector_store = derived.vectors()  # without an embedder, too: what is erased is removed from it
         self.vectors: VectorKeeper | None = None
         if embedder is not None:
-            self.vectors = VectorKeeper(embedder, derived.vectors(), budget_bytes=vector_bytes)
+            self.vectors = VectorKeeper(embedder, self._vector_store, budget_bytes=vector_bytes)
+        self.erasures = Erasures(
+            store,
+            self.keeper,
+            self.past,
+            self.fulltext,
+            self.uses,
+            self._vector_store,
+            self.vectors,
+            _Caches(self._usage_totals, self._turns).drop,
+        )
+        self.erasures.begin()
 
     def now(self) -> datetime:
         """Return the clock's time.
@@ -120,6 +134,13 @@ class Core:
         back never revives expired records. What is read depends only on this time and on the records.
         """
         return max(self._latest, view.head(branch).micros)
+
+    @contextmanager
+    def read(self, branch: Branch) -> Iterator[View]:
+        """Open a view of the newest state. What was erased since the last one is dropped from all caches."""
+        with self.store.read() as view:
+            self.erasures.notice(view, branch)
+            yield view
 
     def reading(
         self,
@@ -167,7 +188,7 @@ class Core:
             index_at: Returns the index for a view, or None if it needs a newer view; default: the index at the view.
         """
         while True:
-            with self.store.read() as view:
+            with self.read(branch) as view:
                 words = self.keeper.view(view, branch) if index_at is None else index_at(view)
                 if words is not None:
                     return read(view, words)
@@ -203,6 +224,7 @@ class Core:
             with self.store.write(branch, shared=shared) as transaction:
                 if expect_head is not None:
                     check_head(transaction, branch, scope, expect_head)
+                self.erasures.notice_in(transaction, branch)
                 reads_at = self.reads_at(transaction, branch)
                 # `now` is the default time of records; `reads_at` decides which records have expired.
                 at = _now(reads_at, now)
@@ -245,9 +267,15 @@ class Core:
                 self._usage_totals.drop(branch)  # they have its time
             raise
         if commit is not None:
-            self.keeper.note(commit, writer.before, writer.written(commit))
+            if writer.erases:
+                self.erasures.pending = True
+            else:
+                self.keeper.note(commit, writer.before, writer.written(commit))
+                self.erasures.committed(branch, writer.before, commit)
             self._trimmer.note(branch, len(commit.changes))
             self.feed.wake(branch)
+            if not writer.erases:
+                self.erasures.try_to_finish()
 
     def close(self) -> None:
         """Stop the listeners, wait for calls in progress and close the store. Does nothing in a forked process."""
@@ -256,6 +284,7 @@ class Core:
         try:
             self.feed.close()
             self._trimmer.close()
+            self.erasures.close()
         finally:
             try:
                 self.keeper.close()
@@ -268,8 +297,21 @@ class Core:
             self.uses.write()
             self.fulltext.close()
             self.log_trees.close()
+            self._vector_store.close()
             if self.vectors is not None:
                 self.vectors.close()
+
+
+class _Caches(NamedTuple):
+    """What writing caches of a branch."""
+
+    usage_totals: UsageTotalsCache
+    turns: TurnCache
+
+    def drop(self, branch: Branch) -> None:
+        """Discard what is cached of a branch."""
+        self.usage_totals.drop(branch)
+        self.turns.entries.clear()
 
 
 def _now(micros: int, now: datetime) -> datetime:

@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from recollect.engine.budget import Budget
 from recollect.ledger.commits import Branch, Head
-from recollect.ledger.merkle import EMPTY
+from recollect.ledger.merkle import EMPTY, is_redacted
 from recollect.stores.base import ReadView, View
 
 K = TypeVar("K", bound=Hashable)
@@ -35,6 +35,8 @@ def in_history(view: ReadView, branch: Branch, seq: int, root: bytes) -> bool:
 def changed_since(view: View, branch: Branch, seq: int, root: bytes) -> list[str] | None:
     """Return the ids that were changed between a commit and a view, each once; None to start over.
 
+    An id that was redacted since says not what to remove, so what is derived from it is started over.
+
     Args:
         view: The view.
         branch: The branch.
@@ -46,7 +48,8 @@ def changed_since(view: View, branch: Branch, seq: int, root: bytes) -> list[str
     """
     if not seq or not in_history(view, branch, seq, root):
         return None
-    return view.changed(branch, seq) if view.head(branch).seq > seq else []
+    changed = view.changed(branch, seq) if view.head(branch).seq > seq else []
+    return None if any(map(is_redacted, changed)) else changed
 
 
 class Tagged(Generic[V]):

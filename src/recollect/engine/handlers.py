@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
+from recollect.engine.erasing import erase
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import index_helps, selective
@@ -46,6 +47,7 @@ from recollect.operations import (
     Diff,
     DropSnapshot,
     EmbedAll,
+    Erase,
     Find,
     Forget,
     ForgetWhere,
@@ -256,7 +258,7 @@ def _add_messages(core: Core, request: Request) -> Report:
 def _forget_where(core: Core, request: Request) -> int:
     operation: ForgetWhere = request.operation
     if index_helps(operation.where):
-        with core.store.read() as view:  # load an index file before taking the write lock
+        with core.read(request.branch) as view:  # load an index file before taking the write lock
             in_file = not selective(AllOf.of(request.scope.filter, operation.where))
             core.keeper.loaded(view, request.branch, in_file=in_file)
     with core.writing(*request[1:]) as writing:
@@ -292,7 +294,7 @@ def _read(query: Callable[[Reading, Any], Any]) -> Handler:
 
     def run(core: Core, request: Request) -> Any:
         core.now()
-        with core.store.read() as view:
+        with core.read(request.branch) as view:
             return query(core.reading(view, request.branch, request.scope), request.operation)
 
     return Handler(run, lambda writing, operation: query(writing.reading(), operation), atomic=False)
@@ -306,7 +308,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
         in_file = not selective(AllOf.of(request.scope.filter, operation.where))
         helps = index_helps(operation.where) or (in_file and importance_limit(operation) is not None)
         core.now()
-        with core.store.read() as view:
+        with core.read(request.branch) as view:
             words = core.keeper.loaded(view, request.branch, in_file=in_file) if helps else None
             found = query(core.reading(view, request.branch, request.scope, words), operation)
             if words is not None:
@@ -318,7 +320,7 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
 
 def _get(core: Core, request: Request) -> Record | None:
     core.now()
-    with core.store.read() as view:
+    with core.read(request.branch) as view:
         reading = core.reading(view, request.branch, request.scope, core.keeper.current(view, request.branch))
         record = reading.get(request.operation)
         if record is not None:
@@ -387,13 +389,13 @@ def _wait(core: Core, request: Request) -> bool:
 
 def _prove(core: Core, request: Request) -> Proof:
     request.check_whole("a proof, which covers the whole namespace,")
-    with core.store.read() as view:
+    with core.read(request.branch) as view:
         return prove(request.operation, view, request.branch, core.store, core.log_trees)
 
 
 def _prove_log(core: Core, request: Request) -> Proof:
     request.check_whole("a proof of the log, which covers the whole namespace,")
-    with core.store.read() as view:
+    with core.read(request.branch) as view:
         return prove_log(request.operation, view, request.branch, core.log_trees)
 
 
@@ -410,7 +412,7 @@ def _embed_missing(core: Core, request: Request, batch_size: int, progress: Prog
     """Embed the texts that have no vector."""
     if core.vectors is None:
         raise needs_embedder()
-    with core.store.read() as view:
+    with core.read(request.branch) as view:
         now = core.reads_at(view, request.branch)
     return core.vectors.embed_all(core.store, request.branch, request.scope, now, batch_size, progress)
 
@@ -418,7 +420,7 @@ def _embed_missing(core: Core, request: Request, batch_size: int, progress: Prog
 def _vector_stats(core: Core, request: Request) -> dict[str, Any]:
     stats = no_embedder if core.vectors is None else core.vectors.stats
     core.now()
-    with core.store.read() as view:
+    with core.read(request.branch) as view:
         return stats(view, request.branch, request.scope, core.reads_at(view, request.branch))
 
 
@@ -516,6 +518,11 @@ HANDLERS: dict[type[Operation], Handler] = {
     DropSnapshot: _alone(_whole("a snapshot", history.drop_snapshot), atomic=True),
     Rollback: _alone(_restoring("a rollback", history.rollback), atomic=True),
     Revert: _alone(_restoring("a revert", history.revert), atomic=True),
+    Erase: _alone(
+        lambda core, request: erase(
+            core, request.branch, request.scope, request.operation, request.actor, request.reason
+        )
+    ),
     Diff: _alone(_scoped(history.diff)),
     History: _alone(_scoped(history.history)),
     Pin: _alone(lambda core, request: past.pin(core, request.branch, request.scope, request.operation)),

@@ -14,6 +14,7 @@ from recollect.engine.read.targets import Point, point_of
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, UnknownTargetError
 from recollect.ledger.commits import Branch, Snapshot
+from recollect.ledger.merkle import is_redacted
 from recollect.ledger.trie_walk import leaf_changes
 from recollect.operations import Diff, DropSnapshot, History, Revert, Rollback, TakeSnapshot
 from recollect.records.codec import microseconds
@@ -52,7 +53,7 @@ def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapsh
 
 def snapshots_of(core: Core, branch: Branch) -> list[Snapshot]:
     """Return the snapshots, newest first."""
-    with core.store.read() as view:
+    with core.read(branch) as view:
         return view.snapshots(branch)
 
 
@@ -90,7 +91,7 @@ def revert(core: Core, branch: Branch, scope: Scope, operation: Revert, actor: A
 def diff(core: Core, branch: Branch, scope: Scope, operation: Diff) -> Difference:
     """Compare two moments, as a scope could read them then."""
     old, new = (point_of(token, branch, core.cursors) for token in (operation.old, operation.new))
-    with core.store.read() as view:
+    with core.read(branch) as view:
         for point in (old, new):
             point.head_in(view, branch)  # the history is the same
         added: list[Record] = []
@@ -152,7 +153,10 @@ def _differing(
     versions = view.net_changes(branch, first, last)
     for record_id, pair_of in versions.items():
         before_after = pair_of if old.seq <= new.seq else pair_of[::-1]
-        found = [None if version is None else view.payload(branch, version) for version in before_after]
+        found = [
+            None if version is None or is_redacted(record_id) else view.payload(branch, version)
+            for version in before_after
+        ]
         if any(version is not None and payload is None for version, payload in zip(before_after, found, strict=True)):
             yield record_id, None, None
         else:
@@ -165,7 +169,7 @@ def _loaded(payload: bytes | None) -> Record | None:
 
 def history(core: Core, branch: Branch, scope: Scope, operation: History) -> list[RecordVersion]:
     """Return the versions that a record had, oldest first, as a scope could read them."""
-    with core.store.read() as view:
+    with core.read(branch) as view:
         found = [
             (commit.seq, version)
             for stored_id in scope.stored_ids(operation.id, lambda each: view.known(branch, each))

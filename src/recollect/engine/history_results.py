@@ -49,6 +49,49 @@ class Restored:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Erased:
+    """The result of an erasure.
+
+    Attributes:
+        ids: The ids of the records that were erased, sorted.
+        versions: The number of versions that lost their contents.
+        derived: The ids of the records that derive from an erased one (`derived_from`), directly or through others, and
+            still have contents, or had when this began: with `derived=True`, `ids` has them, too.
+        pending: Whether something is left to do: former states of the contents are still in a file, because a reader
+            needs them, or another process was in the way. It is continued after the next write, and when the store is
+            opened or closed.
+        copies: The paths of other stores in the folder of this one that have contents which were erased, or may have
+            them: backups, replaced and rescued stores. They are not changed.
+        commits: The numbers of the commits, one for each thousand records; () within a scope.
+    """
+
+    ids: tuple[str, ...]
+    versions: int
+    derived: tuple[str, ...] = ()
+    pending: bool = False
+    copies: tuple[str, ...] = ()
+    commits: tuple[int, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "ids": list(self.ids),
+            "versions": self.versions,
+            "derived": list(self.derived),
+            "pending": self.pending,
+            "copies": list(self.copies),
+            "commits": list(self.commits),
+        }
+
+    @classmethod
+    @json_form("an erasure")
+    def from_json(cls, data: Mapping[str, Any]) -> Erased:
+        """Rebuild a result from its JSON form."""
+        lists = {name: tuple(data[name]) for name in ("ids", "derived", "copies", "commits")}
+        return cls(versions=data["versions"], pending=data["pending"], **lists)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedRecord:
     """A record that two moments have in different versions.
 

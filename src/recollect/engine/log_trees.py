@@ -101,7 +101,8 @@ class LogTrees:
         leaf = tree.subtree(0, seq - 1)
         entry = self._entries.get(leaf)
         if entry is None:
-            entry = entry_of(next(view.commits(branch, seq - 1, 1)), self._key)
+            commit = next(view.commits(branch, seq - 1, 1))
+            entry = entry_of(commit, self._key, view.redactions(branch, seq))
             with self._lock:
                 if len(self._entries) >= _CACHED_ENTRIES:
                     del self._entries[next(iter(self._entries))]

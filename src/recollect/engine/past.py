@@ -89,7 +89,7 @@ class _Past(NamedTuple):
 def pin(core: Core, branch: Branch, scope: Scope, target: Pin) -> Moment:
     """Return the moment that a target names."""
     core.now()
-    with core.store.read() as view:
+    with core.read(branch) as view:
         point = resolve(target, view, branch, scope, core.cursors, core.reads_at(view, branch))
     return point.moment(branch, core.cursors)
 
@@ -111,7 +111,7 @@ def _on_view(query: Callable[[Reading, Any], Any]) -> Callable[[_Past, Any], Any
     """Return the handler of an operation that reads commits, or records by their ids."""
 
     def run(past: _Past, operation: Operation) -> Any:
-        with past.core.store.read() as view:
+        with past.core.read(past.branch) as view:
             return query(past.reading(view), operation)
 
     return run
@@ -210,7 +210,7 @@ def _exported(past: _Past, view: View, words: WordView) -> Export:
 def _prove(past: _Past, operation: Prove) -> Proof:
     if past.scope.fixed:
         raise ScopeError("a proof, which covers the whole namespace,", str(past.scope))
-    with past.core.store.read() as view:
+    with past.core.read(past.branch) as view:
         past.point.head_in(view, past.branch)  # the history is the same
         return prove(replace(operation, at=past.point.seq), view, past.branch, past.core.store, past.core.log_trees)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from recollect.engine.history_results import Difference, RecordVersion, Replayed, Restored
+from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
 from recollect.engine.quota import Quota
 from recollect.engine.results import (
     Export,
@@ -33,6 +33,7 @@ from recollect.operations import (
     Diff,
     DropSnapshot,
     EmbedAll,
+    Erase,
     Find,
     Forget,
     ForgetWhere,
@@ -132,6 +133,7 @@ _FORMS: dict[type[Operation], _Form] = {
     DropSnapshot: _SNAPSHOT,
     Rollback: _Form(Restored.to_json, Restored.from_json),
     Revert: _Form(Restored.to_json, Restored.from_json),
+    Erase: _Form(Erased.to_json, Erased.from_json),
     Diff: _Form(Difference.to_json, Difference.from_json),
     History: _list_of(_Form(RecordVersion.to_json, RecordVersion.from_json)),
     Pin: _Form(Moment.to_json, Moment.from_json),

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from recollect.ledger.commits import CAUSES, Change, Commit
-from recollect.ledger.merkle import PUBLIC_KEY, keyed_hash, path_of
+from recollect.ledger.merkle import PUBLIC_KEY, keyed_hash, path_in_log
 from recollect.records.codec import varint
 
 _ENTRY, _CHANGES, _NOTE, _NOTE_SALT = (
@@ -104,11 +104,11 @@ def entry_hash(commit: Commit, key: bytes = PUBLIC_KEY, redacted: Mapping[str, b
 
 
 def changes_hash(changes: Sequence[Change]) -> bytes:
-    """Return the hash of the changes of a commit, in their order."""
+    """Return the hash of the changes of a commit, in their order. A redacted id gives the same hash as the id."""
     written = [_CHANGES]
     for record_id, before, after, cause in changes:
         written += (
-            path_of(record_id),
+            path_in_log(record_id),
             _ABSENT if before is None else _PRESENT + before,
             _ABSENT if after is None else _PRESENT + after,
             _CAUSE.get(cause) or _prefixed(cause.encode("utf-8")),

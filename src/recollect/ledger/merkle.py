@@ -41,6 +41,9 @@ def _domain(name: bytes, number: bytes = b"1") -> bytes:
 
 _SALT, _VERSION, _PATH, _NODE = (_domain(name) for name in (b"salt", b"version", b"path", b"node"))
 _LEAF = _domain(b"leaf", b"2")
+_HASH_BYTES = 32
+#: The first character of a redacted id, before its path in hex. No id of a record can begin with it.
+_REDACTED = "\x1a"
 EMPTY = hashlib.sha256(_domain(b"empty")).digest()
 
 
@@ -94,6 +97,33 @@ def leaf_hash_at(path: bytes, version: bytes) -> bytes:
 def path_of(record_id: str) -> bytes:
     """Return the 32 bytes whose bits are the path of an id."""
     return hashlib.sha256(_PATH + record_id.encode("utf-8")).digest()
+
+
+def redacted_id(record_id: str) -> str:
+    """Return what the log has in place of an id that was redacted: its path, from which the id cannot be computed.
+
+    Equal ids remain equal, and every hash that covers the path stays valid.
+    """
+    return record_id if is_redacted(record_id) else _REDACTED + path_of(record_id).hex()
+
+
+def is_redacted(record_id: str) -> bool:
+    """Return whether an id from the log was redacted."""
+    return record_id.startswith(_REDACTED)
+
+
+def path_in_log(record_id: str) -> bytes:
+    """Return the path of an id from the log, which may be redacted.
+
+    Raises:
+        ValueError: It begins as a redacted id does, and has no path.
+    """
+    if not is_redacted(record_id):
+        return path_of(record_id)
+    path = bytes.fromhex(record_id[len(_REDACTED) :])
+    if len(path) != _HASH_BYTES:
+        raise ValueError(f"{record_id!r} is not a redacted id")
+    return path
 
 
 def node_hash(zero: bytes, one: bytes) -> bytes:
@@ -302,7 +332,7 @@ class Trie:
             self._top = _LoadedPage(pages.node(self.root.page) if self.root.page else _NO_ITEMS)
         leaves = []
         for record_id, live in changes.items():
-            path = path_of(record_id)
+            path = path_in_log(record_id)
             if live is None:
                 leaves.append(path)
             else:

@@ -221,6 +221,8 @@ class AsyncMemory:
     """Return every version that a record had, oldest first, with its commit and its cause."""
     diff = _awaited(Memory.diff)
     """Return how two moments differ: the records that were added, changed and removed."""
+    erase = _awaited(Memory.erase)
+    """Permanently remove the contents of records: of all versions, also of forgotten and expired records."""
     rollback = _awaited(Memory.rollback)
     """Restore all records as they were at a moment, in a new commit with the cause "rolled back"."""
     revert = _awaited(Memory.revert)

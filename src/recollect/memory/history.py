@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from recollect.arguments import all_named
-from recollect.engine.history_results import Difference, RecordVersion, Restored
+from recollect.engine.history_results import Difference, Erased, RecordVersion, Restored
 from recollect.engine.results import Moment
 from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
@@ -16,6 +17,7 @@ from recollect.operations import (
     Changes,
     Diff,
     DropSnapshot,
+    Erase,
     History,
     Revert,
     Rollback,
@@ -184,6 +186,53 @@ class Histories(Calls):
         """
         restored: Restored = self.execute(Revert(seq=seq), actor=actor, reason=reason)
         return restored
+
+    def erase(
+        self,
+        what: str | Filter,
+        *,
+        redact: bool = False,
+        derived: bool = False,
+        actor: str | None = None,
+        reason: str | None = None,
+    ) -> Erased:
+        """Permanently remove the contents of records: of all versions, also of forgotten and expired records.
+
+        The contents are removed from the store, its WAL and its derived files. The log keeps that there were records
+        with these ids and hashes, so roots and proofs stay valid; `history` says that a version was erased. This is one
+        commit for each thousand records, with the cause "erased". No quota applies.
+
+        Within a scope, only versions that lie in the scope are erased. Otherwise all versions of the selected ids are,
+        whatever user they belonged to.
+
+        Args:
+            what: An id; or a filter, which selects each id of which any version matches. For the text form of a filter,
+                pass `recollect.filters.parse(text)`.
+            redact: Also replace the ids in the log by hashes, and remove the actors and reasons of all earlier commits
+                that changed the records (within a scope: only of those that changed nothing else). An id of which a
+                version lies outside the scope is not replaced.
+            derived: Also erase the records that derive from these (`derived_from`), directly or through others.
+            actor: Who erases; recorded in the commit.
+            reason: Why; recorded in the commit.
+
+        Returns:
+            What was erased, whether something is left to do (`pending`), and which copies of the store still have it.
+            An id that was erased before is not among the ids.
+
+        Raises:
+            UnknownRecordError: There has never been a record with this id; within a scope, also if all its versions
+                in the scope were erased before.
+            ReadOnlyStoreError: The store must not be written.
+            StoreError: The store failed. Commits that had succeeded stay, and are completed later.
+
+        Cost:
+            Reads every version of the namespace, and rewrites the file of the store, in memory as large as the file;
+            writers wait meanwhile. Word and full-text indexes are updated or rebuilt when they are used next.
+        """
+        chosen: dict[str, Any] = {"id": what} if isinstance(what, str) else {"where": what}
+        operation = Erase(**chosen, redact=redact, derived=derived)
+        erased: Erased = self.execute(operation, actor=actor, reason=reason)
+        return erased
 
     def _moment(self, target: Target | None = None, index: int | None = None) -> Moment:
         """Return the moment that a target or the age of a snapshot names."""

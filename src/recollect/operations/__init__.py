@@ -21,6 +21,7 @@ from recollect.operations.checks import (
 from recollect.operations.history import (
     Diff,
     DropSnapshot,
+    Erase,
     History,
     Revert,
     Rollback,
@@ -104,6 +105,7 @@ __all__ = [
     "Diff",
     "DropSnapshot",
     "EmbedAll",
+    "Erase",
     "Export",
     "Find",
     "Forget",

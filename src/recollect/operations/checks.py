@@ -53,6 +53,12 @@ def check_instant(name: str, value: object) -> datetime:
         raise InvalidArgumentError(name, value, str(error.args[2])) from None
 
 
+def check_flag(name: str, value: object) -> None:
+    """Check that a value is True or False."""
+    if not isinstance(value, bool):
+        raise InvalidArgumentError(name, value, "must be True or False")
+
+
 def check_filter(where: object) -> None:
     """Raise InvalidArgumentError unless it is a filter."""
     if not isinstance(where, Filter):

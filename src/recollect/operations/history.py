@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from recollect.errors import InvalidArgumentError
+from recollect.filters.tree import Filter
 from recollect.operations.base import Operation
-from recollect.operations.checks import check_count, check_text
+from recollect.operations.checks import check_count, check_filter, check_flag, check_text
 from recollect.records.record import record_id
 
 
@@ -104,3 +105,30 @@ class History(Operation, name="history", in_batch=False):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "id", record_id(self.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erase(Operation, name="erase", in_batch=False):
+    """Permanently remove the contents of records, former versions included. The result is an `Erased`.
+
+    Attributes:
+        id: The id of the record; None if there is a filter.
+        where: Which records: those of which any version matches; None if there is an id.
+        redact: Remove the ids, and the actors and reasons of the commits that changed the records, too.
+        derived: Erase what derives from the records, too.
+    """
+
+    id: str | None = None
+    where: Filter | None = None
+    redact: bool = False
+    derived: bool = False
+
+    def __post_init__(self) -> None:
+        if (self.id is None) == (self.where is None):
+            raise InvalidArgumentError("what", self.id, "must be an id or a filter")
+        if self.id is not None:
+            object.__setattr__(self, "id", record_id(self.id))
+        else:
+            check_filter(self.where)
+        check_flag("redact", self.redact)
+        check_flag("derived", self.derived)

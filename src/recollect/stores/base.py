@@ -479,12 +479,34 @@ class View(ReadView, Protocol):
         """
         ...
 
+    # Erasure
+
     def has_erased(self, branch: Branch, since: int) -> bool:
         """Return whether a commit after `since` erased a record (cause "erased").
 
         Cost:
             Proportional to those commits.
         """
+        ...
+
+    def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
+        """Return every version that an id has or had, each once, in no particular order and without verifying it.
+
+        Cost:
+            Proportional to the commits that changed the record.
+        """
+        ...
+
+    def all_versions(self, branch: Branch) -> Iterator[bytes]:
+        """Yield the payload of every version that any branch of the namespace has or had, without verifying it.
+
+        Cost:
+            Reads all of them.
+        """
+        ...
+
+    def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
+        """Return what stands for the actor and the reason of a commit if they were redacted (`Transaction.redact`)."""
         ...
 
 
@@ -531,6 +553,27 @@ class Transaction(View, Protocol):
             seqs: The commits whose roots have no pages any more.
             pages: The numbers of the pages to remove. No other root needs them.
             trimmed: The new value of `View.trimmed`.
+        """
+        ...
+
+    def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
+        """Remove payloads. The versions stay in the log and in the roots.
+
+        Args:
+            branch: The branch.
+            record_id: The id of the record.
+            versions: Those of its versions that lose their payload. None of them is live.
+            redact: Replace the id wherever the log has it (`merkle.redacted_id`).
+        """
+        ...
+
+    def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:
+        """Remove the "actor" or the "reason" of a commit, and store what stands for it in the commit's entry.
+
+        Args:
+            branch: The branch.
+            seq: The number of the commit.
+            commitments: The commitment to each text (`entries.note_hash`), by its name.
         """
         ...
 
@@ -611,7 +654,7 @@ class Store(Protocol):
         ...
 
     def compact(self) -> bool:
-        """Give the space of deleted rows and pages back to the system.
+        """Rewrite the contents, so that no file has deleted rows and pages, or unused parts of pages, any more.
 
         Returns:
             Whether all of it was. False if a view that is open still needs the former pages.
@@ -638,6 +681,28 @@ class Store(Protocol):
             InvalidArgumentError: `path` is not suitable.
             DamagedStoreError: The verified copy is corrupt.
             StoreError: Copying failed.
+        """
+        ...
+
+    def truncate(self) -> bool:
+        """Remove the former states of the contents from all files of the store.
+
+        Returns:
+            Whether that was possible. False if a reader still needs one of them.
+
+        Raises:
+            StoreError: Writing failed.
+        """
+        ...
+
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        """Return the paths of other stores in the folder of this one that have the payload of one of these versions.
+
+        Those that cannot be read are among them. No file is changed.
+
+        Args:
+            branch: The branch that the versions belong to.
+            versions: The versions.
         """
         ...
 

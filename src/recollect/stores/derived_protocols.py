@@ -56,8 +56,19 @@ class Segments(Protocol):
         """Return the segment of a branch and what it was built from; None if there is no usable one."""
         ...
 
-    def write(self, branch: Branch, segment: Segment, made: Made) -> bool:
-        """Save a segment, replacing the previous one. Return False if it cannot be saved."""
+    def write(self, branch: Branch, segment: Segment, made: Made, usable: Callable[[], bool] = lambda: True) -> bool:
+        """Save a segment, replacing the previous one. Return False if it cannot be saved.
+
+        Args:
+            branch: The branch.
+            segment: The segment.
+            made: What it was built from.
+            usable: Returns whether the segment may still be saved. It is called while no other process can `remove`.
+        """
+        ...
+
+    def remove(self, branch: Branch) -> bool:
+        """Remove the segment of a branch. Return False if another process is writing one."""
         ...
 
 
@@ -102,6 +113,14 @@ class FullTextIndex(Protocol):
         """
         ...
 
+    def clear(self) -> bool:
+        """Remove everything, so that a later search indexes all texts again. Return False if others prevent that.
+
+        Raises:
+            StoreError: The index cannot be written.
+        """
+        ...
+
     def close(self) -> None:
         """Release its resources. A later search raises ClosedError."""
         ...
@@ -128,6 +147,18 @@ class Uses(Protocol):
 
     def keep_only(self, branch: Branch, live: Container[str]) -> None:
         """Remove the uses of records that are not in `live`."""
+        ...
+
+    def forget(self, branch: Branch, live: Container[str]) -> None:
+        """Remove the buffered uses of records that are not in `live`."""
+        ...
+
+    def erase(self, branch: Branch, live: Container[str]) -> bool:
+        """Remove the uses of records that are not in `live`, also from the unused parts of the file.
+
+        Returns:
+            Whether that is complete. False if others prevent it.
+        """
         ...
 
     def write(self) -> None:
@@ -188,8 +219,20 @@ class Vectors(Protocol):
         """Return those of the digests that have no vector, in their order."""
         ...
 
-    def put(self, model: Model, namespace: str, vectors: Mapping[bytes, Floats]) -> None:
+    def put(
+        self,
+        model: Model,
+        namespace: str,
+        vectors: Mapping[bytes, Floats],
+        wanted: Callable[[], Container[bytes]] | None = None,
+    ) -> None:
         """Store vectors by the digests of their texts, atomically.
+
+        Args:
+            model: The model.
+            namespace: The namespace of the texts.
+            vectors: The vectors.
+            wanted: Returns the digests whose vectors may be stored. It is called while no other process can `erase`.
 
         Raises:
             ReadOnlyStoreError: They must not be written.
@@ -218,7 +261,14 @@ class Vectors(Protocol):
         ...
 
     def erase(self, namespace: str, digests: Iterable[bytes]) -> int:
-        """Delete the vectors of these texts from every model and return their number. Used to erase texts."""
+        """Delete the vectors of these texts from every model and return their number. Used to erase texts.
+
+        Other records may have the same text, so `reached` starts again.
+        """
+        ...
+
+    def purge(self) -> bool:
+        """Remove what was erased also from the unused parts of the file. Return False if others prevent that."""
         ...
 
     def close(self) -> None:

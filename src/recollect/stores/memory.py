@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
@@ -19,7 +19,7 @@ from typing import Any
 from recollect.errors import ClosedError, StoreBusyError, UnsupportedError
 from recollect.filters.tree import EVERYTHING, AllOf, Everything, Filter, Is, Nothing
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
-from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root
+from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import (
@@ -56,6 +56,18 @@ class _Ledger:
     trimmed: Trimmed = field(default_factory=Trimmed)
     replaced: dict[int, Sequence[int]] = field(default_factory=dict)  # seq -> pages
     snapshots: dict[int, Snapshot] = field(default_factory=dict)
+    redactions: dict[int, dict[str, bytes]] = field(default_factory=dict)  # seq -> commitments by name
+
+    def redact_id(self, record_id: str) -> None:
+        """Replace an id in the log."""
+        stays = redacted_id(record_id)
+        if record_id in self.history:
+            versions = {*self.history.get(stays, ()), *self.history.pop(record_id)}
+            self.history[stays] = sorted(versions, key=itemgetter(0))
+        for at, commit in enumerate(self.log):
+            if commit.touches(record_id):
+                changes = tuple(each._replace(id=stays) if each.id == record_id else each for each in commit.changes)
+                self.log[at] = replace(commit, changes=changes)
 
     def replace(self, record_id: str, current: tuple[Stored, Record] | None) -> None:
         """Set the live version of an id, or remove it. Idempotent, also after an attempt that was interrupted."""
@@ -96,6 +108,7 @@ class _Contents:
     nodes: dict[int, bytes] = field(default_factory=dict)  # by page number
     next_page: int = 1
     settings: dict[str, str] = field(default_factory=dict)
+    erased: set[tuple[str, bytes]] = field(default_factory=set)  # versions without payload
 
 
 class MemoryStore:
@@ -175,19 +188,31 @@ class MemoryStore:
         return DerivedFiles(None, self._uuid)
 
     def facts(self) -> dict[str, Any]:
-        return {"store": "memory", "path": self.path, "uuid": self._uuid, "durability": "none: lost when closed"}
+        return {
+            "store": "memory",
+            "path": self.path,
+            "uuid": self._uuid,
+            "durability": "none: lost when closed",
+        }
 
     def check(self) -> CheckReport:
         with self.read():
             commits = [commit for ledger in self._contents.ledgers.values() for commit in ledger.log]
+            erased = len(self._contents.erased)
         dropped = sum(not commit.root.page and commit.root.hash != EMPTY for commit in commits)
-        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped)
+        return CheckReport(disagreements(self), commits=len(commits), dropped=dropped, erased=erased)
 
     def compact(self) -> bool:
         return True  # what is deleted takes no memory
 
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         raise UnsupportedError("a backup", "the store is in memory, not a file: export its records")
+
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        return ()
+
+    def truncate(self) -> bool:
+        return True
 
     def probe(self) -> None:
         with self.write(Branch("probe")):
@@ -365,6 +390,16 @@ class _MemoryView:
     def has_erased(self, branch: Branch, since: int) -> bool:
         return any(change.cause == "erased" for commit in self._log(branch, since) for change in commit.changes)
 
+    def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
+        versions = dict.fromkeys(version for _, version in self._history(branch, record_id))
+        return [Version(each, self.payload(branch, each)) for each in versions if each is not None]
+
+    def all_versions(self, branch: Branch) -> Iterator[bytes]:
+        return (payload for (name, _), payload in self._contents.payloads.items() if name == branch.namespace)
+
+    def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
+        return self._ledger(branch).redactions.get(seq, {})
+
     def _log(self, branch: Branch, since: int) -> Iterable[Commit]:
         return islice(self._ledger(branch).log, since, None)
 
@@ -432,6 +467,8 @@ class _MemoryTransaction(_MemoryView):
         self._numbers: dict[tuple[str, bytes], int] = {}
         self._snapshots: dict[tuple[Branch, int], Snapshot | None] = {}
         self._dropped: list[tuple[Branch, Sequence[int], Sequence[int], Trimmed]] = []
+        self._erased: list[tuple[Branch, str, Sequence[bytes], bool]] = []
+        self._redacted: list[tuple[Branch, int, Mapping[str, bytes]]] = []
 
     def setting(self, name: str) -> str | None:
         return self._set[name] if name in self._set else super().setting(name)
@@ -551,6 +588,12 @@ class _MemoryTransaction(_MemoryView):
     def drop_roots(self, branch: Branch, seqs: Sequence[int], pages: Sequence[int], trimmed: Trimmed) -> None:
         self._dropped.append((branch, seqs, pages, trimmed))
 
+    def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
+        self._erased.append((branch, record_id, versions, redact))
+
+    def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:
+        self._redacted.append((branch, seq, commitments))
+
     def put_snapshot(self, branch: Branch, snapshot: Snapshot) -> None:
         self._snapshots[branch, snapshot.number] = snapshot
 
@@ -581,6 +624,7 @@ class _MemoryTransaction(_MemoryView):
         for branch, stored in self._versions:
             if (branch.namespace, stored.version) in named:
                 self._contents.payloads[branch.namespace, stored.version] = stored.payload
+                self._contents.erased.discard((branch.namespace, stored.version))
                 number = self._contents.numbers[branch.namespace, stored.version]
                 self._contents.numbered[number] = branch.namespace, stored.version
         for branch, staged in self._staged.items():
@@ -611,3 +655,14 @@ class _MemoryTransaction(_MemoryView):
             for page in pages:
                 self._contents.nodes.pop(page, None)
             ledger.trimmed = trimmed
+        for branch, record_id, erased, redact in self._erased:
+            for key in [(branch.namespace, version) for version in erased]:
+                if self._contents.payloads.pop(key, None) is not None:
+                    self._contents.erased.add(key)
+            if redact:
+                self._contents.ledgers[branch].redact_id(record_id)
+        for branch, seq, commitments in self._redacted:
+            ledger = self._contents.ledgers[branch]
+            ledger.redactions[seq] = {**ledger.redactions.get(seq, {}), **commitments}
+            texts: dict[str, Any] = dict.fromkeys(commitments)
+            ledger.log[seq - 1] = replace(ledger.log[seq - 1], **texts)

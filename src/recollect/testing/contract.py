@@ -28,6 +28,7 @@ from recollect.records.record import Record
 from recollect.stores.base import Resolved, Store, View, expired, in_order, sort_key, tally_of
 from recollect.stores.derived_protocols import Model, Updates
 from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
+from recollect.testing.erasure_contract import ErasureContract
 from recollect.testing.past_contract import PastContract
 from recollect.testing.roots_contract import RootsContract
 from recollect.testing.strategies import START, filters, records
@@ -52,7 +53,7 @@ def everything_of(view: View, branch: Branch = BRANCH) -> object:
     )
 
 
-class StoreContract(RootsContract, PastContract):
+class StoreContract(RootsContract, PastContract, ErasureContract):
     """The tests. A subclass defines the fixture `store`; all tests must pass."""
 
     @pytest.fixture

@@ -6,7 +6,7 @@ commit at the end. A commit that was applied in part shows as a difference after
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -16,7 +16,7 @@ from recollect.stores.base import Backup, Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
 from recollect.stores.reports import CheckReport
 
-STEPS = ("put", "drop", "add_node", "append")
+STEPS = ("put", "drop", "add_node", "append", "erase", "redact")
 
 
 class SteppedStore:
@@ -60,7 +60,15 @@ class SteppedStore:
     def check(self) -> CheckReport:
         return self.inner.check()
 
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        return self.inner.copies_with(branch, versions)
+
+    def truncate(self) -> bool:
+        self.step("truncate")
+        return self.inner.truncate()
+
     def compact(self) -> bool:
+        self.step("compact")
         return self.inner.compact()
 
     def probe(self) -> None:
@@ -82,9 +90,9 @@ class _Stepped:
         if name not in STEPS:
             return method
 
-        def stepped(*args: Any) -> Any:
+        def stepped(*args: Any, **options: Any) -> Any:
             self._store.step(name)
-            return method(*args)
+            return method(*args, **options)
 
         return stepped
 

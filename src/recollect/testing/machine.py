@@ -88,6 +88,9 @@ def memory_machine(
             self.model: dict[str, Record] = {}
             self.seq = 0
             self.logs: dict[int, str] = {}  # the heads of the log that were read, by seq
+            self.moments: dict[int, dict[str, Record]] = {0: {}}  # the records after each commit
+            self.contents: dict[str, set[bytes]] = {}  # what every known id has or had, unless it was erased
+            self.redacted: set[tuple[int, str]] = set()  # moments with ids that were redacted since
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -96,6 +99,12 @@ def memory_machine(
                 for record_id, record in list(self.model.items()):
                     if before.get(record_id) == record and not self._live(record_id):
                         del self.model[record_id]
+                self._note_moment()
+
+        def _note_moment(self) -> None:
+            self.moments[self.seq] = dict(self.model)
+            for record_id, record in self.model.items():
+                self.contents.setdefault(record_id, set()).add(record.to_bytes())
 
         def _live(self, record_id: str) -> Record | None:
             """The record of the model, unless it has expired. (The clock advances by seconds.)"""
@@ -233,6 +242,39 @@ def memory_machine(
             assert self.memory.clear() == sum(self._live(record_id) is not None for record_id in before)
             self.model.clear()
             self._committed(before)
+
+        @rule(record_id=IDS, redact=st.booleans())
+        def erase(self, record_id: str, redact: bool) -> None:
+            """All versions lose their contents, and redaction also hides that this id had any."""
+            try:
+                erased = self.memory.erase(record_id, redact=redact)
+            except UnknownRecordError:
+                assert record_id not in self.contents
+                return
+            contents = self.contents[record_id]
+            assert (erased.versions, erased.pending) == (len(contents), False)
+            if contents or redact:
+                self.seq += 1
+                self.model.pop(record_id, None)
+                self.contents[record_id] = set()
+                self._note_moment()
+            if redact:
+                del self.contents[record_id]
+                self.redacted |= {(seq, record_id) for seq, records in self.moments.items() if record_id in records}
+
+        @rule(back=st.integers(0, 9))
+        def read_the_past(self, back: int) -> None:
+            """An earlier moment has the records that it had then, without what was erased since."""
+            seq = max(self.seq - back, 0)
+            past = self.memory.at(seq)
+            found = {record.id: record for record in past.find()}
+            wanted = {
+                record_id: record
+                for record_id, record in self.moments[seq].items()
+                if record.to_bytes() in self.contents.get(record_id, ()) and (seq, record_id) not in self.redacted
+            }
+            assert found == {record_id: record for record_id, record in wanted.items() if record_id in found}
+            assert all(record.expires is not None for record_id, record in wanted.items() if record_id not in found)
 
         @rule(batch=st.lists(records(IDS), max_size=4, unique_by=lambda record: record.id), fails=st.booleans())
         def batch(self, batch: list[Record], fails: bool) -> None:

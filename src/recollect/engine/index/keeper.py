@@ -231,18 +231,22 @@ class IndexKeeper(Follower[Branch, _Cached]):
         head = view.head(branch)
         value.view = None
         written = self._write_cache.since(branch, *tag, head)
-        changed = view.changed(branch, tag[0]) if written is None else list(written)
-        if len(changed) >= max(BULK_CHANGES, value.index.documents.live_count):
+        erased = written is None and view.has_erased(branch, tag[0])  # the write cache has no erasures
+        changed = changed_since(view, branch, *tag) if written is None else list(written)
+        if changed is None or len(changed) >= max(BULK_CHANGES, value.index.documents.live_count):
             return None
         if written is None:
             written = read_back(view, branch, changed)
         apply_written(value.index, written, digests=self.digests)
         self._write_cache.drop(branch, head.seq)
+        if erased:
+            value.index = WordIndex(merged(value.index.view()))  # without what was removed
         index = value.index
         in_segment = 0 if index.segment is None else index.segment.count
         added = index.documents.count - in_segment
         removed = index.documents.count - index.documents.live_count
-        if max(added, removed) >= max(MERGED_FROM, in_segment // MERGED_PART):
+        save_again = erased and in_segment >= KEPT_FROM
+        if save_again or max(added, removed) >= max(MERGED_FROM, in_segment // MERGED_PART):
             self._schedule_merge(branch)
         return value
 
@@ -299,7 +303,8 @@ class IndexKeeper(Follower[Branch, _Cached]):
         if segment is None or index.documents.count != segment.count or words.table.live_count != segment.count:
             segment = merged(words)
         if self._files is not None and segment.count >= KEPT_FROM:
-            self._files.write(branch, segment, Made(self._rules, seq, root.hex()))
+            made = Made(self._rules, seq, root.hex())
+            self._files.write(branch, segment, made, lambda: self._is_unerased(branch, made))
         if segment is index.segment:
             return
         successor = WordIndex(segment)
@@ -307,7 +312,7 @@ class IndexKeeper(Follower[Branch, _Cached]):
         while True:
             with self._store.read() as view:
                 head = view.head(branch)
-                if self._closed or not in_history(view, branch, seq, root):
+                if self._closed or not in_history(view, branch, seq, root) or view.has_erased(branch, seq):
                     return
                 written = read_back(view, branch, view.changed(branch, seq))
                 apply_written(successor, written, digests=self.digests)
@@ -318,6 +323,24 @@ class IndexKeeper(Follower[Branch, _Cached]):
             # The successor may be some commits behind: the next reader catches it up.
             if entry.value is not None and entry.value.index is index:
                 entry.set(_Cached(successor), seq, root)
+
+    def _is_unerased(self, branch: Branch, made: Made) -> bool:
+        """Return whether nothing was erased since a segment was built, so that it may be saved."""
+        with self._store.read() as view:
+            return in_history(view, branch, made.seq, made.root_hash) and not view.has_erased(branch, made.seq)
+
+    def remove_erased(self, view: View, branch: Branch) -> None:
+        """Remove what was erased from the index of a branch, if it is loaded, and from the write cache."""
+        self._write_cache.clear()
+        if self.entries.peek(branch) is not None:
+            try:
+                self.at(view, branch, branch)
+            except RecollectError:  # it is built again when it is used
+                self.drop(branch)
+
+    def remove_file(self, branch: Branch) -> bool:
+        """Remove the index file of a branch. Return False if another process is writing one."""
+        return self._files is None or self._files.remove(branch)
 
     def close(self) -> None:
         """Wait for the worker to finish its current task, and release all indexes."""

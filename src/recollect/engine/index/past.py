@@ -25,6 +25,7 @@ from recollect.indexes.words.index import WordIndex, WordView
 from recollect.indexes.words.merge import merged
 from recollect.indexes.words.segment import Builder
 from recollect.ledger.commits import Branch, Head, Stored
+from recollect.ledger.merkle import is_redacted
 from recollect.records.record import Record
 from recollect.stores.base import View
 
@@ -170,11 +171,11 @@ def past_versions(view: View, branch: Branch, versions: Mapping[str, bytes | Non
     """Return the stored versions of ids in the past; None for an id that was not live then.
 
     A version that was erased since is left out of everything that is read as of the past: this is the only place that
-    decides so.
+    decides so. A redacted id stays erased, even if the same record was stored again under its own id.
     """
     out: dict[str, Stored | None] = {}
     for record_id, version in versions.items():
-        payload = None if version is None else view.payload(branch, version)
+        payload = None if version is None or is_redacted(record_id) else view.payload(branch, version)
         out[record_id] = None if version is None or payload is None else Stored(version, payload)
     return out
 

@@ -9,7 +9,7 @@ are used, and the notes of the hits state the reason.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
@@ -159,12 +159,18 @@ class VectorKeeper:
         self._failed: dict[tuple[str, bytes], str] = {}
 
     def close(self) -> None:
-        """Close the file, and the embedder if it can be closed."""
+        """Release the cached vectors, and close the embedder if it can be closed."""
         self._cached.clear()
-        self.store.close()
         close = getattr(self.embedder, "close", None)
         if callable(close):
             close()
+
+    def forget_erased(self) -> None:
+        """Discard everything that is cached: it may be about what was erased."""
+        with self._lock:
+            self._questions.clear()
+            self._failed.clear()
+        self._cached.clear()
 
     # Questions
 
@@ -258,7 +264,7 @@ class VectorKeeper:
         """
         model = self._model()
         head, ids = self._candidates(store, branch, scope, model)
-        run = _Run(self, model, branch.namespace)
+        run = _Run(self, model, branch, store, head.seq)
         report = progress or (lambda done, total: None)
         report(0, len(ids))
         for start in range(0, len(ids), _PAGE):
@@ -268,10 +274,10 @@ class VectorKeeper:
                 run.batch(batch_size)
                 report(looked_at - len(run.pending), len(ids))
             report(looked_at - len(run.pending), len(ids))
-        if not scope.fixed and not run.failed:
+        if not scope.fixed and not run.failed and not run.saw_erasure():
             self.store.reach(model, branch, head.seq, head.root.hash)
         with self._lock:
-            reasons = [self._failed[branch.namespace, digest] for digest in run.failed]
+            reasons = [self._failed.get((branch.namespace, digest), "its text was erased") for digest in run.failed]
         return Embedded(run.done, reasons)
 
     def _model(self) -> Model:
@@ -298,18 +304,25 @@ class VectorKeeper:
         return head, sorted(ids)
 
     @staticmethod
-    def _texts(store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[tuple[bytes, str]]:
-        """Yield the digest and text of each live record. The view is closed before the embedder is called."""
+    def _texts(store: Store, branch: Branch, scope: Scope, now: int, ids: Sequence[str]) -> Iterator[_Text]:
+        """Yield the text of each live record. The view is closed before the embedder is called."""
         with store.read() as view:
             records = [record for record in (_live(view, branch, each, now) for each in ids) if record is not None]
         for record in records:
             if scope.admits(record) and (digest := digest_of(record)):
-                yield digest, text_of(record)
+                yield _Text(record.id, digest, text_of(record))
 
-    def keep(self, model: Model, namespace: str, vectors: dict[bytes, Floats], failed: dict[bytes, str]) -> None:
-        """Save the vectors of a batch, and remember why its other texts have none."""
+    def keep(
+        self,
+        model: Model,
+        namespace: str,
+        vectors: dict[bytes, Floats],
+        failed: dict[bytes, str],
+        wanted: Callable[[], Container[bytes]],
+    ) -> None:
+        """Save the vectors of a batch, those that are still wanted, and remember why its other texts have none."""
         if vectors:
-            self.store.put(model, namespace, vectors)
+            self.store.put(model, namespace, vectors, wanted)
         with self._lock:
             for digest in vectors:
                 self._failed.pop((namespace, digest), None)
@@ -379,24 +392,58 @@ def _live(view: View, branch: Branch, record_id: str, now: int) -> Record | None
     return None if record is None or expired(record, now) else record
 
 
-class _Run:
-    """A run of `embed_all`: the texts that wait for their vectors, those that failed, and the number of vectors."""
+class _Text(NamedTuple):
+    """The text of a record, and the digest under which its vector is stored."""
 
-    def __init__(self, keeper: VectorKeeper, model: Model, namespace: str) -> None:
+    record_id: str
+    digest: bytes
+    text: str
+
+
+class _Run:
+    """A run of `embed_all`: the texts that wait for their vectors, those that failed, and the number of vectors.
+
+    The texts were read after the commit `seq`. The vectors of those that are erased while the embedder works are not
+    stored.
+    """
+
+    def __init__(self, keeper: VectorKeeper, model: Model, branch: Branch, store: Store, seq: int) -> None:
         self._keeper = keeper
         self._model = model
-        self._namespace = namespace
+        self._branch = branch
+        self._namespace = branch.namespace
+        self._store = store
+        self._seq = seq
+        self._owners: dict[bytes, list[str]] = {}  # the records of the texts that wait
         self._empty_batches = 0  # batches in a row without a vector
         self.pending: dict[bytes, str] = {}
         self.failed: set[bytes] = set()
         self.done = 0
 
-    def look(self, texts: list[tuple[bytes, str]]) -> None:
+    def look(self, texts: list[_Text]) -> None:
         """Add those texts that have no vector."""
-        known = dict(texts)
+        known = {each.digest: each.text for each in texts}
         for digest in self._keeper.store.absent(self._model, self._namespace, known):
             if digest not in self.failed:
                 self.pending[digest] = known[digest]
+        for each in texts:
+            if each.digest in self.pending:
+                self._owners.setdefault(each.digest, []).append(each.record_id)
+
+    def saw_erasure(self) -> bool:
+        """Return whether a record was erased since the run began, and with it perhaps the vector of an equal text."""
+        with self._store.read() as view:
+            return view.has_erased(self._branch, self._seq)
+
+    def _wanted(self, digests: list[bytes]) -> Container[bytes]:
+        """Return those of the digests whose text was not erased since it was read."""
+        with self._store.read() as view:
+            if not view.has_erased(self._branch, self._seq):
+                return digests
+            records = {
+                each: [_live(view, self._branch, owner, -(2**63)) for owner in self._owners[each]] for each in digests
+            }
+        return {each for each in digests if any(owner and digest_of(owner) == each for owner in records[each])}
 
     def batch(self, size: int) -> None:
         """Embed the first `size` waiting texts and save their vectors.
@@ -409,9 +456,10 @@ class _Run:
         vectors: dict[bytes, Floats] = {}
         failed: dict[bytes, str] = {}
         error = self._embed(digests, vectors, failed)
-        self._keeper.keep(self._model, self._namespace, vectors, failed)
+        self._keeper.keep(self._model, self._namespace, vectors, failed, lambda: self._wanted(digests))
         for digest in digests:
             del self.pending[digest]
+            del self._owners[digest]
         self.failed.update(failed)
         self.done += len(vectors)
         self._empty_batches = 0 if vectors else self._empty_batches + 1

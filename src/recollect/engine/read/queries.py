@@ -232,7 +232,7 @@ def visible_part(commit: Commit, view: ReadView, scope: Scope, cursors: Cursors)
         Change(scope.shown_id(change.id), before, after, change.cause)
         for change in commit.changes
         for before, after in [(seen(change.before), seen(change.after))]
-        if before or after
+        if before != after  # otherwise a version outside the scope was erased
     )
     if not changes:
         return None

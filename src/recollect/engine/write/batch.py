@@ -83,6 +83,7 @@ class Writing:
     """An open transaction. Operations on it see the effects of those before them.
 
     Attributes:
+        transaction: The transaction of the store.
         writer: The writes of the transaction.
         open: False once the transaction has ended.
         executed: How many operations have succeeded.
@@ -101,7 +102,7 @@ class Writing:
         reads_at: int,
     ) -> None:
         self._services = services
-        self._transaction = transaction
+        self.transaction = transaction
         self.writer = writer
         self._branch = branch
         self._scope = scope
@@ -240,16 +241,16 @@ class Writing:
 
     def rollback(self, point: Point) -> Restored:
         """Restore the state of a moment."""
-        point.head_in(self._transaction, self._branch)  # the history is the same
-        return rollback(self._transaction, self.writer, self._branch, point.seq)
+        point.head_in(self.transaction, self._branch)  # the history is the same
+        return rollback(self.transaction, self.writer, self._branch, point.seq)
 
     def revert(self, seq: int) -> Restored:
         """Take back the changes of a commit."""
-        return revert(self._transaction, self.writer, self._branch, seq)
+        return revert(self.transaction, self.writer, self._branch, seq)
 
     def check_head(self, expected: int) -> None:
         """Check that the newest commit has the expected seq, or raise ConflictError."""
-        check_head(self._transaction, self._branch, self._scope, expected)
+        check_head(self.transaction, self._branch, self._scope, expected)
 
     # Reading operations
 
@@ -257,7 +258,7 @@ class Writing:
         """Return what a reading operation needs on this transaction."""
         services = self._services
         return Reading(
-            view=self._transaction,
+            view=self.transaction,
             branch=self._branch,
             scope=self._scope,
             now=self._reads_at,
@@ -266,7 +267,7 @@ class Writing:
             cursors=services.cursors,
             language=services.intake.language,
             facts=services.store.facts,
-            log_head=lambda: services.log_head(self._transaction, self._branch),
+            log_head=lambda: services.log_head(self.transaction, self._branch),
         )
 
     def recall(self, operation: Recall) -> Hits:
@@ -289,7 +290,7 @@ class Writing:
     # Parts
 
     def _stored_form(self, where: Filter) -> Filter:
-        return self._scope.stored_form(where, lambda each: self._transaction.known(self._branch, each))
+        return self._scope.stored_form(where, lambda each: self.transaction.known(self._branch, each))
 
     def _prefiltered(self, where: Filter) -> Filter:
         """Return a filter that matches the same live records, by their ids if the index is loaded and useful."""
@@ -324,7 +325,7 @@ class Writing:
             # Fork at the committed state: staged changes may be undone and must not reach the shared index.
             with self._services.store.read() as committed:
                 self._index = self._services.keeper.fork(committed, self._branch)
-        apply_written(self._index, read_back(self._transaction, self._branch, self.writer.newly_touched()))
+        apply_written(self._index, read_back(self.transaction, self._branch, self.writer.newly_touched()))
         return self._index.view()
 
 

@@ -12,6 +12,7 @@ from recollect.engine.history_results import Restored
 from recollect.engine.write.writer import Writer
 from recollect.errors import DamagedStoreError, UnknownTargetError
 from recollect.ledger.commits import Branch
+from recollect.ledger.merkle import is_redacted
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
 
@@ -63,7 +64,7 @@ def _restore(
         record: Record | None = None
         if version is not None:
             try:
-                payload = transaction.payload(branch, version)
+                payload = None if is_redacted(record_id) else transaction.payload(branch, version)
             except DamagedStoreError:
                 damaged.append(record_id)
                 continue  # what is live now stays

@@ -96,6 +96,7 @@ class Writer:
         self._written: dict[str, Record | None] = {}
         self._written_bytes = 0
         self._resolved: dict[str, Resolved] = {}  # ids that were looked up, and not written since
+        self._erased: dict[str, tuple[Sequence[bytes], bool]] = {}  # versions to erase, and whether to redact their id
 
     def look_up(self, drafts: Sequence[Draft]) -> None:
         """Look up the ids of many drafts together, so that each draft need not query the store for its own."""
@@ -523,6 +524,27 @@ class Writer:
             self._drop(record_id, ROLLED_BACK)
         return True
 
+    def erase(self, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
+        """Remove the payloads of versions of a stored id, which is not live any more if its live one is among them.
+
+        No quota applies, and the commit removes no expired records. The change is logged even if nothing of it was
+        live.
+        """
+        self._swept = True
+        # From the log: the live version may be corrupt.
+        before = self._tx.versions_at(self._branch, [record_id], self._tx.head(self._branch).seq).get(record_id)
+        self._live_before[record_id] = before
+        self._erased[record_id] = versions, redact
+        if before in versions:
+            self._drop(record_id, "erased")
+        else:
+            self._pending[record_id] = Change(record_id, before, before, "erased")
+
+    @property
+    def erases(self) -> bool:
+        """Whether payloads are removed."""
+        return bool(self._erased)
+
     def _store(self, record: Record, payload: bytes, cause: str) -> None:
         if record.id.startswith(QUALIFIED_PREFIX):
             self._qualified = True
@@ -586,7 +608,9 @@ class Writer:
         if not self._swept and any(change.before != change.after for change in self._pending.values()):
             for record_id in self._due_of_others():
                 self._drop(record_id, "expired")
-        changes = tuple(change for change in self._pending.values() if change.before != change.after)
+        changes = tuple(
+            change for change in self._pending.values() if change.before != change.after or change.cause == "erased"
+        )
         if not changes:
             return None
         head = self._tx.head(self._branch)
@@ -600,11 +624,15 @@ class Writer:
             micros=max(self._micros, head.micros + 1),
             actor=actor,
             reason=reason,
-            root=trie.update({change.id: self._live_after(change) for change in changes}, self._tx),
+            root=trie.update(
+                {change.id: self._live_after(change) for change in changes if change.before != change.after}, self._tx
+            ),
             changes=changes,
         )
         object.__setattr__(commit, "entry", entry_hash(commit, self._key))  # safe: nothing else has seen it yet
         self._tx.append(commit, trie.replaced)
+        for record_id, (versions, redact) in self._erased.items():
+            self._tx.erase(self._branch, record_id, versions, redact=redact)
         head = Head(commit.seq, commit.root, commit.micros)
         self._tries.put(self._branch, trie, head)
         if self._room is not None:

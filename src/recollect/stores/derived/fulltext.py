@@ -23,8 +23,10 @@ import apsw
 
 from recollect.errors import (
     ClosedError,
+    DamagedStoreError,
     InvalidQueryError,
     NoMemoryError,
+    NotAStoreError,
     RecollectError,
     StoreBusyError,
     StoreFullError,
@@ -34,7 +36,7 @@ from recollect.ledger.commits import Branch
 from recollect.stores.derived import opening as derived
 from recollect.stores.derived.opening import UnusableError
 from recollect.stores.derived_protocols import Updates, UpdatesSince
-from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours
+from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.text.words import runs
 
 _log = logging.getLogger("recollect")
@@ -241,6 +243,35 @@ class FullText:
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("the memory")
+
+    def clear(self) -> bool:
+        """Remove everything, so that a later search indexes all texts again. Return False if others prevent that.
+
+        Raises:
+            StoreError: The index cannot be written.
+        """
+        with self._lock:
+            self._check_open()
+            if self._own is not None:
+                self._own.close()
+                self._own = None
+            if self._path is None or derived.identity(self._path) is None:
+                return True
+            try:
+                with translated(self._path), self._connected() as connection:
+                    with derived.writing(connection):
+                        connection.execute("INSERT INTO words (words) VALUES ('delete-all')").fetchall()
+                        connection.execute("DELETE FROM reached; DELETE FROM texts").fetchall()
+                    # No rewriting: tables that are emptied leave no part of a page as it was.
+                    return derived.purged(connection, rewrite=False)
+            except StoreBusyError:
+                return False
+            except (DamagedStoreError, NotAStoreError, UnusableError) as error:
+                _log.warning("the full-text index %s cannot be used (%s); it is rebuilt", self._path, error)
+                self._remove()
+                return True
+            except OSError as error:
+                raise StoreIOError(self._path, str(error)) from error
 
     def close(self) -> None:
         """Close the connections. A later search raises ClosedError."""

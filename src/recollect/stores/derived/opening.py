@@ -18,6 +18,8 @@ from recollect.stores.sqlite_base.structure import few_steps, made_by, structure
 
 #: The suffixes of the files that SQLite creates next to a database.
 _BESIDE = ("-wal", "-shm", "-journal")
+#: How long a statement waits for a lock; and how long it waits if it is tried again later, in milliseconds.
+_TIMEOUT_MS, PURGE_MS = 10_000, 100
 _WRITES = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
 
 
@@ -25,7 +27,7 @@ class UnusableError(Exception):
     """A file of `FILE.index` does not have the expected content. Its owner recreates it; no caller sees this error."""
 
 
-def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int = 10_000) -> apsw.Connection:
+def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int = _TIMEOUT_MS) -> apsw.Connection:
     """Open a file of `FILE.index`. Create it with mode 0600 if it is missing, and its tables if it has none.
 
     Args:
@@ -53,6 +55,7 @@ def connect(path: str, tables: str, *, read_only: bool = False, timeout_ms: int 
         connection.set_busy_timeout(timeout_ms)
         if not read_only:
             checksums.begin(connection)
+            connection.execute("PRAGMA secure_delete = ON").fetchall()  # what is deleted is overwritten
         if not _has(connection, tables) and not read_only:
             with writing(connection):
                 if not _has(connection, tables):  # another process may have created them
@@ -74,6 +77,26 @@ def writing(connection: apsw.Connection) -> Iterator[None]:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def purged(connection: apsw.Connection, *, rewrite: bool) -> bool:
+    """Remove what was deleted from all parts of a file and from its WAL. Return False if others prevent that.
+
+    Args:
+        connection: A connection without open transaction.
+        rewrite: Rewrite the file. When SQLite moves rows from one page to another, copies of them may remain in the
+            unused part of the first page.
+    """
+    connection.set_busy_timeout(PURGE_MS)
+    try:
+        if rewrite:
+            connection.execute("PRAGMA temp_store = MEMORY; VACUUM").fetchall()
+        connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
+    except apsw.BusyError:
+        return False
+    finally:
+        connection.set_busy_timeout(_TIMEOUT_MS)
+    return True
 
 
 def _has(connection: apsw.Connection, tables: str) -> bool:

@@ -12,7 +12,8 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from glob import escape, glob
 from typing import Any
@@ -31,6 +32,8 @@ _MAGIC = b"RclSeg1\n"
 #: Arrays are aligned to multiples of this many bytes.
 _ALIGNED = 64
 _DIGEST_BYTES = 32
+#: How long, and in which steps, the removal of a file waits for a process that writes one.
+_WAIT_S, _STEP_S = 0.2, 0.005
 #: The offset of the header, after the magic, the header's size in eight bytes, and its digest.
 _HEADER_AT = len(_MAGIC) + 8 + _DIGEST_BYTES
 #: A longer header is not read on its own.
@@ -108,7 +111,7 @@ class SegmentFiles:
     def _unusable(path: str, reason: str) -> None:
         _log.warning("the index %s cannot be used (%s); recall rebuilds it", path, reason)
 
-    def write(self, branch: Branch, segment: Segment, made: Made) -> bool:
+    def write(self, branch: Branch, segment: Segment, made: Made, usable: Callable[[], bool] = lambda: True) -> bool:
         """Save a segment, replacing the previous one. Return False if writing fails or another process is writing."""
         if self._read_only:
             return False
@@ -117,10 +120,9 @@ class SegmentFiles:
         try:
             files.make_folder(self._folder)
             with self._alone() as locked:
-                if not locked:
+                if not locked or not usable():
                     return False
-                for leftover in glob(f"{escape(path)}.*.new"):  # from processes that died while writing
-                    files.remove(leftover)
+                self._remove_drafts(path)
                 draft = f"{path}.{os.getpid()}.new"
                 try:
                     # Not synced: the file is derived, and its digest detects one that was torn by a power cut.
@@ -134,12 +136,39 @@ class SegmentFiles:
             return False
         return True
 
+    def remove(self, branch: Branch) -> bool:
+        """Remove the segment of a branch. Return False if another process is writing one."""
+        path = self._path(branch)
+        if not os.path.isdir(self._folder):
+            return True
+        if self._read_only:
+            return False
+        try:
+            with self._alone(wait_s=_WAIT_S) as locked:
+                if locked:
+                    self._remove_drafts(path)
+                    with suppress(FileNotFoundError):
+                        files.remove(path)
+                return locked
+        except OSError as error:
+            _log.warning("the index %s could not be removed: %s", path, error)
+            return False
+
+    @staticmethod
+    def _remove_drafts(path: str) -> None:
+        """Remove what processes left that died while they were writing. The caller has locked the folder."""
+        for leftover in glob(f"{escape(path)}.*.new"):
+            files.remove(leftover)
+
     @contextmanager
-    def _alone(self) -> Iterator[bool]:
+    def _alone(self, wait_s: float = 0.0) -> Iterator[bool]:
         """Yield whether this process has the exclusive right to write here, and keep it while the block runs."""
         lock = files.open_regular(os.path.join(self._folder, "lock"), os.O_CREAT | os.O_RDWR)
         try:
-            yield lock_now(lock)
+            until = time.monotonic() + wait_s
+            while not (locked := lock_now(lock)) and time.monotonic() < until:
+                time.sleep(_STEP_S)
+            yield locked
         finally:
             os.close(lock)
 

@@ -114,6 +114,33 @@ class UsageFile:
                 except _UNREADABLE as error:
                     self._lost(error)
 
+    def forget(self, branch: Branch, live: Container[str]) -> None:
+        """Remove the buffered uses of records that are not in `live`."""
+        with self._lock:
+            for buffered in (self._new.get(branch, {}), self._in_memory.get(branch, {})):
+                for record_id in [each for each in buffered if each not in live]:
+                    del buffered[record_id]
+            for key in [each for each in self._unwritten if each[0] == branch and each[1] not in live]:
+                del self._unwritten[key]
+
+    def erase(self, branch: Branch, live: Container[str]) -> bool:
+        """Remove the uses of records that are not in `live`, also from the unused parts of the file.
+
+        Returns:
+            Whether that is complete. False if others prevent it.
+        """
+        self.forget(branch, live)
+        if self._path is None or derived.identity(self._path) is None:
+            return True
+        self.keep_only(branch, live)
+        with self._lock:
+            try:
+                with closing(_connection(self._path)) as connection:
+                    return derived.purged(connection, rewrite=True)
+            except _UNREADABLE as error:
+                self._lost(error)
+                return not isinstance(error, _TRANSIENT)
+
     def write(self) -> None:
         """Write the buffered uses."""
         with self._lock:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -92,8 +92,14 @@ class VectorFile:
         digests = list(digests)
         return self._do(read)
 
-    def put(self, model: Model, namespace: str, vectors: Mapping[bytes, Floats]) -> None:
-        """Store vectors by the digests of their texts, atomically.
+    def put(
+        self,
+        model: Model,
+        namespace: str,
+        vectors: Mapping[bytes, Floats],
+        wanted: Callable[[], Container[bytes]] | None = None,
+    ) -> None:
+        """Store vectors by the digests of their texts, atomically. See `derived_protocols.Vectors.put`.
 
         Raises:
             ReadOnlyStoreError: It was opened read-only.
@@ -107,6 +113,7 @@ class VectorFile:
 
         def write(connection: apsw.Connection) -> None:
             with derived.writing(connection):
+                stored = allowed() if admitted is None else admitted
                 keys = (model.name, model.dimension, namespace)
                 connection.execute("INSERT OR IGNORE INTO sets (model, dimension, namespace) VALUES (?, ?, ?)", keys)
                 number = self._set(connection, model, namespace)
@@ -116,10 +123,25 @@ class VectorFile:
                         raise UnusableError("its numbers are used up")
                 connection.executemany(
                     "INSERT OR REPLACE INTO vectors (vectors, text, vector) VALUES (?, ?, ?)",
-                    [(number, text, vector.astype("<f4").tobytes()) for text, vector in vectors.items()],
+                    [
+                        (number, text, vector.astype("<f4").tobytes())
+                        for text, vector in vectors.items()
+                        if text in stored
+                    ],
                 )
 
-        self._do(write)
+        allowed = wanted or vectors.keys
+        admitted: Container[bytes] | None = None
+        if self._folder is not None:
+            self._do(write)
+            return
+        # In memory, `wanted` runs outside the lock: a reader of the store may wait for the lock, and `wanted` for it.
+        while True:
+            life, admitted = self.life, allowed()
+            with self._lock:
+                if life == self.life:
+                    self._do(write)
+                    return
 
     def newer(self, model: Model, namespace: str, seen: int) -> Iterator[tuple[int, dict[bytes, Floats]]]:
         """Yield the vectors stored after number `seen` (0: all), in pages, each with the number of its last vector."""
@@ -184,10 +206,18 @@ class VectorFile:
         self._do(write)
 
     def erase(self, namespace: str, digests: Iterable[bytes]) -> int:
-        """Delete the vectors of these texts from every model and return their number. Used to erase texts."""
+        """Delete the vectors of these texts from every model and return their number. Used to erase texts.
+
+        Other records may have the same text, so `reached` starts again.
+        """
+        if self._folder is not None and self._identity() is None:
+            return 0
 
         def write(connection: apsw.Connection) -> int:
             with derived.writing(connection):
+                sets = "DELETE FROM reached WHERE vectors IN (SELECT number FROM sets WHERE namespace = ?)"
+                connection.execute(sets, (namespace,)).fetchall()
+                self.life += 1
                 before = connection.total_changes()
                 connection.executemany(
                     "DELETE FROM vectors WHERE text = ? AND vectors IN (SELECT number FROM sets WHERE namespace = ?)",
@@ -195,9 +225,13 @@ class VectorFile:
                 )
                 return connection.total_changes() - before
 
-        erased = self._do(write)
-        self.life += 1
-        return erased
+        return self._do(write)
+
+    def purge(self) -> bool:
+        """Remove what was erased also from the unused parts of the file. Return False if others prevent that."""
+        if self._folder is None or self._identity() is None:
+            return True
+        return self._do(lambda connection: derived.purged(connection, rewrite=True))
 
     def close(self) -> None:
         with self._lock:

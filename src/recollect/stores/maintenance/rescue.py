@@ -1,8 +1,9 @@
 """Rescue: a new store with everything that can be saved from a corrupt one, and a list of the rest.
 
-The old file is only read. The history is copied up to the first commit that does not match its root. Records that
-became live later are written in one more commit, whose actor is "recollect rescue". Settings, such as quotas, and
-snapshots of copied commits are copied. A file of an earlier format is rescued into one of this release's format.
+The old file is only read. The history is copied up to the first commit that does not match its root; versions that were
+erased are copied without their payloads. Records that became live later are written in one more commit, whose actor is
+"recollect rescue". Settings, such as quotas, and snapshots of copied commits are copied. A file of an earlier format is
+rescued into one of this release's format.
 """
 
 from __future__ import annotations
@@ -17,17 +18,17 @@ import apsw
 
 from recollect.arguments import file_path, named
 from recollect.errors import InvalidArgumentError, NotAStoreError, StoreIOError, StoreMissingError, WrongKeyError
-from recollect.ledger.commits import Branch, Change, Commit, Stored
+from recollect.ledger.commits import Branch, Change, Commit
 from recollect.ledger.entries import entry_hash
 from recollect.ledger.former import former_leaf
 from recollect.ledger.merkle import PUBLIC_KEY, Live, Root, Trie, current_leaf
 from recollect.records.codec import microseconds
 from recollect.records.record import Record, utc_now
-from recollect.stores.base import Transaction
 from recollect.stores.old_roots import trim
 from recollect.stores.sqlite.header import has_wal, part_path, replace_durably
 from recollect.stores.sqlite.salvage import Lost, Salvage, Saved
 from recollect.stores.sqlite.store import SqliteStore, key_check
+from recollect.stores.sqlite.transaction import SqliteTransaction
 from recollect.stores.sqlite.view import implicit_parents
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
@@ -189,14 +190,15 @@ def _proved(saved: Saved, salvage: Salvage) -> list[Commit]:
     trie, pages = Trie(Root(), former_leaf if salvage.former else current_leaf), _MemoryPages()
     out: list[Commit] = []
     for commit in saved.log:
-        if any(change.after is not None and change.after not in saved.versions for change in commit.changes):
+        versions = [change.after for change in commit.changes if change.after is not None]
+        if any(each not in saved.versions and each not in saved.removed for each in versions):
             break
         if out and commit.micros <= out[-1].micros:
             break
         changes = {each.id: None if each.after is None else Live(each.after, 0) for each in commit.changes}
         if trie.update(changes, pages).hash != commit.root.hash:
             break
-        if not salvage.former and entry_hash(commit, salvage.key) != commit.entry:
+        if not salvage.former and entry_hash(commit, salvage.key, saved.redacted.get(commit.seq)) != commit.entry:
             break
         out.append(commit)
     return out
@@ -229,7 +231,7 @@ class _Writer:
                     transaction.put_snapshot(self._branch, snapshot)
         live = {record_id: stored.version for record_id, stored in self._saved.live.items()}
         differences = [
-            Change(record_id, self._live.get(record_id), live.get(record_id), _cause(live.get(record_id)))
+            Change(record_id, self._live.get(record_id), live.get(record_id), self._cause(record_id, live))
             for record_id in sorted(live.keys() | self._live.keys())
             if live.get(record_id) != self._live.get(record_id)
         ]
@@ -251,21 +253,36 @@ class _Writer:
         while trim(self._store, self._branch):
             pass
 
-    def _commit(self, transaction: Transaction, commit: Commit) -> None:
+    def _commit(self, transaction: SqliteTransaction, commit: Commit) -> None:
         live: dict[str, Live | None] = {}
         for change in commit.changes:
+            if change.before == change.after:
+                continue  # an erasure of former versions
             if change.after is None:
                 transaction.drop(self._branch, change.id)
                 self._live.pop(change.id, None)
                 live[change.id] = None
             else:
-                stored: Stored = self._saved.versions[change.after]
-                live[change.id] = Live(change.after, transaction.put(self._branch, Record.load(stored.payload), stored))
+                live[change.id] = Live(change.after, self._put(transaction, change.id, change.after))
                 self._live[change.id] = change.after
         commit = replace(commit, root=self._trie.update(live, transaction))
-        transaction.append(replace(commit, entry=entry_hash(commit, self._store.key)), self._trie.replaced)
+        redacted = self._saved.redacted.get(commit.seq, {})
+        entry = entry_hash(commit, self._store.key, redacted)
+        transaction.append(replace(commit, entry=entry), self._trie.replaced)
+        if redacted:
+            transaction.redact(self._branch, commit.seq, redacted)
         self._micros = commit.micros
 
+    def _put(self, transaction: SqliteTransaction, record_id: str, version: bytes) -> int:
+        """Write a version that a commit names, and return its number."""
+        stored = self._saved.versions.get(version)
+        if stored is not None:
+            return transaction.put(self._branch, Record.load(stored.payload), stored)
+        transaction.drop(self._branch, record_id)
+        return transaction.put_removed(self._branch, version, *self._saved.removed[version])
 
-def _cause(after: bytes | None) -> str:
-    return "forgotten" if after is None else "written"
+    def _cause(self, record_id: str, live: Mapping[str, bytes]) -> str:
+        """Return the cause of the change that leads to what is live."""
+        if record_id in live:
+            return "written"
+        return "erased" if self._live[record_id] in self._saved.removed else "forgotten"

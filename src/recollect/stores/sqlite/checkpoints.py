@@ -28,6 +28,9 @@ LONG = 8 * PAGES
 #: pages with their headers.
 LONG_BYTES = LONG * (4096 + 24)
 
+#: How long a checkpoint that empties the WAL waits for readers, in milliseconds. Writers wait meanwhile.
+WAIT_MS = 100
+
 
 class Checkpointer:
     """The checkpoints of one store.
@@ -69,16 +72,24 @@ class Checkpointer:
             with self._concurrent, suppress(apsw.Error):
                 writer.wal_checkpoint()
 
-    def truncate(self, writer: apsw.Connection) -> bool:
+    def truncate(self, writer: apsw.Connection, *, wait_ms: int = WAIT_MS) -> bool:
         """Copy the whole WAL into the file and empty it. Return False if a reader's snapshot prevents that.
 
         The caller must have the write lock.
+
+        Args:
+            writer: The connection that writes.
+            wait_ms: How long to wait for readers, in milliseconds.
         """
         with self._concurrent:
+            before = writer.pragma("busy_timeout")
+            writer.set_busy_timeout(wait_ms)
             try:
                 writer.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
             except apsw.BusyError:
                 return False
+            finally:
+                writer.set_busy_timeout(before)
         return True
 
     def _start_thread(self) -> bool:

@@ -26,7 +26,7 @@ from recollect.ledger.merkle import (
     Root,
     leaf_hash_at,
     page_items,
-    path_of,
+    path_in_log,
     root_of,
     version_hash,
 )
@@ -95,6 +95,7 @@ class Examination:
         self._commits = 0
         self._removals = Counter[str]()  # versions without a payload, by cause
         self._redacted: dict[tuple[int, int], dict[str, bytes]] = {}  # commitments by branch and commit
+        self._erased: set[tuple[int, bytes]] = set()  # paths of the ids that were erased, with their namespaces
 
     def report(self) -> CheckReport:
         """Return a message for each problem; [] if there are none.
@@ -286,6 +287,8 @@ class Examination:
             problems.append(f"{at}: the change of {record_id!r} has the unknown cause {cause!r}")
         if before != live.get(record_id):
             problems.append(f"{at}: the change of {record_id!r} does not start from the version that was live")
+        if cause == "erased":
+            self._erased.add((self._namespace_of.get(branch, 0), path_in_log(record_id)))
         if after is None:
             live.pop(record_id, None)
         elif len(after) != _HASH_BYTES:
@@ -315,10 +318,12 @@ class Examination:
                     record = None
                     self._removals[cause] += 1
                     problem = "" if branch is None else " has no payload, but is live"
+                    if cause == "erased" and named and (namespace, path_in_log(named)) not in self._erased:
+                        problem = " has no payload, but no commit erased it"
                 else:
                     record, problem = self._record(payload, digest, named)
                 if named is not None:
-                    path = path_of(named)
+                    path = path_in_log(named)
                     self._leaves[number] = path + number.to_bytes(8, "big") + leaf_hash_at(path, digest)
                 if named is None:
                     yield f"version {number} is named by no commit"

@@ -24,7 +24,7 @@ from recollect.ledger.merkle import (
     current_leaf,
     decode_page,
     page_hash,
-    path_of,
+    path_in_log,
     version_hash,
 )
 from recollect.records.record import Record
@@ -66,13 +66,22 @@ class Lost(NamedTuple):
         return f"namespace {self.namespace!r}, {self.what} {self.name!r}: {self.reason}"
 
 
+class Removed(NamedTuple):
+    """Why a version has no payload any more: "erased" or "thinned"; and its id, if that was not redacted."""
+
+    cause: str
+    id: str | None
+
+
 class Saved(NamedTuple):
     """What can be saved of a branch.
 
     Attributes:
         live: The live versions by id.
         versions: Every readable version of the store, by its hash.
+        removed: The versions whose payload was removed, by their hash.
         log: The commits from the first one on, up to the first that is incomplete.
+        redacted: The commitments to redacted actors and reasons, by seq and name.
         seq: The number of the newest commit that anything was read of; 0 if there is none.
         root: The newest root; None if it is lost.
         snapshots: The snapshots.
@@ -81,7 +90,9 @@ class Saved(NamedTuple):
 
     live: dict[str, Stored]
     versions: dict[bytes, Stored]
+    removed: dict[bytes, Removed]
     log: list[Commit]
+    redacted: dict[int, dict[str, bytes]]
     seq: int
     root: bytes | None
     snapshots: list[Snapshot]
@@ -121,6 +132,8 @@ class Salvage:
         self._changes: dict[int, dict[int, dict[int, Change]]] = {}
         self._nodes: dict[int, bytes] = {}
         self._snapshots: dict[int, list[tuple[int, str | None, int, int]]] = {}
+        self._removed: dict[int, Removed] = {}  # by the number of the version
+        self._redacted: dict[int, dict[int, dict[str, bytes]]] = {}  # commitments by branch and seq
         free = self.pages.free()
         for number in range(1, self.pages.count + 1):
             intact = self.pages.intact(number)
@@ -151,6 +164,10 @@ class Salvage:
                 self._heads[branch_number, head] = version
             case (None, str(name)) if kind == TABLE_LEAF and row.number:
                 self._namespaces[row.number] = name
+            case (None, ("erased" | "thinned") as why, str() | None as removed_id) if kind == TABLE_LEAF and row.number:
+                self._removed[row.number] = Removed(why, removed_id)
+            case (int(branch_number), int(seq), str(name), bytes(commitment)) if kind in (INDEX_LEAF, INDEX_INTERIOR):
+                self._redacted.setdefault(branch_number, {}).setdefault(seq, {})[name] = commitment
             case (None, int(namespace), str(name), *_) as values if (
                 kind == TABLE_LEAF and row.number and len(values) in (_BRANCH_COLUMNS, _FORMER_BRANCH_COLUMNS)
             ):
@@ -165,7 +182,7 @@ class Salvage:
                     self._commits.setdefault(branch_number, {})[seq] = (*values[:7], b"", values[7], None)
                 elif len(values) == _CHANGE_COLUMNS and values[6] in CAUSES:
                     _, _, index, record_id, before, after, cause = values
-                    if isinstance(index, int) and isinstance(record_id, str):
+                    if isinstance(index, int) and isinstance(record_id, str) and _has_path(record_id):
                         changes = self._changes.setdefault(branch_number, {}).setdefault(seq, {})
                         changes[index] = Change(record_id, before, after, cause)  # type: ignore[arg-type]
 
@@ -325,8 +342,23 @@ class Salvage:
             if seq not in commits or sorted(log.get(seq, {})) != list(range(len(log.get(seq, {})))) or seq not in log
         )
         history = list(self._log(branch_number, branch))
-        snapshots = self._snapshots_of(branch_number, history)
-        return Saved(live, self._versions, history, last, None if root is None else root.hash, snapshots, lost)
+        removed = {
+            digest: each
+            for number, each in self._removed.items()
+            for owner, digest in [self._numbers.get(number, (None, b""))]
+            if owner == namespace and digest not in self._versions
+        }
+        return Saved(
+            live=live,
+            versions=self._versions,
+            removed=removed,
+            log=history,
+            redacted=self._redacted.get(branch_number, {}),
+            seq=last,
+            root=None if root is None else root.hash,
+            snapshots=self._snapshots_of(branch_number, history),
+            lost=lost,
+        )
 
     def _snapshots_of(self, branch_number: int, history: list[Commit]) -> list[Snapshot]:
         roots = {0: EMPTY} | {commit.seq: commit.root.hash for commit in history}
@@ -441,7 +473,7 @@ class _Leaves:
     def identify(self, versions: Iterable[tuple[bytes, str]]) -> None:
         """Identify the leaves of these versions of these ids."""
         for digest, record_id in versions:
-            leaf = self._leaf_hash(record_id, path_of(record_id), digest)
+            leaf = self._leaf_hash(record_id, path_in_log(record_id), digest)
             if self._unidentified.pop(leaf, None) is not None:
                 self.found[record_id] = leaf
                 self.versions[leaf] = digest
@@ -458,8 +490,17 @@ class _Leaves:
         if self._unidentified:
             self._uncertain.update(self._unidentified.values())
             self._unidentified.clear()
-        path = path_of(record_id).hex()
+        path = path_in_log(record_id).hex()
         return not any(path[:length] in self._uncertain for length in range(len(path)))
+
+
+def _has_path(record_id: str) -> bool:
+    """Return whether an id from the log is not redacted, or is a valid redacted id."""
+    try:
+        path_in_log(record_id)
+    except ValueError:
+        return False
+    return True
 
 
 def _read(path: str) -> Pages:

@@ -13,7 +13,7 @@ import os
 import secrets
 import threading
 import uuid
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any
 from urllib.parse import quote
@@ -45,6 +45,7 @@ from recollect.stores.interruptible import Steps, ended, watched
 from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.checkpoints import Checkpointer
+from recollect.stores.sqlite.copies import copies_with
 from recollect.stores.sqlite.copying import back_up
 from recollect.stores.sqlite.header import admit, check_size, has_wal, header_of, is_immutable, must_not_write
 from recollect.stores.sqlite.identity import FileIdentity, FrozenFile
@@ -514,6 +515,14 @@ class SqliteStore:
 
     def compact(self) -> bool:
         """Rewrite the file without its free pages (`VACUUM`), and make it as short as it can be."""
+        with self._alone():
+            self._run("VACUUM")
+            self._identity.check("it was compacted in the file that was open")
+            return self._checkpointer.truncate(self._writer)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Keep other threads from writing while the block runs."""
         self._check_usable()
         if self._write_refused:
             raise ReadOnlyStoreError(self.path, self._write_refused)
@@ -525,9 +534,7 @@ class SqliteStore:
                 raise StoreBusyError(self.path, f"waited {self._timeout_s:g} s for another thread")
             self._check_usable()
             self._identity.check()
-            self._run("VACUUM")
-            self._identity.check("it was compacted in the file that was open")
-            return self._checkpointer.truncate(self._writer)
+            yield
         finally:
             if ticket.has_lock:
                 self._queue.release(ticket)
@@ -535,6 +542,15 @@ class SqliteStore:
     def back_up(self, path: str, *, verify: bool, force: bool) -> Backup:
         """See `copying.back_up`."""
         return back_up(self, path, verify=verify, force=force)
+
+    def copies_with(self, branch: Branch, versions: Sequence[bytes]) -> tuple[str, ...]:
+        """See `copies.copies_with`."""
+        return copies_with(self.path, branch, versions)
+
+    def truncate(self) -> bool:
+        """Copy the WAL into the file and truncate it: after its last frame there may be frames of former states."""
+        with self._alone():
+            return self._checkpointer.truncate(self._writer, wait_ms=0)
 
     def probe(self) -> None:
         nonce = secrets.token_hex(16)

@@ -8,7 +8,7 @@ writes with the tables and need no flush. `stores.sqlite.store` opens the transa
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import apsw
 from recollect.errors import StoreIOError
 from recollect.filters.tree import EVERYTHING, Filter
 from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
-from recollect.ledger.merkle import PUBLIC_KEY, Root
+from recollect.ledger.merkle import PUBLIC_KEY, Root, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
 from recollect.stores.base import Resolved, Trimmed, check_seq, expired
@@ -324,6 +324,46 @@ class SqliteTransaction(SqliteView):
         self._write("PRAGMA secure_delete = ON", [()])
         state = "UPDATE branches SET trimmed = ?, kept = ?, trimmed_changes = ? WHERE number = ?"
         self._write(state, [(*trimmed, number)])
+
+    def erase(self, branch: Branch, record_id: str, versions: Sequence[bytes], *, redact: bool) -> None:
+        self.flush()
+        branch_number, namespace = self._numbers_for_write(branch)
+        keys = [(namespace, version) for version in versions]
+        noted = (
+            "INSERT INTO removed_payloads SELECT number, 'erased', ? FROM versions "
+            "WHERE namespace = ? AND hash = ? AND payload IS NOT NULL"
+        )
+        self._write(noted, [(None if redact else record_id, *key) for key in keys])
+        self._write("UPDATE versions SET payload = NULL WHERE namespace = ? AND hash = ?", keys)
+        if redact:
+            # By version, as an earlier erasure may have noted the id.
+            former = (
+                "UPDATE removed_payloads SET id = NULL WHERE version IN (SELECT v.number FROM changes x "
+                "JOIN versions v ON v.namespace = ? AND v.hash = x.after WHERE x.branch = ? AND x.id = ?)"
+            )
+            self._write(former, [(namespace, branch_number, record_id)])
+            replaced = "UPDATE changes SET id = ? WHERE branch = ? AND id = ?"
+            self._write(replaced, [(redacted_id(record_id), branch_number, record_id)])
+        self._written.pop((branch_number, record_id), None)
+
+    def put_removed(self, branch: Branch, version: bytes, cause: str, record_id: str | None) -> int:
+        """Store a version without payload, and why it has none; return its number. For copying a history."""
+        self.flush()
+        key = (self._numbers_for_write(branch).namespace, version)
+        number = self._version_number(key)
+        self._restored.pop(key, None)
+        self._write("INSERT INTO versions VALUES (?, ?, ?, NULL) ON CONFLICT DO NOTHING", [(number, *key)])
+        removed = "INSERT INTO removed_payloads VALUES (?, ?, ?) ON CONFLICT DO NOTHING"
+        self._write(removed, [(number, cause, record_id)])
+        return number
+
+    def redact(self, branch: Branch, seq: int, commitments: Mapping[str, bytes]) -> None:
+        self.flush()
+        number = self._numbers_for_write(branch).branch
+        for name, commitment in commitments.items():
+            assert name in ("actor", "reason")
+            self._write(f"UPDATE commits SET {name} = NULL WHERE branch = ? AND seq = ?", [(number, seq)])
+            self._write("INSERT INTO redactions VALUES (?, ?, ?, ?)", [(number, seq, name, commitment)])
 
     # Flushing
 

@@ -453,6 +453,25 @@ class SqliteView:
         sql = "SELECT 1 FROM changes WHERE branch = ? AND seq > ? AND cause = 'erased' LIMIT 1"
         return next(self._sql(sql, (self._branch(branch), since)), None) is not None
 
+    def versions_of(self, branch: Branch, record_id: str) -> list[Version]:
+        numbers = self._numbers_of(branch)
+        rows = self._sql(
+            "SELECT hash, payload FROM versions WHERE namespace = ? AND hash IN "
+            "(SELECT after FROM changes INDEXED BY changes_by_id WHERE branch = ? AND id = ?)",
+            (numbers and numbers.namespace, numbers and numbers.branch, record_id),
+        )
+        return [Version(*row) for row in rows]
+
+    def all_versions(self, branch: Branch) -> Iterator[bytes]:
+        numbers = self._numbers_of(branch)
+        sql = "SELECT payload FROM versions WHERE namespace = ? AND payload IS NOT NULL"
+        for (payload,) in self._sql(sql, (numbers and numbers.namespace,)):
+            yield payload
+
+    def redactions(self, branch: Branch, seq: int) -> dict[str, bytes]:
+        sql = "SELECT name, commitment FROM redactions WHERE branch = ? AND seq = ?"
+        return dict(self._sql(sql, (self._branch(branch), seq)))
+
     def node(self, page: int) -> bytes:
         body = self._value("SELECT body FROM nodes WHERE place = ?", (page,))
         if body is None:

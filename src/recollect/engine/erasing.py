@@ -1,0 +1,227 @@
+"""How an erasure is executed: what it selects, and its commits.
+
+Every version that the caller can read loses its payload. The log keeps the hashes, so roots and proofs stay valid.
+Records are selected among all versions, live and former, in a view, so that no writer waits. Each commit then examines
+what has changed since. What follows the commits is in `engine.erasures`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from recollect.engine.core import Core
+from recollect.engine.erasures import Erasures
+from recollect.engine.history_results import Erased
+from recollect.engine.index.document_of import digest_of
+from recollect.engine.scope import QUALIFIED_PREFIX, Scope, scopes_of
+from recollect.engine.write.writer import Writer
+from recollect.errors import CodecError, UnknownRecordError
+from recollect.filters.tree import Nothing
+from recollect.ledger.commits import Branch, Commit
+from recollect.ledger.entries import note_hash
+from recollect.ledger.merkle import redacted_id
+from recollect.operations import Erase
+from recollect.records.record import Record
+from recollect.stores.base import Transaction, View
+
+#: Maximum number of records that one commit erases.
+AT_ONCE = 1000
+
+
+def erase(core: Core, branch: Branch, scope: Scope, operation: Erase, actor: str | None, reason: str | None) -> Erased:
+    """Permanently remove the contents of records.
+
+    Raises:
+        UnknownRecordError: The caller can read no version of the record that is named.
+    """
+    core.now()
+    with core.read(branch) as view:
+        selection = _Selection(view, branch, scope, operation)
+        selection.examine(record for payload in view.all_versions(branch) if (record := _decoded(payload)))
+        seq, selected = view.head(branch).seq, selection.selected()
+    if operation.id is not None and not selected:
+        raise UnknownRecordError(operation.id, branch.namespace)
+    run = _Run(branch, scope, operation.redact, core.store.key)
+    while selected - run.examined:
+        with core.writing(branch, scope, actor, reason) as writing:
+            transaction = writing.transaction
+            for record_id in set(transaction.changed(branch, seq)) - run.examined:
+                selection.examine(_readable(transaction, branch, record_id, scope).records)
+            selected = selection.selected()
+            run.erase(transaction, writing.writer, selected)
+        if writing.writer.erases:
+            run.commits.append(writing.seq)
+        seq = writing.seq
+    pending = bool(run.commits) and not core.erasures.erased(branch)
+    return Erased(
+        ids=_shown(run.erased, scope),
+        versions=sum(map(len, run.erased.values())),
+        derived=_shown(selection.derived(), scope),
+        pending=pending,
+        copies=core.store.copies_with(branch, [version for own in run.erased.values() for version in own]),
+        commits=() if scope.fixed else tuple(run.commits),
+    )
+
+
+def _shown(record_ids: Iterable[str], scope: Scope) -> tuple[str, ...]:
+    return tuple(sorted({scope.shown_id(each) for each in record_ids}, key=str.encode))
+
+
+def _decoded(payload: bytes) -> Record | None:
+    """Return the record of a payload; None if it is corrupt."""
+    try:
+        return Record.from_bytes(payload)
+    except CodecError:
+        return None
+
+
+class _Readable(NamedTuple):
+    """The versions of an id that a scope can read and that were not erased.
+
+    Attributes:
+        versions: Their hashes.
+        records: Their records, without those that are corrupt.
+        all: Whether they are all that the id has ever had, or what else it had was erased and the scope is the whole
+            namespace.
+    """
+
+    versions: list[bytes]
+    records: list[Record]
+    all: bool
+
+
+def _readable(view: View, branch: Branch, record_id: str, scope: Scope) -> _Readable:
+    stored = view.versions_of(branch, record_id)
+    decoded = [(each.version, _decoded(each.payload)) for each in stored if each.payload is not None]
+    own = [(version, record) for version, record in decoded if record is not None and scope.admits(record)]
+    records = [record for _, record in own]
+    if not scope.fixed:  # also what is corrupt
+        return _Readable([version for version, _ in decoded], records, all=True)
+    return _Readable([version for version, _ in own], records, all=len(own) == len(stored))
+
+
+class _Selection:
+    """The records that are erased, and those that derive from them. All ids are stored ids."""
+
+    def __init__(self, view: View, branch: Branch, scope: Scope, operation: Erase) -> None:
+        self._scope = scope
+        self._operation = operation
+
+        def known(record_id: str) -> bool:
+            return view.known(branch, record_id)
+
+        self._where = Nothing() if operation.where is None else scope.stored_form(operation.where, known)
+        self._named = set() if operation.id is None else set(scope.stored_ids(operation.id, known))
+        # Outside of scopes, an id of which everything was erased is known, too.
+        self._matching = {each for each in self._named if known(each)} if not scope.fixed else set()
+        self._qualified: set[str] = set()
+        self._links: dict[str, set[tuple[str, tuple[Scope, ...]]]] = {}  # id as stated -> what derives, and its scopes
+
+    def examine(self, records: Iterable[Record]) -> None:
+        """Examine versions of records, in any order. Those outside the scope are left out."""
+        for record in records:
+            if record.id.startswith(QUALIFIED_PREFIX):
+                self._qualified.add(record.id)
+            if not self._scope.admits(record):
+                continue
+            if record.id in self._named or self._where.matches(record):
+                self._matching.add(record.id)
+            for stated in record.derived_from:
+                self._links.setdefault(stated, set()).add((record.id, tuple(scopes_of(record))))
+
+    def selected(self) -> set[str]:
+        """Return the ids of the records that are erased."""
+        return self._matching | self.derived() if self._operation.derived else self._matching
+
+    def derived(self) -> set[str]:
+        """Return the ids of the records that derive from those that were named or match, directly or through others."""
+        found: set[str] = set()
+        pending = list(self._matching)
+        while pending:
+            record_id = pending.pop()
+            new = self._derived_from(record_id) - found - self._matching
+            found |= new
+            pending.extend(new)
+        return found
+
+    def _derived_from(self, record_id: str) -> set[str]:
+        """Return the ids of the records that derive from a stored id directly.
+
+        A record states ids as its writer saw them: one that was chosen in a scope of the record without its qualifier.
+        """
+        plain = {
+            each
+            for each, scopes in self._links.get(record_id, ())
+            if not any(stored in self._qualified for scope in scopes for stored in self._qualified_in(scope, record_id))
+        }
+        if not record_id.startswith(QUALIFIED_PREFIX):
+            return plain
+        stated = record_id.partition("/")[2]
+        return plain | {
+            each
+            for each, scopes in self._links.get(stated, ())
+            if any(scope.shown_id(record_id) == stated for scope in scopes)
+        }
+
+    def _qualified_in(self, scope: Scope, record_id: str) -> list[str]:
+        """Return the stored ids that a scope shows as this id, except the id itself."""
+        return [each for each in scope.stored_ids(record_id, self._qualified.__contains__) if each != record_id]
+
+
+@dataclass(frozen=True)
+class _Run:
+    """The commits of an erasure.
+
+    Attributes:
+        branch: The branch.
+        scope: The scope of the caller.
+        redact: Whether to redact what the log says of the records.
+        key: The store key.
+        examined: The ids that need no further commit.
+        erased: The versions that were erased, by id; an id without any was redacted.
+        commits: The numbers of the commits.
+    """
+
+    branch: Branch
+    scope: Scope
+    redact: bool
+    key: bytes
+    examined: set[str] = field(default_factory=set)
+    erased: dict[str, list[bytes]] = field(default_factory=dict)
+    commits: list[int] = field(default_factory=list)
+
+    def erase(self, transaction: Transaction, writer: Writer, selected: set[str]) -> None:
+        """Erase the next records in a commit."""
+        branch, digests = self.branch, set[bytes]()
+        commits: dict[int, Commit] = {}
+        for record_id in sorted(selected - self.examined, key=str.encode)[:AT_ONCE]:
+            self.examined.add(record_id)
+            own = _readable(transaction, branch, record_id, self.scope)
+            redact = self.redact and own.all  # otherwise the id is also that of a record outside the scope
+            if not own.versions and not redact:
+                continue
+            if redact:
+                commits |= {each.seq: each for each in transaction.commits(branch, record_id=record_id)}
+            writer.erase(record_id, own.versions, redact=redact)
+            self.erased[record_id] = own.versions
+            digests.update(digest for record in own.records if (digest := digest_of(record)))
+        for commit in commits.values():
+            self._redact_notes(transaction, commit, selected)
+        if writer.erases:
+            Erasures.note(transaction, branch, digests)
+
+    def _redact_notes(self, transaction: Transaction, commit: Commit, selected: set[str]) -> None:
+        """Redact the actor and the reason of a commit; within a scope, only if it changed nothing else."""
+        own = selected | set(map(redacted_id, selected))
+        if self.scope.fixed and not own.issuperset(change.id for change in commit.changes):
+            return
+        notes = {"actor": commit.actor, "reason": commit.reason}
+        commitments = {
+            name: note_hash(name, text, commit.seq, commit.micros, self.key)
+            for name, text in notes.items()
+            if text is not None
+        }
+        if commitments:
+            transaction.redact(self.branch, commit.seq, commitments)

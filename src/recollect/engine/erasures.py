@@ -1,0 +1,223 @@
+"""What follows an erasure: everything but the ledger drops what was erased, at once or as soon as nothing prevents it.
+
+The commit of an erasure removes the payloads from the ledger, and notes in the same transaction what is left to do: the
+index file, the full-text index, the uses, the vectors, and former states of the store's own files. `finish` does it and
+removes the note. Each step can be repeated, so a process that dies leaves the rest to the next one that writes, opens
+or closes the store.
+
+Other processes notice an erasure in the log, before they read or write, and drop what they have cached.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.engine.follower import in_history
+from recollect.engine.index.keeper import IndexKeeper
+from recollect.engine.index.past import PastIndexes
+from recollect.engine.index.vectors import VectorKeeper
+from recollect.errors import RecollectError
+from recollect.ledger.commits import Branch, Commit
+from recollect.stores.base import Store, Transaction, View
+from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
+
+_log = logging.getLogger("recollect")
+#: The setting with the note of what is left to do.
+_NOTE = "erasing"
+
+
+@dataclass(frozen=True)
+class _Live:
+    """The ids that are live in a view, as a container."""
+
+    view: View
+    branch: Branch
+
+    def __contains__(self, record_id: object) -> bool:
+        assert isinstance(record_id, str)
+        seq = self.view.head(self.branch).seq
+        return self.view.versions_at(self.branch, [record_id], seq).get(record_id) is not None
+
+
+class Erasures:
+    """The erasures of a store.
+
+    Args:
+        store: The store.
+        keeper: The word indexes.
+        past: The word indexes of past moments.
+        fulltext: The full-text index.
+        uses: When records were last used.
+        vectors: The stored vectors.
+        embedding: What caches vectors; None without an embedder.
+        drop: Discards what else is cached of a branch.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        keeper: IndexKeeper,
+        past: PastIndexes,
+        fulltext: FullTextIndex,
+        uses: Uses,
+        vectors: Vectors,
+        embedding: VectorKeeper | None,
+        drop: Callable[[Branch], None],
+    ) -> None:
+        self._store = store
+        self._keeper = keeper
+        self._past = past
+        self._fulltext = fulltext
+        self._uses = uses
+        self._vectors = vectors
+        self._embedding = embedding
+        self._drop = drop
+        self._seen: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which readers have noticed erasures
+        self._written: dict[Branch, tuple[int, bytes]] = {}  # the newest commits of this process
+        self._finishing = threading.Lock()
+        #: Whether something may be left to do. Others may have erased something: it is read again when the store opens.
+        self.pending = False
+
+    # Noticing
+
+    def notice(self, view: View, branch: Branch) -> None:
+        """Drop what is cached of a branch if something was erased since the last call. Called before each read.
+
+        Cost:
+            Proportional to the commits of other processes since.
+        """
+        head = view.head(branch)
+        if self._is_news(view, branch, self._seen.get(branch)):
+            self._forget(view, branch)
+        if head.seq >= self._seen.get(branch, (0, b""))[0]:
+            self._seen[branch] = (head.seq, head.root.hash)
+
+    def notice_in(self, transaction: Transaction, branch: Branch) -> None:
+        """Drop what writing uses if something was erased since the last commit of this process. Called before each."""
+        if self._is_news(transaction, branch, self._written.get(branch)):
+            self._drop(branch)
+
+    @staticmethod
+    def _is_news(view: View, branch: Branch, seen: tuple[int, bytes] | None) -> bool:
+        """Return whether something was erased since a commit, or the history is another one."""
+        head = view.head(branch)
+        if seen is None or seen == (head.seq, head.root.hash) or head.seq < seen[0]:
+            return False
+        return not in_history(view, branch, *seen) or view.has_erased(branch, seen[0])
+
+    def committed(self, branch: Branch, before: bytes, commit: Commit) -> None:
+        """Note a durable commit of this process that erased nothing, so that it is not examined."""
+        self._written[branch] = (commit.seq, commit.root.hash)
+        if self._seen.get(branch) == (commit.seq - 1, before):
+            self._seen[branch] = (commit.seq, commit.root.hash)
+
+    def _forget(self, view: View, branch: Branch) -> None:
+        self._drop(branch)
+        self._past.clear()
+        if self._embedding is not None:
+            self._embedding.forget_erased()
+        self._uses.forget(branch, _Live(view, branch))
+        self._keeper.remove_erased(view, branch)
+
+    def close(self) -> None:
+        """Drop the buffered uses of what others have erased, before they are written, and finish what is left."""
+        for branch in list(self._seen):
+            try:
+                with self._store.read() as view:
+                    self.notice(view, branch)
+            except RecollectError as error:
+                _log.debug("it is not known whether something was erased: %s", error)
+        self.try_to_finish()
+
+    # Finishing
+
+    def begin(self) -> None:
+        """Finish what another process has left to do, when the store is opened."""
+        try:
+            with self._store.read() as view:
+                self.pending = view.setting(_NOTE) is not None and not self._store.facts().get("read_only")
+        except RecollectError as error:
+            _log.debug("it is not known whether an erasure is complete: %s", error)
+        self.try_to_finish()
+
+    @staticmethod
+    def note(transaction: Transaction, branch: Branch, digests: Iterable[bytes]) -> None:
+        """Note in the transaction of an erasure what follows it.
+
+        Args:
+            transaction: The transaction.
+            branch: The branch.
+            digests: The digests under which vectors of the erased texts may be stored.
+        """
+        note = _decoded(transaction.setting(_NOTE))
+        own = [branch.namespace, branch.name]
+        note["branches"] = [*(each for each in note["branches"] if each != own), own]
+        erased = {*note["vectors"].get(branch.namespace, ()), *(each.hex() for each in digests)}
+        note["vectors"][branch.namespace] = sorted(erased)
+        note["rewritten"] = False
+        transaction.set_setting(_NOTE, json.dumps(note))
+
+    def erased(self, branch: Branch) -> bool:
+        """Do what follows an erasure that this process has committed. Return whether it is complete."""
+        done = self.try_to_finish(wait=True)
+        with self._store.read() as view:  # afterwards: it makes the worker save a new index file
+            self._forget(view, branch)
+        return done
+
+    def try_to_finish(self, *, wait: bool = False) -> bool:
+        """Do what is left, if anything is. Return whether nothing is left; an error leaves it for the next time.
+
+        Args:
+            wait: Wait for another thread that does it. Otherwise it is left to that thread.
+        """
+        if not self.pending or not self._finishing.acquire(blocking=wait):
+            return not self.pending
+        try:
+            self.pending = not self._finish()
+        except RecollectError as error:
+            _log.warning("an erasure is not complete yet, and will be continued: %s", error)
+        finally:
+            self._finishing.release()
+        return not self.pending
+
+    def _finish(self) -> bool:
+        with self._store.read() as view:
+            written = view.setting(_NOTE)
+        if written is None:
+            return True
+        note = _decoded(written)
+        done = [self._remove_derived(Branch(*each)) for each in note["branches"]]
+        for namespace, digests in note["vectors"].items():
+            self._vectors.erase(namespace, map(bytes.fromhex, digests))
+        done.append(self._vectors.purge())
+        done.append(self._fulltext.clear())
+        # Rewritten, because `secure_delete` does not reach copies of rows that SQLite has moved between pages.
+        done.append(self._store.truncate() if note["rewritten"] else self._store.compact())
+        if all(done):
+            return self._replace(written, None)
+        if not note["rewritten"]:
+            self._replace(written, json.dumps({**note, "rewritten": True}))
+        return False
+
+    def _remove_derived(self, branch: Branch) -> bool:
+        removed = self._keeper.remove_file(branch)
+        with self._store.read() as view:
+            return self._uses.erase(branch, _Live(view, branch)) and removed
+
+    def _replace(self, written: str, note: str | None) -> bool:
+        """Replace the note, unless another erasure has changed it meanwhile."""
+        with self._store.write(Branch(_NOTE)) as transaction:
+            if transaction.setting(_NOTE) != written:
+                return False
+            transaction.set_setting(_NOTE, note)
+            return True
+
+
+def _decoded(written: str | None) -> dict[str, Any]:
+    """Return a note: the branches, the digests of the erased texts, and whether the store has been rewritten."""
+    return {"branches": [], "vectors": {}, "rewritten": False} if written is None else json.loads(written)
