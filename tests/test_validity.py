@@ -180,6 +180,19 @@ def test_where_the_quota_has_room_for_one_of_two_writes_neither_is_made() -> Non
         assert memory.root == root
 
 
+def test_what_is_evicted_to_make_room_is_a_third_record() -> None:
+    memory = memory_on(MemoryStore(), clock=TickingClock())
+    for name in ("a", "b"):
+        memory.remember(f"tea {name}", id=name)
+    memory.set_quota(records=2, when_full="least recent")
+    new = memory.supersede("a", "coffee")
+    assert {change.id: change.cause for change in memory.changes()[-1].changes} == {
+        new.id: "written",
+        "a": "superseded",
+        "b": "evicted",
+    }
+
+
 def test_in_a_scope_it_names_the_record_as_the_scope_does(memory: recollect.Memory) -> None:
     memory.remember("tea", id="a", user="bob")
     ana = memory.scoped(user="ana")

@@ -47,7 +47,14 @@ def fill(memory: Memory) -> None:
     for text in ("ok", "ok", "fine"):
         memory.remember(text, kind="conversation", conversation="c", role="user", time=WHEN, importance=0.25)
     memory.remember(
-        "a fact", id="fact", valid_from=WHEN, valid_to=WHEN, derived_from=["bytes"], parent="control", order=-3
+        "a fact",
+        id="fact",
+        valid_from=WHEN,
+        valid_to=WHEN,
+        derived_from=["bytes"],
+        supersedes=["numbers", "gone"],
+        parent="control",
+        order=-3,
     )
     memory.update("fact", time=None)  # remembering alone would date it
 

@@ -41,6 +41,26 @@ def test_a_fact_is_remembered_recalled_updated_and_forgotten(server: Connected) 
     assert [entry["reason"] for entry in log] == ["forget", "update", "remember"]
 
 
+def test_validity_and_links_are_written_shown_filtered_and_removed(memory: recollect.Memory, server: Connected) -> None:
+    old = server.ok("remember", content="Ana lives in Rome", valid_from="2024-05-01", valid_to="2026-02-01")["id"]
+    new = server.ok(
+        "remember", content="Ana lives in Oslo", valid_from="2026-02-01", supersedes=[old], derived_from=[old, "x"]
+    )["id"]
+    stored = memory.get(new)
+    assert stored is not None
+    assert (stored.supersedes, stored.derived_from) == ((old,), (old, "x"))
+    for tool, arguments in (("recall", {"question": "Where does Ana live?"}), ("list", {})):
+        for where, found in (("valid_at=2026-01-31", old), (f"derived_from={old} and valid_at=2026-02-01", new)):
+            (item,) = next(iter(server.ok(tool, where=where, **arguments).values()))
+            assert item["id"] == found
+            assert item["valid_from"][:10] == ("2024-05-01" if found == old else "2026-02-01")
+    assert item["supersedes"] == [old]
+    server.ok("update", id=new, remove=["derived_from"], supersedes=["y"])
+    updated = memory.get(new)
+    assert updated is not None
+    assert (updated.supersedes, updated.derived_from) == (("y",), ())
+
+
 def test_the_same_fact_again_is_stored_once_and_its_fields_are_updated(server: Connected) -> None:
     first = server.ok("remember", content=FACTS[0])
     again = server.ok("remember", content=FACTS[0], importance=0.9)

@@ -170,6 +170,8 @@ def memory_machine(
                 return
             assert current is not None
             wanted = current.changed(content=text, media_type=None)
+            if wanted.kind == "conversation" and wanted.conversation and wanted.position is None:
+                wanted = wanted.changed(position=got.position)  # a turn that was stored exactly may have none
             self.model[record_id] = wanted
             assert got == wanted
             self._committed(before)

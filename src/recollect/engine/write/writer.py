@@ -504,8 +504,8 @@ class Writer:
         payload = record.to_bytes()
         room = self._room_left()
         if room is not None:
-            for record_id, cause in room.to_evict(record):
-                self._drop(record_id, cause)
+            for record_id, why in room.to_evict(record):
+                self._drop(record_id, why)
             room.note(record.id, record)
         self._store(record, payload, cause)
 

@@ -32,12 +32,15 @@ _SHOWN = (
     "time",
     "valid_from",
     "valid_to",
+    "supersedes",
+    "derived_from",
     "importance",
 )
 
 _WHERE = string(
     "Only records that match this filter, such as: user=ana and kind=user_fact and not tag=old. "
-    "Fields: id, kind, user, agent, conversation, session, speaker, role, entity, source, tag, time"
+    "Fields: id, kind, user, agent, conversation, session, speaker, role, entity, source, tag, time, "
+    "valid_at, supersedes, derived_from"
 )
 _USER = string("The user who asks: records of other users are left out")
 _ITEM = mapping(

@@ -30,7 +30,10 @@ _FIELDS: dict[str, Schema] = {
     "role": string("The role of the author of a turn, such as user or assistant"),
     "source": string("Where it comes from: a path or an address"),
     "time": string("When it happened, in ISO 8601; default for a new record: now"),
+    "valid_from": string("The start of the time for which it is true, in ISO 8601"),
     "valid_to": string("The end of the time for which it is true, in ISO 8601"),
+    "supersedes": array(string(), "The ids of the records that it replaces; set their valid_to too"),
+    "derived_from": array(string(), "The ids of the records from which it was derived"),
     "pinned": boolean("Never evict it"),
     "metadata": {"type": "object", "properties": {}, "description": "Further values, as a JSON object"},
 }
