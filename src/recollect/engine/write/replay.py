@@ -20,6 +20,7 @@ from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import Draft
 from recollect.filters.tree import AllOf, Filter, Is
 from recollect.ledger.commits import ROLLED_BACK, Branch, Head
+from recollect.ledger.merkle import redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
@@ -257,20 +258,30 @@ class Search:
         return Conversation(StoredTurn.of(record, self.scope) for record in records)
 
     def was_forgotten(self, record_id: str) -> bool:
-        """Return whether a derived id had a record in the scope and has none now, other than by a rollback."""
-        if not self.known(record_id) or self.find(record_id) is not None:
+        """Return whether a derived id had a record in the scope and has none now, other than by a rollback.
+
+        An id that was redacted is the same one: what was erased must not come back because a list is passed again.
+        """
+        if self.find(record_id) is not None:
+            return False
+        logged = [each for each in (record_id, redacted_id(record_id)) if self.known(each)]
+        if not logged:
             return False
         if record_id in self.written:
             return True
-        if self._was_rolled_back(record_id):
+        if logged[0] == record_id and self._was_rolled_back(record_id):
             return False  # nobody forgot it: the memory returned to a moment before the message
         if not self.scope.fixed:
             return True
         # A caller outside of the scope may have used this id for a record of another scope.
-        commits = self.transaction.commits(self.branch, 0, None, record_id)
-        versions = {change.after for commit in commits for change in commit.changes if change.id == record_id}
+        return any(self._was_admitted(each) for each in logged)
+
+    def _was_admitted(self, logged_id: str) -> bool:
+        """Return whether an id from the log had a record in the scope, or one that was erased: its scope is unknown."""
+        commits = self.transaction.commits(self.branch, 0, None, logged_id)
+        versions = {change.after for commit in commits for change in commit.changes if change.id == logged_id}
         payloads = (self.transaction.payload(self.branch, version) for version in versions if version is not None)
-        return any(payload is not None and self.scope.admits(Record.load(payload)) for payload in payloads)
+        return any(payload is None or self.scope.admits(Record.load(payload)) for payload in payloads)
 
     def _was_rolled_back(self, record_id: str) -> bool:
         """Return whether a record was removed by a rollback, and by nothing else since it was last written."""
