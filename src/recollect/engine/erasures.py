@@ -78,7 +78,7 @@ class Erasures:
         self._embedding = embedding
         self._drop = drop
         self._seen: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which readers have noticed erasures
-        self._written: dict[Branch, tuple[int, bytes]] = {}  # the newest commits of this process
+        self._written: dict[Branch, tuple[int, bytes]] = {}  # the commits up to which writers have noticed erasures
         self._finishing = threading.Lock()
         #: Whether something may be left to do. Others may have erased something: it is read again when the store opens.
         self.pending = False
@@ -98,9 +98,13 @@ class Erasures:
             self._seen[branch] = (head.seq, head.root.hash)
 
     def notice_in(self, transaction: Transaction, branch: Branch) -> None:
-        """Drop what writing uses if something was erased since the last commit of this process. Called before each."""
+        """Drop what writing uses if something was erased since the last transaction of this process."""
         if self._is_news(transaction, branch, self._written.get(branch)):
             self._drop(branch)
+            self._uses.forget(branch, _Live(transaction, branch))
+        head = transaction.head(branch)
+        # Also if nothing is committed: what writing caches is of this commit.
+        self._written[branch] = (head.seq, head.root.hash)
 
     @staticmethod
     def _is_news(view: View, branch: Branch, seen: tuple[int, bytes] | None) -> bool:

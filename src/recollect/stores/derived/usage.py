@@ -21,7 +21,7 @@ from recollect.stores.derived.opening import UnusableError
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS
 
 _log = logging.getLogger("recollect")
-#: Maximum number of uses that are buffered in memory before they are written.
+#: Maximum number of uses of a branch that are buffered in memory before they are written.
 _BATCH = 1000
 _TABLE = (
     "CREATE TABLE uses (uuid TEXT, namespace TEXT, branch TEXT, id TEXT, micros INTEGER, "
@@ -50,7 +50,7 @@ class UsageFile:
         self._uuid = uuid
         self._lock = threading.Lock()
         self._new: dict[Branch, dict[str, int]] = {}  # since the last call of `new`
-        self._unwritten: dict[tuple[Branch, str], int] = {}
+        self._unwritten: dict[Branch, dict[str, int]] = {}
         self._in_memory: dict[Branch, dict[str, int]] = {}  # if there is no file
         self._rows: dict[Branch, int] = {}  # the number of rows at the last read
         self._state: dict[Branch, tuple[int, ...]] = {}  # the state of the file at the last read
@@ -60,10 +60,10 @@ class UsageFile:
         with self._lock:
             for used, record_id in enumerate(record_ids, micros):
                 self._new.setdefault(branch, {})[record_id] = used
-                self._unwritten[branch, record_id] = used
-            full = len(self._unwritten) >= _BATCH
+                self._unwritten.setdefault(branch, {})[record_id] = used
+            full = len(self._unwritten.get(branch, ())) >= _BATCH
         if full:
-            self.write()
+            self.write(branch)
 
     def new(self, branch: Branch) -> dict[str, int]:
         """Return the uses noted since the last call; if the file has changed since it was read, those in it, too."""
@@ -78,7 +78,7 @@ class UsageFile:
 
     def of(self, branch: Branch) -> dict[str, int]:
         """Return all known uses. Those of other processes are included once they have written them."""
-        self.write()
+        self.write(branch)
         with self._lock:
             return dict(self._in_memory.get(branch, {})) if self._path is None else self._read(branch)
 
@@ -117,11 +117,10 @@ class UsageFile:
     def forget(self, branch: Branch, live: Container[str]) -> None:
         """Remove the buffered uses of records that are not in `live`."""
         with self._lock:
-            for buffered in (self._new.get(branch, {}), self._in_memory.get(branch, {})):
+            for uses in (self._new, self._unwritten, self._in_memory):
+                buffered = uses.get(branch, {})
                 for record_id in [each for each in buffered if each not in live]:
                     del buffered[record_id]
-            for key in [each for each in self._unwritten if each[0] == branch and each[1] not in live]:
-                del self._unwritten[key]
 
     def erase(self, branch: Branch, live: Container[str]) -> bool:
         """Remove the uses of records that are not in `live`, also from the unused parts of the file.
@@ -141,20 +140,26 @@ class UsageFile:
                 self._lost(error)
                 return not isinstance(error, _TRANSIENT)
 
-    def write(self) -> None:
-        """Write the buffered uses."""
+    def write(self, branch: Branch | None = None) -> None:
+        """Write the buffered uses of a branch, or of all.
+
+        Those of the others stay buffered: another process may have erased their records since they were noted.
+        """
         with self._lock:
-            if not self._unwritten:
+            some = list(self._unwritten) if branch is None else [branch]
+            unwritten = {each: uses for each in some if (uses := self._unwritten.pop(each, None))}
+            if not unwritten:
                 return
-            unwritten, self._unwritten = self._unwritten, {}
             if self._path is None:
-                for (branch, record_id), micros in unwritten.items():
-                    self._in_memory.setdefault(branch, {})[record_id] = micros
+                for each, uses in unwritten.items():
+                    self._in_memory.setdefault(each, {}).update(uses)
                 return
             try:
                 with closing(_connection(self._path)) as connection, connection:
                     rows = [
-                        (self._uuid, *branch, record_id, micros) for (branch, record_id), micros in unwritten.items()
+                        (self._uuid, *each, record_id, micros)
+                        for each, uses in unwritten.items()
+                        for record_id, micros in uses.items()
                     ]
                     connection.executemany(_PUT, rows)
             except _UNREADABLE as error:
