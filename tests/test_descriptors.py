@@ -97,6 +97,15 @@ def test_all_or_the_beginning_of_a_file_is_read(tmp_path: Path) -> None:
     assert descriptors.read(str(tmp_path / "empty"), 100) == b""
 
 
+def test_a_file_of_more_bytes_than_sqlite_reads_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 < descriptors._AT_ONCE < 2**31  # SQLite's limit
+    path = tmp_path / "some"
+    path.write_bytes(bytes(range(256)) * 5)
+    monkeypatch.setattr(descriptors, "_AT_ONCE", 1000)
+    assert descriptors.read(str(path)) == path.read_bytes()
+    assert descriptors.read(str(path), 1100) == path.read_bytes()[:1100]
+
+
 def test_reading_often_leaves_no_descriptors_open(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
     with recollect.open(path):

@@ -18,6 +18,8 @@ import apsw
 
 #: SQLite treats the descriptor as that of a database, and postpones closing it while it has locks.
 _FLAGS = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_MAIN_DB
+#: How many bytes are read at once. SQLite takes a number of bytes as a C int.
+_AT_ONCE = 1 << 30
 
 
 def read(path: str, limit: int | None = None) -> bytes:
@@ -28,8 +30,8 @@ def read(path: str, limit: int | None = None) -> bytes:
     try:
         file = apsw.VFSFile("", os.path.realpath(path), [_FLAGS, 0])  # SQLite follows no link here
         try:
-            size = file.xFileSize()
-            return file.xRead(size if limit is None else min(size, limit), 0)
+            size = file.xFileSize() if limit is None else min(limit, file.xFileSize())
+            return b"".join(file.xRead(min(_AT_ONCE, size - at), at) for at in range(0, size, _AT_ONCE))
         finally:
             file.xClose()
     except apsw.Error as error:
