@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,9 +23,10 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.embedding.hashed import Hashed
 from recollect.engine.erasing import AT_ONCE
-from recollect.errors import ReadOnlyStoreError, StoreFullError, UnknownRecordError
+from recollect.errors import QuotaError, ReadOnlyStoreError, StoreFullError, UnknownRecordError
 from recollect.ledger.merkle import is_redacted, redacted_id
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite import copies
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing.faults import FaultyStore
 from recollect.testing.internals import core_of
@@ -173,6 +177,32 @@ class TestTheBytes:
         (folder / "other").write_bytes(bytes(4096))
         assert memory.erase("a").copies == (str(folder / "after"), str(folder / "rescued"))
         assert found_in(folder, SECRET) == {"after", "rescued"}
+
+    @pytest.mark.parametrize("lost", ["folder", "file"])
+    def test_a_folder_that_cannot_be_listed_is_named_and_a_file_that_disappears_is_not(
+        self, memory: Memory, folder: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+    ) -> None:
+        memory.remember(SECRET, id="a")
+        (folder / "gone").write_bytes(bytes(512))
+
+        class Entry:
+            """The entry of a file that another program removes meanwhile."""
+
+            path, name = str(folder / "gone"), "gone"
+
+            def is_file(self, *, follow_symlinks: bool) -> bool:
+                return True
+
+            def stat(self) -> None:
+                raise FileNotFoundError
+
+        def scan(path: str) -> Any:
+            if lost == "folder":
+                raise PermissionError
+            return nullcontext([Entry()])
+
+        monkeypatch.setattr(copies, "os", SimpleNamespace(**{**vars(os), "scandir": scan}))
+        assert memory.erase("a").copies == ((str(folder),) if lost == "folder" else ())
 
 
 def _stored(memory: Memory) -> list[Any]:
@@ -344,6 +374,27 @@ class TestTheHistory:
             assert either.check().erased == 0
             assert either.check() == []
 
+    @pytest.mark.parametrize("redact", [False, True])
+    @pytest.mark.parametrize("within", ["neither", "first", "again", "both"])
+    def test_a_turn_does_not_come_back_when_its_conversation_is_passed_again(
+        self, either: Memory, redact: bool, within: str
+    ) -> None:
+        turns = [{"role": "user", "content": text} for text in ("hello", SECRET, "bye")]
+
+        def add(where: str, messages: list[dict[str, str]]) -> recollect.Report:
+            if within in (where, "both"):
+                return either.scoped(user="ana").add_messages(messages, conversation="c")
+            return either.add_messages(messages, conversation="c", user="ana")
+
+        add("first", turns)
+        [secret] = [record.id for record in either.find() if record.content == SECRET]
+        either.erase(secret, redact=redact)
+        assert add("again", turns).count("unchanged") == 3
+        assert add("again", [*turns, {"role": "user", "content": "more"}]).count("created") == 1
+        assert [record.content for record in either.find(order="position")] == ["hello", "bye", "more"]
+        either.remember(SECRET, user="ana")  # on purpose
+        assert either.count() == 4
+
     def test_an_update_after_a_redaction_is_another_history(self, either: Memory) -> None:
         either.remember("one", id="a")
         either.erase("a", redact=True)
@@ -432,6 +483,32 @@ class TestOtherProcesses:
                 other.stdin.flush()
                 assert other.stdout.readline() == "dropped\n"
             assert other.returncode == 0
+        assert found_in(folder, SECRET) == set()
+
+    def test_one_that_has_written_nothing_counts_its_quota_without_it(self, folder: Path) -> None:
+        with recollect.open(folder / "a.db") as memory, recollect.open(folder / "a.db") as other:
+            memory.set_quota(records=2)
+            memory.remember_all([{"content": text, "id": text} for text in "ab"])
+            with pytest.raises(QuotaError):
+                other.remember("c")
+            memory.erase("a", redact=True)
+            assert other.remember("c").id in {each.id for each in memory.find()}
+
+    @pytest.mark.promise("erase.processes")
+    def test_uses_that_another_one_has_buffered_are_not_written(self, folder: Path) -> None:
+        with recollect.open(folder / "a.db") as memory, recollect.open(folder / "a.db") as other:
+            second = other.namespace("second")
+            for each in (memory, second):
+                each.set_quota(records=10_000, when_full="least recent")
+            memory.remember("text", id=SECRET)
+            assert other.get(SECRET) is not None
+            core_of(memory).uses.write()
+            memory.erase(SECRET, redact=True)
+            second.remember_all([{"content": f"n{number}", "id": f"n{number}"} for number in range(1100)])
+            for number in range(1100):
+                second.get(f"n{number}")  # so many that they are written
+            assert core_of(other).uses.of(core_branch(second))
+            assert found_in(folder, SECRET) == set()
         assert found_in(folder, SECRET) == set()
 
     @pytest.mark.promise("erase.pending")

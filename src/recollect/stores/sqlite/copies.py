@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import closing
 from urllib.parse import quote
 
@@ -46,8 +46,8 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes]) -> tuple[s
         If there is a file that may be a store, starts Python to read it.
     """
     found = _candidates(path) if versions else []
-    if not found:
-        return ()
+    if not found or found == [os.path.dirname(path)]:
+        return tuple(found)
     request = {"paths": found, "namespace": branch.namespace, "versions": [each.hex() for each in versions]}
     try:
         name = os.path.basename(sys.executable or "").lower()
@@ -68,16 +68,24 @@ def copies_with(path: str, branch: Branch, versions: Sequence[bytes]) -> tuple[s
 
 
 def _candidates(path: str) -> list[str]:
-    """Return the files next to a store that may be SQLite files, by their sizes."""
+    """Return the files next to a store that may be SQLite files, by their sizes; the folder if it cannot be listed."""
     own = {os.path.realpath(path) + suffix for suffix in ("", "-wal", "-shm")}
-    out = []
-    with os.scandir(os.path.dirname(path)) as entries:
-        for entry in entries:
-            if entry.is_file(follow_symlinks=False) and os.path.realpath(entry.path) not in own:
-                size = entry.stat().st_size
-                if size and size % _LEAST_PAGE == 0 and not entry.name.endswith(("-wal", "-shm", "-journal")):
-                    out.append(entry.path)
-    return sorted(out)
+    folder = os.path.dirname(path)
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.path for entry in entries if _may_be_store(entry, own))
+    except OSError:
+        return [folder]
+
+
+def _may_be_store(entry: os.DirEntry[str], own: Container[str]) -> bool:
+    try:
+        if not entry.is_file(follow_symlinks=False) or os.path.realpath(entry.path) in own:
+            return False
+        size = entry.stat().st_size
+    except FileNotFoundError:
+        return False
+    return size > 0 and size % _LEAST_PAGE == 0 and not entry.name.endswith(("-wal", "-shm", "-journal"))
 
 
 def search() -> None:
