@@ -527,6 +527,24 @@ class TestOtherProcesses:
             assert core_of(memory).erasures.pending
         assert _note_of(folder / "a.db") is None  # closing finishes it, too
 
+    def test_while_it_is_pending_a_write_tries_only_the_step_that_is_left(self, folder: Path) -> None:
+        with recollect.open(folder / "a.db", embedder=Hashed()) as memory:
+            memory.remember(f"{SECRET} text", id="a")
+            memory.remember("harbour", id="b")
+            memory.embed_all()
+            with memory.open_export():
+                assert memory.erase("a").pending
+                memory.embed_all()
+                memory.grep("harbour")
+                before = [(folder / "a.db.index" / each).stat().st_mtime_ns for each in ("text.db", "vectors.db")]
+                memory.remember("c", id="c")
+                after = [(folder / "a.db.index" / each).stat().st_mtime_ns for each in ("text.db", "vectors.db")]
+                assert before == after
+                assert core_of(memory).erasures.pending
+            memory.remember("d", id="d")
+            assert not core_of(memory).erasures.pending
+            assert found_in(folder, SECRET) == set()
+
     def test_what_a_killed_process_left_is_finished_when_the_store_is_opened(self, folder: Path) -> None:
         code = textwrap.dedent(
             f"""
@@ -646,6 +664,8 @@ def test_the_command_erases_everything_of_a_person(folder: Path, monkeypatch: py
     assert result.stdout == "erased: 1 records, 1 versions\n"
     assert "s (erase it with --derived)" in result.stderr
     assert found_in(folder, SECRET) == set()
+    assert "\u241a" in run("log").stdout  # a redacted id begins with a control character
+    assert "\x1a" not in run("log").stdout
     assert '"ids": []' in run("erase", "--where", "user=ana", "--yes", "--json").stdout
     assert run("erase", "b", "--yes").stdout == "erased: 1 records, 1 versions\n"
     assert "no record" in run("erase", "zz", "--yes", code=1).stderr

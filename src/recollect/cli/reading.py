@@ -262,7 +262,7 @@ def log(
                 str(commit.seq),
                 commit.time.strftime("%Y-%m-%d %H:%M:%S"),
                 change.cause,
-                short[change.id],
+                render.plain(short[change.id]),  # one that was redacted begins with a control character
                 render.plain(": ".join(part for part in (commit.actor, commit.reason) if part)),
             )
             for commit in commits

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,7 +163,7 @@ class Erasures:
         note["branches"] = [*(each for each in note["branches"] if each != own), own]
         erased = {*note["vectors"].get(branch.namespace, ()), *(each.hex() for each in digests)}
         note["vectors"][branch.namespace] = sorted(erased)
-        note["rewritten"] = False
+        note["derived"] = note["rewritten"] = False
         transaction.set_setting(_NOTE, json.dumps(note))
 
     def erased(self, branch: Branch) -> bool:
@@ -195,18 +195,25 @@ class Erasures:
         if written is None:
             return True
         note = _decoded(written)
+        # Once: a long reader prevents only the last step, and every write tries that one again.
+        note["derived"] = note["derived"] or self._clean_derived(note)
+        # Rewritten, because `secure_delete` does not reach copies of rows that SQLite has moved between pages.
+        truncated = self._store.truncate() if note["rewritten"] else self._store.compact()
+        note["rewritten"] = True
+        if truncated and note["derived"]:
+            return self._replace(written, None)
+        if (left := json.dumps(note)) != written:
+            self._replace(written, left)
+        return False
+
+    def _clean_derived(self, note: Mapping[str, Any]) -> bool:
+        """Remove what was erased from all derived data. Return False if others prevent a part of it."""
         done = [self._remove_derived(Branch(*each)) for each in note["branches"]]
         for namespace, digests in note["vectors"].items():
             self._vectors.erase(namespace, map(bytes.fromhex, digests))
         done.append(self._vectors.purge())
         done.append(self._fulltext.clear())
-        # Rewritten, because `secure_delete` does not reach copies of rows that SQLite has moved between pages.
-        done.append(self._store.truncate() if note["rewritten"] else self._store.compact())
-        if all(done):
-            return self._replace(written, None)
-        if not note["rewritten"]:
-            self._replace(written, json.dumps({**note, "rewritten": True}))
-        return False
+        return all(done)
 
     def _remove_derived(self, branch: Branch) -> bool:
         removed = self._keeper.remove_file(branch)
@@ -223,5 +230,6 @@ class Erasures:
 
 
 def _decoded(written: str | None) -> dict[str, Any]:
-    """Return a note: the branches, the digests of the erased texts, and whether the store has been rewritten."""
-    return {"branches": [], "vectors": {}, "rewritten": False} if written is None else json.loads(written)
+    """Return a note: the branches, the digests of the erased texts, and which steps are done."""
+    nothing: dict[str, Any] = {"branches": [], "vectors": {}, "derived": False, "rewritten": False}
+    return nothing if written is None else {**nothing, **json.loads(written)}
