@@ -42,9 +42,12 @@ def found_in(folder: Path, *needles: str) -> set[str]:
     Reading them here would release the locks that SQLite has on them.
     """
     patterns = [part for needle in needles for part in ("-e", needle)]
-    done = subprocess.run(["grep", "-rlaF", *patterns, str(folder)], capture_output=True, text=True, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    return {Path(each).name for each in done.stdout.splitlines()}
+    while True:
+        done = subprocess.run(["grep", "-rlaF", *patterns, str(folder)], capture_output=True, text=True, check=False)
+        if done.returncode in (0, 1):
+            return {Path(each).name for each in done.stdout.splitlines()}
+        # A thread that saves an index has renamed its file meanwhile: search again.
+        assert "No such file" in done.stderr
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import recollect
 from recollect import Memory, Record
 from recollect.errors import (
     ConflictError,
+    DamagedStoreError,
     InvalidArgumentError,
     QuotaError,
     ReadOnlyMemoryError,
@@ -257,6 +258,35 @@ class TestRollback:
             with pytest.raises(ReadOnlyMemoryError):
                 call(memory.at(1))
         assert memory.seq == 1
+
+
+class TestDamage:
+    def test_a_rollback_gives_back_what_is_intact_and_lists_the_rest(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.db"
+
+        def text(name: str) -> str:
+            return "".join(f"{name} line {number}\n" for number in range(1000))  # on pages of its own
+
+        with recollect.open(path) as memory:
+            for name in "abc":
+                memory.remember(text(f"{name}-old"), id=name)
+            before = memory.snapshot("before")
+            for name in "ab":
+                memory.update(name, content=text(f"{name}-new"))
+            memory.forget("c")
+        data = bytearray(path.read_bytes())
+        for damaged in ("a-new line 700\n", "b-old line 700\n"):
+            data[data.index(damaged.encode())] ^= 1
+        path.write_bytes(data)
+        with recollect.open(path) as memory:
+            assert memory.check()
+            with pytest.raises(DamagedStoreError):
+                memory.get("a")
+            restored = memory.rollback("before")
+            assert (restored.changed, restored.damaged) == (2, ("b",))
+            assert [memory.get(each).text for each in "ac"] == [text("a-old"), text("c-old")]  # type: ignore[union-attr]
+            assert memory.get("b").text == text("b-new")  # type: ignore[union-attr]
+            assert memory.root != before.root
 
 
 class TestRevert:

@@ -21,10 +21,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from recollect.engine import trimmer
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
+from recollect.stores import old_roots
 from recollect.stores.base import Durability
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
@@ -68,12 +70,18 @@ class Recording:
 
 @contextmanager
 def small() -> Iterator[None]:
-    """Checkpoints after few pages, and segments of few records: so that a short run has many of both."""
+    """Checkpoints after few pages, segments of few records, pages of old roots dropped after few commits.
+
+    So a short run has many of each.
+    """
     constants = (
         (sqlite_checkpoints, "PAGES", 40),
         (sqlite_checkpoints, "LONG", 320),
         (indexing, "KEPT_FROM", 10),
         (indexing, "MERGED_FROM", 10),
+        (old_roots, "KEPT_EVERY", 12),
+        (old_roots, "STEP_COMMITS", 3),
+        (trimmer, "STEP_COMMITS", 3),
     )
     before = [getattr(module, name) for module, name, _ in constants]
     for module, name, value in constants:

@@ -86,7 +86,7 @@ class Script:
 
 def _step(rng: random.Random, number: int) -> Step:
     text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
-    match rng.randrange(15):
+    match rng.randrange(20):
         case 0 | 1:
             items = [
                 {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
@@ -120,6 +120,17 @@ def _step(rng: random.Random, number: int) -> Step:
             return Step("ask", lambda memory: [memory.recall("which fact is of the harbour?"), memory.grep("fact")])
         case 13:
             return Step("reopen", reopens=True)
+        case 14:
+            return Step("snapshot", lambda memory: memory.snapshot(f"before {number}"))
+        case 15:
+            age = rng.randrange(2)
+            return Step("rollback", lambda memory: _rollback(memory, age))
+        case 16:
+            return Step("revert", _revert)
+        case 17:
+            return Step("supersede", lambda memory: [memory.supersede(each.id, text) for each in memory.recent(1)])
+        case 18:
+            return Step("compact", lambda memory: memory.compact())
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 
@@ -130,6 +141,18 @@ def _batch(memory: Memory, text: str, other: str) -> None:
         batch.remember(other, if_exists="update", importance=0.5)
         for record in batch.find(f.tag("bulk"), limit=2):
             batch.forget(record.id)
+
+
+def _rollback(memory: Memory, age: int) -> None:
+    """Return to a snapshot. (Within a step that writes at once, the order of commits is not that of the seed.)"""
+    if age < len(memory.snapshots()):
+        memory.rollback(index=age)
+
+
+def _revert(memory: Memory) -> None:
+    """Take back the newest batch."""
+    for commit in [each for each in memory.log(40) if each.reason == "batch"][:1]:
+        memory.revert(commit.seq)
 
 
 def _given_up(memory: Memory, text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Set
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from recollect.engine.history_results import ChangedRecord, Difference, RecordVe
 from recollect.engine.read.queries import visible_part
 from recollect.engine.read.targets import Point, point_of
 from recollect.engine.scope import Scope
-from recollect.errors import InvalidArgumentError, UnknownTargetError
+from recollect.errors import DamagedStoreError, InvalidArgumentError, UnknownTargetError
 from recollect.ledger.commits import Branch, Snapshot
 from recollect.ledger.merkle import is_redacted
 from recollect.ledger.trie_walk import leaf_changes
@@ -76,16 +76,66 @@ def drop_snapshot(core: Core, branch: Branch, operation: DropSnapshot) -> Snapsh
 def rollback(core: Core, branch: Branch, scope: Scope, operation: Rollback, actor: Any, reason: Any) -> Restored:
     """Restore the state of a moment, in a new commit."""
     point = point_of(operation.moment, branch, core.cursors)
-    with core.writing(branch, scope, actor, reason) as writing:
-        restored = writing.rollback(point)
-    return replace(restored, seq=writing.seq)
+
+    def versions(view: View) -> Iterator[bytes | None]:
+        return (before for before, _ in view.net_changes(branch, point.seq, view.head(branch).seq).values())
+
+    def attempt(unreadable: Set[bytes]) -> Restored:
+        with core.writing(branch, scope, actor, reason) as writing:
+            restored = writing.rollback(point, unreadable)
+        return replace(restored, seq=writing.seq)
+
+    return _without_unreadable(core, branch, versions, attempt)
 
 
 def revert(core: Core, branch: Branch, scope: Scope, operation: Revert, actor: Any, reason: Any) -> Restored:
     """Take back the changes of one commit, in a new commit."""
-    with core.writing(branch, scope, actor, reason) as writing:
-        restored = writing.revert(operation.seq)
-    return replace(restored, seq=writing.seq)
+
+    def versions(view: View) -> Iterator[bytes | None]:
+        commits = view.commits(branch, operation.seq - 1, 1)
+        return (change.before for commit in commits for change in commit.changes)
+
+    def attempt(unreadable: Set[bytes]) -> Restored:
+        with core.writing(branch, scope, actor, reason) as writing:
+            restored = writing.revert(operation.seq, unreadable)
+        return replace(restored, seq=writing.seq)
+
+    return _without_unreadable(core, branch, versions, attempt)
+
+
+def _without_unreadable(
+    core: Core,
+    branch: Branch,
+    versions: Callable[[View], Iterator[bytes | None]],
+    attempt: Callable[[Set[bytes]], Restored],
+) -> Restored:
+    """Restore versions; if some cannot be read, restore the others.
+
+    An error of reading ends a transaction of SQLite. So what cannot be read is found out in views, and only then.
+
+    Args:
+        core: The core.
+        branch: The branch.
+        versions: Returns the versions that are to be restored.
+        attempt: Restores them, except those that it is passed.
+    """
+    try:
+        return attempt(frozenset())
+    except DamagedStoreError:
+        unreadable = set()
+        with core.store.read() as view:
+            left = [version for version in versions(view) if version is not None]
+        while left:
+            try:
+                with core.store.read() as view:
+                    while left:
+                        view.payload(branch, left[-1])
+                        left.pop()
+            except DamagedStoreError:
+                unreadable.add(left.pop())
+        if not unreadable:
+            raise
+    return attempt(unreadable)
 
 
 def diff(core: Core, branch: Branch, scope: Scope, operation: Diff) -> Difference:

@@ -17,11 +17,18 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from recollect import filters as f
 from recollect.engine.engine import Engine
+from recollect.engine.history_results import Restored
 from recollect.engine.write.drafts import Intake
-from recollect.errors import ConflictError, InvalidArgumentError, UnknownRecordError, ValidityError
+from recollect.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    UnknownRecordError,
+    UnknownTargetError,
+    ValidityError,
+)
 from recollect.filters.tree import Filter
 from recollect.ledger.commits import Branch
-from recollect.ledger.merkle import root_of, version_hash
+from recollect.ledger.merkle import is_redacted, root_of, version_hash
 from recollect.ledger.verifying import verify
 from recollect.memory.calls import remember_operation
 from recollect.memory.memory import Memory
@@ -91,6 +98,8 @@ def memory_machine(
             self.moments: dict[int, dict[str, Record]] = {0: {}}  # the records after each commit
             self.contents: dict[str, set[bytes]] = {}  # what every known id has or had, unless it was erased
             self.redacted: set[tuple[int, str]] = set()  # moments with ids that were redacted since
+            self.erasing: set[int] = set()  # commits that erased something
+            self.snapshots: list[tuple[str | None, int]] = []  # name and seq, newest first
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -257,6 +266,7 @@ def memory_machine(
                 self.seq += 1
                 self.model.pop(record_id, None)
                 self.contents[record_id] = set()
+                self.erasing.add(self.seq)
                 self._note_moment()
             if redact:
                 del self.contents[record_id]
@@ -268,13 +278,85 @@ def memory_machine(
             seq = max(self.seq - back, 0)
             past = self.memory.at(seq)
             found = {record.id: record for record in past.find()}
-            wanted = {
+            wanted = self._left_of(seq)
+            assert found == {record_id: record for record_id, record in wanted.items() if record_id in found}
+            assert all(record.expires is not None for record_id, record in wanted.items() if record_id not in found)
+
+        def _left_of(self, seq: int) -> dict[str, Record]:
+            """The records after a commit, without what was erased since."""
+            return {
                 record_id: record
                 for record_id, record in self.moments[seq].items()
                 if record.to_bytes() in self.contents.get(record_id, ()) and (seq, record_id) not in self.redacted
             }
-            assert found == {record_id: record for record_id, record in wanted.items() if record_id in found}
-            assert all(record.expires is not None for record_id, record in wanted.items() if record_id not in found)
+
+        def _restored(self, model: dict[str, Record], restored: Restored) -> None:
+            """The model after a commit that sweeps nothing."""
+            differing = {each for each in model.keys() | self.model.keys() if model.get(each) != self.model.get(each)}
+            assert restored.changed == len(differing)
+            if differing:
+                self.seq += 1
+                self.model = model
+                self._note_moment()
+            assert restored.seq == self.seq
+
+        @rule(name=st.sampled_from((None, None, "a", "b")))
+        def snapshot(self, name: str | None) -> None:
+            """A snapshot is found again by its name and its age, and changes nothing."""
+            try:
+                made = self.memory.snapshot(name)
+            except InvalidArgumentError:
+                assert name in [each for each, _ in self.snapshots]
+                return
+            assert (made.name, made.seq, made.root) == (name, self.seq, self.memory.root)
+            self.snapshots.insert(0, (name, self.seq))
+            unnamed = [each for each in self.snapshots if each[0] is None]
+            self.snapshots = [each for each in self.snapshots if each[0] is not None or each in unnamed[:20]]
+
+        @rule()
+        def list_snapshots(self) -> None:
+            assert [(each.name, each.seq) for each in self.memory.snapshots()] == self.snapshots
+
+        @rule(back=st.integers(0, 9))
+        def rollback(self, back: int) -> None:
+            """The state of a moment comes back, without what was erased since."""
+            seq = max(self.seq - back, 0)
+            restored = self.memory.rollback(seq)
+            assert len(restored.erased) == len(self.moments[seq]) - len(self._left_of(seq))
+            self._restored(self._left_of(seq), restored)
+
+        @rule(index=st.integers(0, 3))
+        def rollback_to_a_snapshot(self, index: int) -> None:
+            try:
+                restored = self.memory.rollback(index=index)
+            except UnknownTargetError:
+                assert index >= len(self.snapshots)
+                return
+            self._restored(self._left_of(self.snapshots[index][1]), restored)
+
+        @rule(seq=st.integers(1, 12))
+        def revert(self, seq: int) -> None:
+            """What a commit changed is taken back, except where it was changed or erased since."""
+            try:
+                restored = self.memory.revert(seq)
+            except UnknownTargetError:
+                assert seq > self.seq
+                return
+            before, after, model = self.moments[seq - 1], self.moments[seq], dict(self.model)
+            conflicts, left = set(), self._left_of(seq - 1)
+            for record_id in before.keys() | after.keys():
+                hidden = {(seq - 1, record_id), (seq, record_id)} & self.redacted
+                if hidden or before.get(record_id) == after.get(record_id):
+                    continue
+                if model.get(record_id) != after.get(record_id):
+                    conflicts.add(record_id)
+                elif record_id in left:
+                    model[record_id] = left[record_id]
+                else:
+                    model.pop(record_id, None)
+            if seq not in self.erasing:  # that of a record that was forgotten changed nothing of the moments
+                assert {each for each in restored.conflicts if not is_redacted(each)} == conflicts
+            self._restored(model, restored)
 
         @rule(batch=st.lists(records(IDS), max_size=4, unique_by=lambda record: record.id), fails=st.booleans())
         def batch(self, batch: list[Record], fails: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
@@ -239,14 +239,14 @@ class Writing:
             raise ScopeError("sweeping the namespace", str(self._scope))
         return self.writer.sweep(operation.limit)
 
-    def rollback(self, point: Point) -> Restored:
-        """Restore the state of a moment."""
+    def rollback(self, point: Point, unreadable: Set[bytes]) -> Restored:
+        """Restore the state of a moment, except these versions."""
         point.head_in(self.transaction, self._branch)  # the history is the same
-        return rollback(self.transaction, self.writer, self._branch, point.seq)
+        return rollback(self.transaction, self.writer, self._branch, point.seq, unreadable)
 
-    def revert(self, seq: int) -> Restored:
-        """Take back the changes of a commit."""
-        return revert(self.transaction, self.writer, self._branch, seq)
+    def revert(self, seq: int, unreadable: Set[bytes]) -> Restored:
+        """Take back the changes of a commit, except these versions."""
+        return revert(self.transaction, self.writer, self._branch, seq, unreadable)
 
     def check_head(self, expected: int) -> None:
         """Check that the newest commit has the expected seq, or raise ConflictError."""

@@ -6,33 +6,40 @@ version whose payload was erased stays erased.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from recollect.engine.history_results import Restored
 from recollect.engine.write.writer import Writer
-from recollect.errors import DamagedStoreError, UnknownTargetError
+from recollect.errors import UnknownTargetError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted
 from recollect.records.record import Record
 from recollect.stores.base import Transaction
 
 
-def rollback(transaction: Transaction, writer: Writer, branch: Branch, seq: int) -> Restored:
-    """Restore the state after a commit.
+def rollback(transaction: Transaction, writer: Writer, branch: Branch, seq: int, unreadable: Set[bytes]) -> Restored:
+    """Restore the state after a commit. Versions that are `unreadable` are not restored, and listed.
+
+    Raises:
+        DamagedStoreError: Another version cannot be read.
 
     Cost:
         Proportional to the changes since.
     """
     head = transaction.head(branch)
     differing = transaction.net_changes(branch, seq, head.seq)
-    return _restore(transaction, writer, branch, {each: before for each, (before, _) in differing.items()})
+    versions = {each: before for each, (before, _) in differing.items()}
+    return _restore(transaction, writer, branch, versions, unreadable)
 
 
-def revert(transaction: Transaction, writer: Writer, branch: Branch, seq: int) -> Restored:
+def revert(transaction: Transaction, writer: Writer, branch: Branch, seq: int, unreadable: Set[bytes]) -> Restored:
     """Take back the changes of a commit, except of records that were changed later.
+
+    Versions that are `unreadable` are not restored, and listed.
 
     Raises:
         UnknownTargetError: There is no such commit.
+        DamagedStoreError: Another version cannot be read.
     """
     commit = next(transaction.commits(branch, seq - 1, 1), None)
     if commit is None:
@@ -45,7 +52,7 @@ def revert(transaction: Transaction, writer: Writer, branch: Branch, seq: int) -
             versions[change.id] = change.before
         else:
             conflicts.append(change.id)
-    return _restore(transaction, writer, branch, versions, tuple(sorted(conflicts)))
+    return _restore(transaction, writer, branch, versions, unreadable, tuple(sorted(conflicts)))
 
 
 def _restore(
@@ -53,6 +60,7 @@ def _restore(
     writer: Writer,
     branch: Branch,
     versions: Mapping[str, bytes | None],
+    unreadable: Set[bytes],
     conflicts: tuple[str, ...] = (),
 ) -> Restored:
     """Make these versions the live ones of their ids; None: the id is not live."""
@@ -62,12 +70,11 @@ def _restore(
     for record_id in sorted(versions):
         version = versions[record_id]
         record: Record | None = None
+        if version in unreadable:
+            damaged.append(record_id)
+            continue  # what is live now stays
         if version is not None:
-            try:
-                payload = None if is_redacted(record_id) else transaction.payload(branch, version)
-            except DamagedStoreError:
-                damaged.append(record_id)
-                continue  # what is live now stays
+            payload = None if is_redacted(record_id) else transaction.payload(branch, version)
             if payload is None:
                 erased.append(record_id)
             else:

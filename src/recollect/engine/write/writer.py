@@ -500,6 +500,12 @@ class Writer:
             self._live_before[record_id] = stored.version if stored else None
         return self._live_before[record_id]
 
+    def _before_in_log(self, record_id: str) -> bytes | None:
+        """Return the version that was live when the transaction began, which may be corrupt, from the log."""
+        seq = self._tx.head(self._branch).seq
+        before = self._live_before[record_id] = self._tx.versions_at(self._branch, [record_id], seq).get(record_id)
+        return before
+
     def _put(self, record: Record, cause: str = "written") -> None:
         payload = record.to_bytes()
         room = self._room_left()
@@ -515,12 +521,13 @@ class Writer:
         No quota applies, and the commit removes no expired records.
         """
         self._swept = True
+        before = self._before_in_log(record_id)
         if record is not None:
             payload = record.to_bytes()
-            if self._before(record_id) == version_hash(record_id, payload, self._key):
+            if before == version_hash(record_id, payload, self._key):
                 return False
             self._store(record, payload, ROLLED_BACK)
-        elif self._before(record_id) is None:
+        elif before is None:
             return False
         else:
             self._drop(record_id, ROLLED_BACK)
@@ -533,9 +540,7 @@ class Writer:
         live.
         """
         self._swept = True
-        # From the log: the live version may be corrupt.
-        before = self._tx.versions_at(self._branch, [record_id], self._tx.head(self._branch).seq).get(record_id)
-        self._live_before[record_id] = before
+        before = self._before_in_log(record_id)
         self._erased[record_id] = versions, redact
         if before in versions:
             self._drop(record_id, "erased")

@@ -518,7 +518,8 @@ class SqliteStore:
         with self._alone():
             self._run("VACUUM")
             self._identity.check("it was compacted in the file that was open")
-            return self._checkpointer.truncate(self._writer)
+            with translated(self.path):
+                return self._checkpointer.truncate(self._writer)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -549,7 +550,7 @@ class SqliteStore:
 
     def truncate(self) -> bool:
         """Copy the WAL into the file and truncate it: after its last frame there may be frames of former states."""
-        with self._alone():
+        with self._alone(), translated(self.path):
             return self._checkpointer.truncate(self._writer, wait_ms=0)
 
     def probe(self) -> None:

@@ -336,13 +336,14 @@ class SqliteTransaction(SqliteView):
         self._write(noted, [(None if redact else record_id, *key) for key in keys])
         self._write("UPDATE versions SET payload = NULL WHERE namespace = ? AND hash = ?", keys)
         if redact:
-            # By version, as an earlier erasure may have noted the id.
+            # By version, as an earlier erasure may have noted the id. Without the hints, SQLite would read the whole log.
             former = (
-                "UPDATE removed_payloads SET id = NULL WHERE version IN (SELECT v.number FROM changes x "
+                "UPDATE removed_payloads SET id = NULL WHERE version IN "
+                "(SELECT v.number FROM changes x INDEXED BY changes_by_id "
                 "JOIN versions v ON v.namespace = ? AND v.hash = x.after WHERE x.branch = ? AND x.id = ?)"
             )
             self._write(former, [(namespace, branch_number, record_id)])
-            replaced = "UPDATE changes SET id = ? WHERE branch = ? AND id = ?"
+            replaced = "UPDATE changes INDEXED BY changes_by_id SET id = ? WHERE branch = ? AND id = ?"
             self._write(replaced, [(redacted_id(record_id), branch_number, record_id)])
         self._written.pop((branch_number, record_id), None)
 
