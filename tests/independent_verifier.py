@@ -1,149 +1,149 @@
-"""A verifier of proofs that was written from docs/proofs.md alone. It imports nothing of the package.
+"""A verifier written from docs/proofs.md alone: `verified(proof, trusted)`. It imports nothing of the package."""
 
-`python independent_verifier.py TRUSTED [NEW_HEAD] < PROOF.json` exits with 0 if it is proved, and with 1 if it is not.
-"""
+import hashlib
+import re
+from typing import Any, TypeVar, cast
 
-import json
-import sys
-from hashlib import sha256
-from typing import Any
-
-KEYS = {"proof", "id", "root", "levels", "siblings"}
+T = TypeVar("T")
+EMPTY = hashlib.sha256(b"recollect.empty.1\0").digest()
 
 
-def demand(condition: object) -> None:
-    if not condition:
-        raise ValueError("not proved")
+def need(holds: bool) -> None:
+    if not holds:
+        raise ValueError("not as specified")
 
 
-def H(name: bytes, *content: bytes) -> bytes:  # noqa: N802 - its name in the specification
-    return sha256(b"recollect." + name + b".1\0" + b"".join(content)).digest()
+def sha(*parts: bytes) -> bytes:
+    return hashlib.sha256(b"".join(parts)).digest()
+
+
+def named(name: str, *parts: bytes) -> bytes:
+    """H("NAME" ...), where the name has its number."""
+    return sha(f"recollect.{name}\0".encode(), *parts)
 
 
 def varint(number: int) -> bytes:
-    return bytes([number]) if number < 128 else bytes([number % 128 + 128]) + varint(number // 128)
+    low, rest = number & 127, number >> 7
+    return bytes([low | 128]) + varint(rest) if rest else bytes([low])
 
 
-def octets(value: Any, digits: int | None = None) -> bytes:
-    demand(type(value) is str and set(value) <= set("0123456789abcdef") and digits in (None, len(value)))
-    return bytes.fromhex(value)
+def lp(content: bytes) -> bytes:
+    return varint(len(content)) + content
 
 
-def hashes(value: Any) -> list[bytes]:
-    demand(type(value) is list)
-    return [octets(each, 64) for each in value]
+def typed(value: object, kind: type[T]) -> T:
+    """The value, if it is of exactly this type: True is no integer."""
+    need(type(value) is kind)
+    return cast(T, value)
 
 
-def integer(value: Any, least: int = 0) -> bytes:
-    demand(type(value) is int and least <= value < 2**63)
-    return int.to_bytes(value, 8, "big", signed=True)
+def fields(value: object, keys: str) -> dict[Any, Any]:
+    need(typed(value, dict).keys() == set(keys.split()))
+    return typed(value, dict)
 
 
-def text(value: Any) -> bytes:
-    demand(type(value) is str)
-    raw: bytes = value.encode("utf-8")
-    return varint(len(raw)) + raw
+def integer(value: object, low: int = 0) -> int:
+    need(low <= typed(value, int) < 2**63)
+    return typed(value, int)
 
 
-def fields(value: Any, *names: str) -> list[Any]:
-    demand(type(value) is dict and set(value) == set(names))
-    return [value[name] for name in names]
+def octets(value: object, form: str = "[0-9a-f]{64}") -> bytes:
+    need(re.fullmatch(form, typed(value, str)) is not None)
+    return bytes.fromhex(typed(value, str))
 
 
-def leaf_of(path: bytes, version: bytes) -> bytes:
-    return sha256(b"recollect.leaf.2\0" + path + version).digest()
+def hashes(value: object) -> list[bytes]:
+    return [octets(each) for each in typed(value, list)]
 
 
-# The loop of RFC 9162, over one node (inclusion) or over the old and the new one (consistency).
-def climb(nodes: list[bytes], path: list[bytes], f: int, s: int) -> list[bytes]:
-    for sibling in path:
-        demand(s)
-        if f % 2 or f == s:
-            nodes = [sha256(b"\1" + sibling + node).digest() for node in nodes]
-            while f % 2 == 0 and f:
-                f, s = f // 2, s // 2
+def record(proof: dict[Any, Any], present: bool) -> list[bytes]:
+    """Verify presence or absence; return the root, and the head of the log if there is one."""
+    keys = "path leaf" if not present else "version erased" if "erased" in proof else "version salt payload"
+    p = fields(proof, "proof id root levels siblings " + keys + " log" * ("log" in proof))
+    ident, root, levels, siblings = typed(p["id"], str).encode(), octets(p["root"]), p["levels"], hashes(p["siblings"])
+    need(re.fullmatch("([01]{0,255}1)?", typed(levels, str)) is not None)
+    need(len(siblings) == levels.count("1") and EMPTY not in siblings)
+    path = named("path.1", ident)
+    bits = f"{int.from_bytes(path):0256b}"[: len(levels)]
+    if present:
+        node = named("leaf.2", path, octets(p["version"]))
+        need(p.get("erased", True) is True)
+        if "erased" not in p:
+            payload = octets(p["payload"], "(?:[0-9a-f]{2})*")
+            need(payload.startswith(b"\1\1" + lp(ident)))
+            need(octets(p["version"]) == named("version.1", octets(p["salt"]), payload))
+    else:
+        need(octets(p["path"]) == path)
+        node = EMPTY
+        if p["leaf"] is not None:
+            other, version = (octets(fields(p["leaf"], "path version")[key]) for key in ("path", "version"))
+            need(other != path and f"{int.from_bytes(other):0256b}".startswith(bits))
+            node = named("leaf.2", other, version)
+    for bit, listed in zip(reversed(bits), reversed(levels), strict=True):
+        sibling = siblings.pop() if listed == "1" else EMPTY
+        node = named("node.1", sibling, node) if bit == "1" else named("node.1", node, sibling)
+    need(node == root)
+    return [root, commit(p["log"], root)] if "log" in p else [root]
+
+
+def commit(value: object, root: bytes) -> bytes:
+    """Verify that a commit with this root is in the log; return the head of the log."""
+    log = fields(value, "seq parents time actor reason changes size path head")
+    seq, parents = integer(log["seq"], 1), typed(log["parents"], list)
+    size, start = integer(log["size"], seq), integer(log["time"], -(2**63)).to_bytes(8, signed=True)
+    entry = seq.to_bytes(8) + varint(len(parents))
+    for parent in parents:
+        need(len(typed(parent, list)) == 2)
+        entry += lp(typed(parent[0], str).encode()) + integer(parent[1]).to_bytes(8)
+    notes = [b"\0" if note is None else b"\1" + octets(note) for note in (log["actor"], log["reason"])]
+    leaf = sha(b"\0", named("entry.1", entry, start, *notes, root, octets(log["changes"])))
+    head = named("log.1", size.to_bytes(8), fold(seq - 1, size - 1, leaf, hashes(log["path"]))[1])
+    need(octets(log["head"]) == head)
+    return head
+
+
+def fold(f: int, s: int, start: bytes, path: list[bytes]) -> tuple[bytes, bytes]:
+    """The loop over the path of inclusion (its r is b) and of consistency (a and b)."""
+    a = b = start
+    for c in path:
+        need(s > 0)
+        if f & 1 or f == s:
+            a, b = sha(b"\1", c, a), sha(b"\1", c, b)
+            while f and not f & 1:
+                f, s = f >> 1, s >> 1
         else:
-            nodes = [*nodes[:-1], sha256(b"\1" + nodes[-1] + sibling).digest()]
-        f, s = f // 2, s // 2
-    demand(s == 0)
-    return nodes
+            b = sha(b"\1", b, c)
+        f, s = f >> 1, s >> 1
+    need(s == 0)
+    return a, b
 
 
-def head_of_log(log: Any, root: bytes) -> bytes:
-    names = "seq parents time actor reason changes size path head"
-    seq, parents, time, actor, reason, changes, size, path, head = fields(log, *names.split())
-    demand(type(parents) is list and all(type(each) is list and len(each) == 2 for each in parents))
-    content = integer(seq, 1) + varint(len(parents))
-    content += b"".join(text(branch) + integer(number) for branch, number in parents) + integer(time, -(2**63))
-    for note in (actor, reason):
-        content += b"\0" if note is None else b"\1" + octets(note, 64)
-    leaf = sha256(b"\0" + H(b"entry", content, root, octets(changes, 64))).digest()
-    number = integer(size, seq)
-    (tree,) = climb([leaf], hashes(path), seq - 1, size - 1)
-    expected = H(b"log", number, tree)
-    demand(octets(head, 64) == expected)
-    return expected
-
-
-def check_record(proof: dict[str, Any], trusted: list[bytes], own: list[set[str]]) -> None:
-    demand(proof.keys() - {"log"} in [KEYS | each for each in own])
-    name, root, empty, levels = text(proof["id"]), octets(proof["root"], 64), H(b"empty"), proof["levels"]
-    demand(type(levels) is str and len(levels) <= 256 and set(levels) <= {"0", "1"} and levels[-1:] != "0")
-    listed, path = hashes(proof["siblings"]), H(b"path", proof["id"].encode("utf-8"))
-    demand(len(listed) == levels.count("1") and empty not in listed and proof.get("path", path.hex()) == path.hex())
-    bits = f"{int.from_bytes(path, 'big'):0256b}"[: len(levels)]
-    if "version" in proof:
-        version = octets(proof["version"], 64)
-        node = leaf_of(path, version)
-        demand(proof.get("erased", True) is True)
-        if "payload" in proof:
-            payload = octets(proof["payload"])
-            demand(payload.startswith(b"\1\1" + name))
-            demand(version == H(b"version", octets(proof["salt"], 64), payload))
-    elif proof["leaf"] is None:
-        node = empty
-    else:
-        other, version = (octets(each, 64) for each in fields(proof["leaf"], "path", "version"))
-        demand(other != path and f"{int.from_bytes(other, 'big'):0256b}".startswith(bits))
-        node = leaf_of(other, version)
-    for bit, level in zip(reversed(bits), reversed(levels), strict=True):
-        sibling = listed.pop() if level == "1" else empty
-        node = H(b"node", sibling, node) if bit == "1" else H(b"node", node, sibling)
-    demand(node == root)
-    accepted = [root, head_of_log(proof["log"], root)] if "log" in proof else [root]
-    demand(len(trusted) == 1 and trusted[0] in accepted)
-
-
-def check_consistency(proof: dict[str, Any], trusted: list[bytes]) -> None:
-    _, old, new, shown = fields(proof, "proof", "old", "new", "path")
-    (m, old_hash, old_head), (n, new_hash, new_head) = (fields(each, "size", "hash", "head") for each in (old, new))
-    first, second, path = octets(old_hash, 64), octets(new_hash, 64), hashes(shown)
-    heads = [H(b"log", integer(m), first), H(b"log", integer(n), second)]
-    demand(heads == [octets(old_head, 64), octets(new_head, 64)])
+def consistency(proof: object) -> list[bytes]:
+    """Verify consistency; return the old and the new head."""
+    p = fields(proof, "proof old new path")
+    path, (old, new) = hashes(p["path"]), (fields(p[key], "size hash head") for key in ("old", "new"))
+    (m, n), trees = (integer(state["size"]) for state in (old, new)), (octets(old["hash"]), octets(new["hash"]))
+    heads = [octets(old["head"]), octets(new["head"])]
+    need(heads == [named("log.1", size.to_bytes(8), tree) for size, tree in zip((m, n), trees, strict=True)])
     if m == n or m == 0:
-        demand(not path and first == (second if m == n else sha256().digest()))
+        need(not path and trees[0] == (trees[1] if m == n else sha()))
     else:
-        demand(m < n and path)
-        path = path if m & (m - 1) else [first, *path]
-        ones = (m ^ (m - 1)).bit_length() - 1  # at the end of m - 1: as many as m ends in zeros
-        demand(climb([path[0], path[0]], path[1:], (m - 1) >> ones, (n - 1) >> ones) == [first, second])
-    demand(heads[-len(trusted) :] == trusted)
+        need(m < n and len(path) > 0)
+        first, *others = path if m & (m - 1) else [trees[0], *path]
+        odd = (m & -m).bit_length() - 1  # how often m - 1 is halved while it is odd
+        need(fold(m - 1 >> odd, n - 1 >> odd, first, others) == trees)
+    return heads
 
 
-def verify(proof: Any, *trusted: bytes) -> bool:
-    """Return whether a parsed proof is proved by a root or head, or by an old and a new head, of 32 bytes each."""
+def verified(proof: object, trusted: str | tuple[str, str]) -> bool:
+    """Whether the proof (a parsed JSON value) proves its statement with respect to the trusted hash or hashes."""
+    pair = type(trusted) is tuple and len(trusted) == 2
+    given = [octets(each) for each in (trusted if pair else [trusted])]
     try:
-        kind = proof["proof"] if type(proof) is dict and "proof" in proof else None
-        if kind == "recollect/presence/1":
-            check_record(proof, list(trusted), [{"version", "salt", "payload"}, {"version", "erased"}])
-        elif kind == "recollect/absence/1":
-            check_record(proof, list(trusted), [{"path", "leaf"}])
-        elif kind == "recollect/consistency/1":
-            check_consistency(proof, list(trusted))
-        return kind in ("recollect/presence/1", "recollect/absence/1", "recollect/consistency/1")
+        kind = typed(proof, dict).get("proof")
+        if kind == "recollect/consistency/1":
+            return consistency(proof)[-len(given) :] == given
+        need(not pair and kind in ("recollect/presence/1", "recollect/absence/1"))
+        return given[0] in record(typed(proof, dict), kind == "recollect/presence/1")
     except ValueError:
         return False
-
-
-if __name__ == "__main__":
-    sys.exit(not verify(json.load(sys.stdin), *map(bytes.fromhex, sys.argv[1:])))

@@ -17,6 +17,7 @@ from recollect import Memory
 from recollect.errors import DamagedStoreError, ReadOnlyStoreError, ScopeError, StoreBusyError
 from recollect.stores import old_roots
 from recollect.stores.memory import MemoryStore
+from recollect.stores.sqlite.header import has_all_pages
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.testing import TickingClock, memory_on
 from recollect.testing.internals import core_of
@@ -123,6 +124,26 @@ def test_a_file_that_was_cut_is_not_taken_for_a_compacted_one(tmp_path: Path) ->
         os.truncate(path, 50)
         with pytest.raises(DamagedStoreError, match="was cut"):
             memory.count()
+
+
+def test_a_compacted_file_that_grows_again_is_intact_in_the_middle_of_a_checkpoint(tmp_path: Path) -> None:
+    """A checkpoint writes the header first, which then states more pages than the file has."""
+    path = tmp_path / "a.db"
+    with recollect.open(path, durability="normal") as memory, recollect.open(path, durability="normal") as other:
+        fill(memory, 1000)
+        assert other.count() == 300  # it has seen the long file
+        size = memory.compact().after
+        assert size is not None
+        memory.remember_all([{"content": "more " * 100, "id": f"more {number}"} for number in range(100)])
+        data, wal = path.read_bytes(), Path(f"{path}-wal").read_bytes()  # before it is checkpointed
+        core_of(memory).store._checkpointer.truncate(core_of(memory).store._writer)  # type: ignore[attr-defined]
+        header = path.read_bytes()[:100]
+    assert len(path.read_bytes()) > len(data)
+    half = tmp_path / "half.db"
+    half.write_bytes(header + data[100:])
+    assert not has_all_pages(str(half))  # the rest is nowhere
+    Path(f"{half}-wal").write_bytes(wal)
+    assert has_all_pages(str(half))
 
 
 def test_a_reader_delays_the_end_and_loses_nothing(tmp_path: Path) -> None:

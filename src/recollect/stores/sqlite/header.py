@@ -138,9 +138,29 @@ def header_of(path: str) -> bytes:
     return header
 
 
-def size_of(header: bytes) -> int:
-    """Return the number of bytes that a file had after the last checkpoint, according to its header."""
-    return _page_bytes(header) * int.from_bytes(header[28:32], "big")
+def has_all_pages(path: str) -> bool:
+    """Return whether a file has the pages that its header states. The last ones may still be in the WAL alone.
+
+    A checkpoint writes the header before the pages that it adds.
+
+    Raises:
+        NotAStoreError: It is no SQLite file.
+        StoreIOError: Reading failed.
+    """
+    header = header_of(path)
+    page_bytes, pages = _page_bytes(header), int.from_bytes(header[28:32], "big")
+    with _file_errors(path):
+        size = os.path.getsize(path)
+        return size >= pages * page_bytes or not _not_in_wal(path, header, size // page_bytes + 1, pages)
+
+
+def _not_in_wal(path: str, header: bytes, first: int, last: int) -> set[int]:
+    """Return which of these pages the WAL does not contain. Raise OSError if it cannot be read."""
+    try:
+        wal = Path(wal_path(path)).read_bytes()
+    except FileNotFoundError:
+        wal = b""
+    return set(range(first, last + 1)) - Pages(header, wal).in_wal - {_LOCK_BYTE // _page_bytes(header) + 1}
 
 
 def _page_bytes(header: bytes) -> int:
@@ -173,13 +193,11 @@ def check_size(path: str, header: bytes, pages: int) -> None:
         size = os.path.getsize(path)
         if size >= pages * page_bytes and before <= pages:
             return
-        try:
-            wal = Path(wal_path(path)).read_bytes()
-        except FileNotFoundError:
-            wal = b""
+        first = 1 if before > pages else size // page_bytes + 1
+        missing = _not_in_wal(path, header, first, pages)
         size = os.path.getsize(path)  # again: a checkpoint may have copied pages from the WAL into the file
-    first = 1 if before > pages else size // page_bytes + 1
-    missing = set(range(first, pages + 1)) - Pages(header, wal).in_wal - {_LOCK_BYTE // page_bytes + 1}
+        if before <= pages:
+            missing = {page for page in missing if page > size // page_bytes}
     if missing:
         detail = (
             f"its header and WAL require {pages} pages of {page_bytes} bytes"

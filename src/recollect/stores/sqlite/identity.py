@@ -16,7 +16,7 @@ from contextlib import suppress
 import apsw
 
 from recollect.errors import DamagedStoreError, StoreChangedError, StoreError, StoreReplacedError
-from recollect.stores.sqlite.header import header_of, size_of
+from recollect.stores.sqlite.header import has_all_pages
 
 _Identity = tuple[int, int]
 #: File systems store the time of a change in steps of up to two seconds.
@@ -95,15 +95,15 @@ class FileIdentity:
             # A store always has a page, so an empty file was truncated. If it were opened again, its WAL would be lost.
             if (facts.st_dev, facts.st_ino) != self._file or not facts.st_size or self._lost:
                 self._fail("the path has another file" if facts.st_size else "the path has an empty file")
-            if facts.st_size < size and not self._is_compacted(facts.st_size):  # SQLite would read the rest as zeros
+            if facts.st_size < size and not self._is_compacted():  # SQLite would read the rest as zeros
                 raise DamagedStoreError(self._path, f"the file was cut from {size} to {facts.st_size} bytes")
             if facts.st_size != size:
                 self._size = facts.st_size
 
-    def _is_compacted(self, size: int) -> bool:
+    def _is_compacted(self) -> bool:
         """Return whether a file that has become shorter has all of its pages, as its header states."""
         try:
-            return size_of(header_of(self._path)) == size
+            return has_all_pages(self._path)
         except StoreError:
             return False
 

@@ -336,7 +336,7 @@ class SqliteTransaction(SqliteView):
         self._write(noted, [(None if redact else record_id, *key) for key in keys])
         self._write("UPDATE versions SET payload = NULL WHERE namespace = ? AND hash = ?", keys)
         if redact:
-            # By version, as an earlier erasure may have noted the id. Without the hints, SQLite would read the whole log.
+            # By version, as an earlier erasure may have noted the id. Without the hints, SQLite would read all changes.
             former = (
                 "UPDATE removed_payloads SET id = NULL WHERE version IN "
                 "(SELECT v.number FROM changes x INDEXED BY changes_by_id "
