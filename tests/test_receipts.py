@@ -270,6 +270,11 @@ class TestReplaying:
         with recollect.open(path) as memory:
             assert memory.replay(without).status == "same"
             assert memory.replay(receipt).deviations[0].what == "embedder"
+            memory.backup(tmp_path / "b.db")
+        with recollect.open(tmp_path / "b.db", embedder=Hashed()) as memory:  # a backup has no vectors
+            assert memory.replay(receipt).deviations[0].what == "vectors"
+            memory.embed_all()
+            assert memory.replay(receipt).status == "same"
 
     def test_the_language_of_the_memory_is_that_of_the_answer(self, tmp_path: Path) -> None:
         path = tmp_path / "a.db"

@@ -54,6 +54,9 @@ def replay(core: Core, branch: Branch, operation: Replay) -> Replayed:
         for name, again in (("hits", hits.hits), ("standing", hits.standing)):
             found_again = listed(view, branch, given["seq"], scored(again))
             found += _compared(name, given[name], found_again, view, branch)
+    reach = hits.plan.vectors or 0
+    if found and core.vectors is not None and given["vectors"] is not None and reach < given["vectors"]:
+        found.insert(0, Deviation("vectors", None, given["vectors"], reach, "fewer texts have a vector: embed them"))
     return Replayed(rules_changed=changed, deviations=tuple(found))
 
 
