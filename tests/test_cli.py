@@ -84,14 +84,17 @@ def test_the_history_is_shown_and_taken_back(run: Run) -> None:
     for _ in range(2):  # a dry run changes nothing
         dry = run("rollback", "first", "--dry-run").stdout.splitlines()
         assert dry == ["- b  three", "- a  two", "+ a  one", "  a  importance: 0.9 -> None"]
-    assert "restored 2 records; the newest commit is 4" in run("rollback", "first", "--reason", "a mistake").stdout
+    assert (
+        "changed 2 records; the newest commit is 4\nto take it back: recollect rollback 3"
+        in run("rollback", "first", "--reason", "a mistake").stdout
+    )
     assert "a mistake" in run("log").stdout
     assert told(run("snapshots", "--json")) == [made]
     assert "first" in run("snapshots").stdout
     assert told(run("stats", "--json"))["root"] == made["root"]
     assert told(run("revert", "2", "--json", code=1))["conflicts"] == ["a"]
     assert "not restored: a was changed later" in run("revert", "2", code=1).stderr
-    assert "restored 2 records" in run("revert", "4").stdout
+    assert "changed 2 records" in run("revert", "4").stdout
     assert "there is no such snapshot" in run("rollback", "second", code=1).stderr
     run("history", "never", code=1)
 
@@ -105,6 +108,59 @@ def test_supersede_ends_one_record_and_begins_another(run: Run) -> None:
     assert "pass a time at which it is valid" in run("supersede", "home", "Paris", "--at", "2026-03-01", code=1).stderr
     run("supersede", "home", "Paris", "--at", "in spring", code=1)
     run("supersede", "never", "Paris", code=1)
+
+
+def test_a_snapshot_has_a_name_that_names_no_other_moment_and_can_be_dropped(run: Run) -> None:
+    run("remember", "one", "--id", "a")
+    for name in ("3", "2026-11-23", "2026-11-23T10:00"):
+        assert "use another name" in run("snapshot", name, code=1).stderr
+    run("snapshot", "before the trip")
+    assert "choose another name" in run("snapshot", "before the trip", code=1).stderr
+    run("snapshot", "before the trip", "--drop")
+    assert told(run("snapshots", "--json")) == []
+    assert "no such snapshot" in run("snapshot", "before the trip", "--drop", code=1).stderr
+    assert "NAME" in run("snapshot", "--drop", code=2).stderr
+    assert "no differences" in run("diff", "1").stderr
+
+
+def test_a_receipt_is_written_over_no_store_and_no_other_file(run: Run, tmp_path: Path) -> None:
+    run("remember", "Ana prefers window seats", "--id", "a")
+    other, notes = tmp_path / "other.db", tmp_path / "notes.txt"
+    store = Path(told(run("stats", "--json"))["store"]["path"])
+    run("backup", str(other))
+    notes.write_text("mine")
+    kept = [path.read_bytes() for path in (other, notes)]
+    assert "is the store itself" in run("recall", "seat", "--receipt", str(store), code=1).stderr
+    for path in (other, notes):
+        assert "exists and is not a receipt" in run("recall", "seat", "--receipt", str(path), code=1).stderr
+    assert [path.read_bytes() for path in (other, notes)] == kept
+    assert [each["id"] for each in told(run("list", "--json"))["records"]] == ["a"]
+    for _ in range(2):  # the second one replaces the first
+        run("recall", "seat", "--receipt", str(tmp_path / "r.json"))
+    assert "same" in run("replay", str(tmp_path / "r.json")).stdout
+
+
+def test_what_is_proved_is_named(run: Run, tmp_path: Path) -> None:
+    run("remember", "Ana prefers window seats", "--id", "seat")
+    run("remember", "Ana likes tea", "--id", "tea")
+    root = told(run("stats", "--json"))["root"]
+    for id_, text in (
+        ("seat", "there is a record with the id 'seat': Ana prefers"),
+        ("sea", "no record with the id 'sea'"),
+    ):
+        (tmp_path / "proof").write_text(run("prove", id_).stdout)
+        assert text in run("verify", str(tmp_path / "proof"), "--root", root).stdout
+    (tmp_path / "proof").write_text(run("prove", "--log", "1").stdout)
+    head = told(run("prove", "--log", "1"))["new"]["head"]
+    assert "2 commits begins with that of 1" in run("verify", str(tmp_path / "proof"), "--root", head).stdout
+    assert told(run("prove", "tea", "--at", "1"))["proof"].startswith("recollect/absence")
+    for wrong in ((), ("seat", "--log", "1"), ("--log", "1", "--at", "1")):
+        assert "pass either" in run("prove", *wrong, code=2).stderr
+
+
+def test_the_names_of_other_tools_lead_to_the_command(run: Run) -> None:
+    assert "did you mean 'show'?" in run("get", "a", code=2).stderr
+    assert "did you mean 'snapshot --drop'?" in run("drop-snapshot", "a", code=2).stderr
 
 
 def test_commands_that_read_read_the_past(run: Run, tmp_path: Path) -> None:

@@ -667,7 +667,8 @@ def test_the_command_erases_everything_of_a_person(folder: Path, monkeypatch: py
     assert result.stdout == "erased: 1 records, 1 versions\n"
     assert "s (erase it with --derived)" in result.stderr
     assert found_in(folder, SECRET) == set()
-    assert '"ids": []' in run("erase", "--where", "user=ana", "--yes", "--json").stdout
+    assert '"ids": []' in run("erase", "--where", "user=ana", "--yes", "--json", code=1).stdout
+    assert "nothing was erased" in run("erase", "--user", "ana", "--yes", code=1).stderr
     assert run("erase", "b", "--yes").stdout == "erased: 1 records, 1 versions\n"
     assert "no record" in run("erase", "zz", "--yes", code=1).stderr
     monkeypatch.delenv("RECOLLECT_USER")

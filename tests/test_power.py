@@ -20,12 +20,12 @@ from torture.trials import fast_folder
 from recollect.engine.index import keeper as indexing
 from recollect.errors import RecollectError
 from recollect.stores import files
-from recollect.stores.base import Durability
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived.vectors import VectorFile
 from recollect.stores.sqlite import store as sqlite
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base.checksums import connect
+from recollect.stores.values import Durability
 from recollect.stores.write_queue import Ticket
 
 SEED = 1

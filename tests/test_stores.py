@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from tests.examples import some
 
 from recollect.ledger.commits import Branch
-from recollect.stores.base import Resolved, Store
+from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite.view import SqliteView
+from recollect.stores.values import Resolved
 from recollect.testing import StoreContract, memory_machine
 from recollect.testing.commits import BRANCH, EARLY, note, stored, write, write_into
 

@@ -27,9 +27,9 @@ from recollect.errors import RecollectError
 from recollect.memory import Memory
 from recollect.memory.opening import open as open_memory
 from recollect.stores import old_roots
-from recollect.stores.base import Durability
 from recollect.stores.sqlite import checkpoints as sqlite_checkpoints
 from recollect.stores.sqlite.store import SqliteStore
+from recollect.stores.values import Durability
 from torture.disk import MODES, Disk, Event, write_out
 from torture.recording import recorded
 from torture.script import Script, failing_store, play

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
     from recollect.operations import ABSENT
     from recollect.records.record import EntityId, Record, RecordId
-    from recollect.stores.base import Backup
     from recollect.stores.maintenance.backup import restore
     from recollect.stores.maintenance.migrate import Migrated, migrate
     from recollect.stores.maintenance.rescue import RescueReport, rescue
     from recollect.stores.reports import CheckReport, Compacted
+    from recollect.stores.values import Backup
 
 __all__ = [
     "ABSENT",
@@ -135,7 +135,7 @@ _HOMES = {
         "Restored",
     ),
     "ledger.verifying": ("verify",),
-    "stores.base": ("Backup",),
+    "stores.values": ("Backup",),
     "stores.maintenance.migrate": ("Migrated", "migrate"),
     "stores.maintenance.rescue": ("RescueReport", "rescue"),
     "stores.reports": ("CheckReport", "Compacted"),

@@ -19,8 +19,8 @@ from recollect.errors import InvalidOperationError, InvalidRecordError, Recollec
 from recollect.ledger.commits import Commit, ScopedCommit
 from recollect.operations import Remember
 from recollect.records.record import Record
-from recollect.stores.base import Backup
 from recollect.stores.memory import MemoryStore
+from recollect.stores.values import Backup
 from recollect.testing import filters, memory_on, records
 from recollect.testing.strategies import names, texts
 

@@ -140,6 +140,22 @@ COMMANDS = {
 }
 
 
+#: What other tools call a command -> its name here.
+_OTHER_NAMES = {
+    "add": "remember",
+    "ask": "recall",
+    "delete": "forget",
+    "drop-snapshot": "snapshot --drop",
+    "find": "list",
+    "get": "show",
+    "remove": "forget",
+    "restore-to": "rollback",
+    "search": "recall",
+    "undo": "revert",
+    "vacuum": "compact",
+}
+
+
 class App(click.Group):
     """A command group that prints an error of its commands as one line and exits with its exit code."""
 
@@ -156,7 +172,7 @@ class App(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
-            similar = difflib.get_close_matches(name, COMMANDS, 1)
+            similar = [_OTHER_NAMES[name]] if name in _OTHER_NAMES else difflib.get_close_matches(name, COMMANDS, 1)
             ctx.fail(f"no such command {name!r}" + (f": did you mean {similar[0]!r}?" if similar else ""))
         return super().resolve_command(ctx, args)
 
@@ -285,7 +301,8 @@ where_option = click.option(
 at_option = click.option(
     "--at",
     metavar="MOMENT",
-    help="Read the memory as it was: the number of a commit, an ISO 8601 time, a root, or the name of a snapshot.",
+    help="Read the memory as it was: the number of a commit, an ISO 8601 time (UTC if it has no zone), a root, or the "
+    "name of a snapshot.",
 )
 
 user_option = click.option(

@@ -54,6 +54,8 @@ def erase(
             _confirm(memory, what)
         erased = memory.erase(what, redact=redact, derived=derived, actor="recollect erase", reason=reason)
     print_json(erased.to_json()) if settings.as_json else _print(erased, derived=derived)
+    if not erased.ids:
+        sys.exit(1)
 
 
 def _confirm(memory: Memory, what: Filter | str) -> None:
@@ -68,6 +70,9 @@ def _confirm(memory: Memory, what: Filter | str) -> None:
 
 
 def _print(erased: Erased, *, derived: bool) -> None:
+    if not erased.ids:
+        click.echo("no record matches: nothing was erased", err=True)
+        return
     click.echo(f"erased: {len(erased.ids)} records, {erased.versions} versions")
     for each in erased.derived if not derived else ():
         click.echo(f"  derives from what was erased: {render.plain(each)} (erase it with --derived)", err=True)

@@ -11,10 +11,10 @@ from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
 from recollect.errors import printable
 from recollect.memory.opening import store_file
-from recollect.stores.base import Backup
 from recollect.stores.maintenance.backup import restore as restore_store
 from recollect.stores.maintenance.migrate import migrate as migrate_store
 from recollect.stores.maintenance.rescue import rescue as rescue_store
+from recollect.stores.values import Backup
 
 #: Maximum number of lost items that are listed; the others are counted. With --json all are listed.
 _NAMED = 50

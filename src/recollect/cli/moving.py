@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import tzinfo
 from pathlib import Path
@@ -17,6 +17,7 @@ from click.core import ParameterSource
 
 from recollect.cli import render
 from recollect.cli.app import USER_VARIABLE, Settings, app, at_option, common, print_json, zone_option
+from recollect.cli.output import write_file
 from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
 from recollect.evaluation import DATASET_IMPORTERS
 from recollect.importers import IMPORTERS, ImportReport, watching
@@ -24,7 +25,6 @@ from recollect.importers.jsonl import is_export, write_jsonl
 from recollect.importers.knowledge_graph import write_graph
 from recollect.importers.run import Source, import_source
 from recollect.memory import Memory
-from recollect.stores.sqlite.header import part_path
 
 #: The importers by the name of their format.
 _FORMATS = {**DATASET_IMPORTERS, **IMPORTERS}
@@ -196,42 +196,10 @@ def _watch(settings: Settings, reports: Iterator[ImportReport], folder: Path) ->
                 _show(folder, report)
 
 
-def _write_export(path: Path, write: Callable[[TextIO], int], store: str, *, replace: bool) -> int:
-    """Write an export next to `path`, rename it when it is complete, and return what `write` returns."""
-    if any(str(path.absolute()) == store + suffix or _same(path, store + suffix) for suffix in ("", "-wal", "-shm")):
-        raise InvalidArgumentError("path", str(path), "is the store itself: give another path")
-    if os.path.exists(path) and not path.is_file():
-        raise InvalidArgumentError("path", str(path), "is not a regular file: give another path")
-    if os.path.exists(path) and not replace and not _is_export(path):
-        raise InvalidArgumentError("path", str(path), "exists and is not an export: give another path, or --force")
-    part = Path(part_path(str(path)))
-    try:
-        try:
-            # Readable only by its owner, as the store is, regardless of the umask and of the replaced file.
-            descriptor = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                count = write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
-    except OSError as error:
-        raise StoreIOError(str(path), error.strerror or str(error)) from error
-    return count
-
-
 def _is_export(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return is_export(file.read(20))
-    except OSError:
-        return False
-
-
-def _same(one: Path, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
     except OSError:
         return False
 
@@ -292,7 +260,9 @@ def export(
             stdout.reconfigure(encoding="utf-8", newline="\n")
             write(stdout)
             return
-        count = _write_export(path, write, store, replace=force)
+        count = write_file(
+            path, write, store, replaces=lambda old: force or _is_export(old), kind="an export", force="--force"
+        )
     if settings.as_json:
         print_json({"path": str(path), "records" if form == "jsonl" else "lines": count})
     else:

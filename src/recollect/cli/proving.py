@@ -8,18 +8,14 @@ from typing import Any, BinaryIO
 
 import click
 
-from recollect.cli.app import Settings, app, common, print_json
+from recollect.cli.app import Settings, app, at_option, common, print_json
 from recollect.errors import InvalidArgumentError
 from recollect.indexes.fixed_point import SHARE_BITS
-from recollect.ledger.proofs import ABSENCE, CONSISTENCY, PRESENCE
+from recollect.ledger.proofs import ABSENCE, CONSISTENCY
 from recollect.ledger.verifying import verify as verify_proof
+from recollect.records.record import Record
 from recollect.reprs import line
 
-_STATED = {
-    PRESENCE: "the record is present in the version of the proof",
-    ABSENCE: "no record has the id of the proof",
-    CONSISTENCY: "the newer log begins with the older one",
-}
 #: Status of a replay -> what is printed.
 _FOUND = {
     "same": "same: the store gives the same answer",
@@ -29,16 +25,19 @@ _FOUND = {
 
 
 @app.command()
-@click.argument("id")
-@click.option("--at", type=int, metavar="SEQ", help="Prove it for the state after this commit. Default: the newest.")
+@click.argument("id", required=False)
+@click.option("--log", "old", type=int, metavar="SEQ", help="Prove instead that the log only grew since this commit.")
+@at_option
 @common
-def prove(settings: Settings, id: str, at: int | None) -> None:  # noqa: A002 - the field's name
+def prove(settings: Settings, id: str | None, old: int | None, at: str | None) -> None:  # noqa: A002
     """Print a proof that the record ID is present, or that the id is absent, as JSON.
 
     ID is the whole id. The proof of a record contains the record in full.
     """
-    with settings.open() as memory:
-        print_json(memory.prove(id, at=at))
+    if (id is None) == (old is None) or (old is not None and at is not None):
+        raise click.UsageError("pass either an ID, also with --at, or --log SEQ")
+    with settings.open_at(at) as memory:
+        print_json(memory.prove(id) if id is not None else memory.prove_log(old or 0))
 
 
 @app.command()
@@ -62,11 +61,24 @@ def verify(settings: Settings, proof: BinaryIO, roots: tuple[str, ...]) -> None:
     if settings.as_json:
         print_json({"proved": proved})
     elif proved:
-        click.echo(f"proved: {_STATED[value['proof']]}")
+        click.echo(f"proved: {_stated(value)}")
     else:
         click.echo("not proved", err=True)
     if not proved:
         sys.exit(1)
+
+
+def _stated(proof: dict[str, Any]) -> str:
+    """Return what a proof states, with the beginning of the record."""
+    if proof["proof"] == CONSISTENCY:
+        return f"the log of {proof['new']['size']} commits begins with that of {proof['old']['size']}"
+    named = line(proof["id"], 100)
+    if proof["proof"] == ABSENCE:
+        return f"there is no record with the id {named!r}"
+    if "payload" not in proof:
+        return f"there is a record with the id {named!r}, whose contents were erased"
+    record = Record.load(bytes.fromhex(proof["payload"]))
+    return f"there is a record with the id {named!r}: {line(record.content, 200)}"
 
 
 @app.command()

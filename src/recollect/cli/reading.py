@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import tzinfo
-from typing import BinaryIO
+from pathlib import Path
 
 import click
 
@@ -23,6 +24,7 @@ from recollect.cli.app import (
     zone_option,
 )
 from recollect.cli.ids import short_ids, whole_id
+from recollect.cli.output import write_file
 from recollect.engine.results import Hits, record_json
 from recollect.errors import UnknownRecordError
 from recollect.filters.tree import Filter
@@ -68,7 +70,12 @@ def _show(settings: Settings, memory: Memory, found: Hits | list[Record]) -> Non
 )
 @click.option("--language", metavar="TAG", help="Language of the question, such as de. Default: detected.")
 @click.option("--wait-for-vectors", is_flag=True, help="First embed the records that have no vector yet.")
-@click.option("--receipt", type=click.File("wb"), metavar="FILE", help="Write the receipt of the answer to FILE.")
+@click.option(
+    "--receipt",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write the receipt of the answer to FILE, which is new or a receipt.",
+)
 @at_option
 @zone_option
 @common
@@ -82,7 +89,7 @@ def recall(
     reference: str | None,
     language: str | None,
     wait_for_vectors: bool,
-    receipt: BinaryIO | None,
+    receipt: Path | None,
     at: str | None,
     zone: tzinfo,
 ) -> None:
@@ -100,7 +107,9 @@ def recall(
         )
         _show(settings, memory, hits)
         if receipt is not None:
-            receipt.write(json.dumps(hits.receipt, indent=2, ensure_ascii=False).encode() + b"\n")
+            text = json.dumps(hits.receipt, indent=2, ensure_ascii=False) + "\n"
+            store = str(memory.stats()["store"]["path"])
+            write_file(receipt, lambda file: file.write(text), store, replaces=_is_receipt, kind="a receipt")
     if explain and not settings.as_json:
         render.explain(hits)
     if hits.standing and not settings.as_json:
@@ -108,6 +117,12 @@ def recall(
         short = short_ids(hit.record.id for hit in hits.standing)
         for hit in hits.standing:
             click.echo(f"  {short[hit.record.id]}  {render.content(hit.record, 200)}")
+
+
+def _is_receipt(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        return b'"receipt"' in file.read(2000)
+    return False
 
 
 @app.command()

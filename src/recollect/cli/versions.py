@@ -29,11 +29,14 @@ def _print_snapshots(snapshots: list[Snapshot]) -> None:
 
 @app.command()
 @click.argument("name", required=False)
+@click.option("--drop", is_flag=True, help="Remove the snapshot called NAME instead. Its commit stays.")
 @common
-def snapshot(settings: Settings, name: str | None) -> None:
+def snapshot(settings: Settings, name: str | None, drop: bool) -> None:
     """Mark the newest commit as a snapshot, called NAME. Unnamed ones are kept until there are 20 newer ones."""
+    if drop and name is None:
+        raise click.UsageError("--drop needs the NAME of a snapshot")
     with settings.open() as memory:
-        made = memory.snapshot(name)
+        made = memory.drop_snapshot(name) if drop and name is not None else memory.snapshot(name)
     print_json(made.to_json()) if settings.as_json else _print_snapshots([made])
 
 
@@ -90,7 +93,9 @@ def _print_restored(settings: Settings, restored: Restored) -> None:
     if settings.as_json:
         print_json(restored.to_json())
     else:
-        click.echo(f"restored {restored.changed} records; the newest commit is {restored.seq}")
+        click.echo(f"changed {restored.changed} records; the newest commit is {restored.seq}")
+        if restored.changed:
+            click.echo(f"to take it back: recollect rollback {restored.seq - 1}")
         for why, ids in missing.items():
             for each in ids:
                 click.echo(f"  not restored: {each} {why}", err=True)
@@ -113,6 +118,9 @@ def diff(settings: Settings, old: str, new: str | None) -> None:
 
 
 def _print_diff(found: Difference) -> None:
+    if not found:
+        click.echo("no differences", err=True)
+
     def show(sign: str, colour: str, record: Record) -> None:
         click.secho(f"{sign} {render.plain(record.id)}  {render.plain(line(record.content, 300))}", fg=colour)
 

@@ -25,7 +25,7 @@ import re
 from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError
 from recollect.ledger.commits import Branch
-from recollect.stores.base import SortKey
+from recollect.stores.ordering import SortKey
 
 _ROUNDS = 4
 _HALF = 8

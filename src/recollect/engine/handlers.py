@@ -82,9 +82,10 @@ from recollect.operations import (
 from recollect.operations import Export as ExportOperation
 from recollect.operations import Replay as ReplayOperation
 from recollect.records.record import Record
-from recollect.stores.base import Backup, View
+from recollect.stores.base import View
 from recollect.stores.old_roots import trim
 from recollect.stores.reports import CheckReport, Compacted
+from recollect.stores.values import Backup
 
 T = TypeVar("T")
 #: Number of items per commit in bulk writes.

@@ -39,7 +39,11 @@ def take_snapshot(core: Core, branch: Branch, operation: TakeSnapshot) -> Snapsh
     with core.store.write(branch, shared=True) as transaction:
         snapshots = transaction.snapshots(branch)
         if operation.label is not None and any(each.name == operation.label for each in snapshots):
-            raise InvalidArgumentError("name", operation.label, "is the name of another snapshot: drop that one first")
+            raise InvalidArgumentError(
+                "name",
+                operation.label,
+                "is the name of another snapshot: choose another name, or drop that one first (drop_snapshot)",
+            )
         head = transaction.head(branch)
         number = max((each.number for each in snapshots), default=0) + 1
         snapshot = Snapshot(number=number, name=operation.label, seq=head.seq, root=head.root.hash.hex(), micros=micros)

@@ -48,7 +48,8 @@ from recollect.operations import (
 from recollect.operations import Export as ExportOperation
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
-from recollect.stores.base import View, in_order
+from recollect.stores.base import View
+from recollect.stores.ordering import in_order
 
 T = TypeVar("T")
 #: Records of an export that are read at a time.

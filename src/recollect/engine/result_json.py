@@ -67,8 +67,8 @@ from recollect.operations import (
     Wait,
 )
 from recollect.operations import Export as ExportOperation
-from recollect.stores.base import Backup
 from recollect.stores.reports import CheckReport, Compacted
+from recollect.stores.values import Backup
 
 
 class _Form(NamedTuple):

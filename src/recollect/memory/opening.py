@@ -23,8 +23,9 @@ from recollect.memory.memory import Memory, namespace_name
 from recollect.operations import check_choice, check_tag, check_text, check_timeout
 from recollect.records.record import utc_now
 from recollect.stores import files
-from recollect.stores.base import DURABILITIES, Durability, Store
+from recollect.stores.base import Store
 from recollect.stores.memory import MemoryStore
+from recollect.stores.values import DURABILITIES, Durability
 from recollect.text.unicode import has_surrogate
 
 #: The environment variable with the path of the default store.

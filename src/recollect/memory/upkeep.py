@@ -23,8 +23,8 @@ from recollect.operations import (
     VectorStats,
     WhenFull,
 )
-from recollect.stores.base import Backup
 from recollect.stores.reports import CheckReport, Compacted
+from recollect.stores.values import Backup
 
 
 @all_named

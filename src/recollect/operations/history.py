@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import Filter
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_count, check_filter, check_flag, check_text
+from recollect.operations.past import target_of
 from recollect.records.record import record_id
 
 
@@ -27,6 +29,9 @@ class TakeSnapshot(Operation, name="snapshot", in_batch=False):
         check_text("name", self.label)
         if not self.label or len(self.label) == 64:
             raise InvalidArgumentError("name", self.label, "must not be empty, nor as long as a root (64 characters)")
+        if not isinstance(target_of(self.label, UTC), str):
+            rule = f"reads as the number of a commit or as a time: use another name, such as 'before {self.label}'"
+            raise InvalidArgumentError("name", self.label, rule)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,24 +22,11 @@ from recollect.ledger.commits import Branch, Commit, Head, Snapshot, Stored
 from recollect.ledger.merkle import EMPTY, PUBLIC_KEY, Live, Root, redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.record import Record
-from recollect.stores.base import (
-    Backup,
-    Capabilities,
-    Resolved,
-    SortKey,
-    Tally,
-    Trimmed,
-    Untrimmed,
-    Version,
-    check_seq,
-    expired,
-    in_order,
-    net,
-    tally_of,
-)
 from recollect.stores.derived.files import DerivedFiles
+from recollect.stores.ordering import SortKey, check_seq, expired, in_order, net, tally_of
 from recollect.stores.reports import CheckReport
 from recollect.stores.root_check import disagreements
+from recollect.stores.values import Backup, Capabilities, Resolved, Tally, Trimmed, Untrimmed, Version
 from recollect.stores.write_queue import Ticket, WriteQueue
 
 

@@ -13,7 +13,8 @@ from recollect.errors import DamagedStoreError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import Pages, Root, update
 from recollect.ledger.trie_walk import Walk
-from recollect.stores.base import Store, Transaction, Trimmed, View
+from recollect.stores.base import Store, Transaction, View
+from recollect.stores.values import Trimmed
 
 #: The pages of a root are kept after at least this many changes. A lower number makes the file larger, a higher one
 #: makes it slower to recompute a root.

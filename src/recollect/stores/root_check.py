@@ -5,7 +5,8 @@ from __future__ import annotations
 from recollect.errors import StoreError
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import check, root_of
-from recollect.stores.base import BranchSummary, Store, View
+from recollect.stores.base import Store, View
+from recollect.stores.values import BranchSummary
 
 
 def disagreements(store: Store) -> list[str]:

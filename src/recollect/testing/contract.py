@@ -25,8 +25,10 @@ from recollect.ledger.merkle import check, root_of
 from recollect.operations import ORDERS
 from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
-from recollect.stores.base import Resolved, Store, View, expired, in_order, sort_key, tally_of
+from recollect.stores.base import Store, View
 from recollect.stores.derived_protocols import Model, Updates
+from recollect.stores.ordering import expired, in_order, sort_key, tally_of
+from recollect.stores.values import Resolved
 from recollect.testing.commits import BRANCH, EARLY, NOW, OTHER, note, stored, write, write_into
 from recollect.testing.erasure_contract import ErasureContract
 from recollect.testing.past_contract import PastContract

@@ -12,9 +12,10 @@ from typing import Any
 
 from recollect.errors import StoreFullError
 from recollect.ledger.commits import Branch
-from recollect.stores.base import Backup, Store, Transaction, View
+from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import Derived
 from recollect.stores.reports import CheckReport
+from recollect.stores.values import Backup
 
 STEPS = ("put", "drop", "add_node", "append", "erase", "redact")
 

@@ -7,8 +7,9 @@ import pytest
 from recollect.ledger.merkle import EMPTY, Live, Root
 from recollect.ledger.trie_walk import Walk
 from recollect.stores import old_roots
-from recollect.stores.base import Store, Trimmed, Version
+from recollect.stores.base import Store
 from recollect.stores.old_roots import pages_at
+from recollect.stores.values import Trimmed, Version
 from recollect.testing.commits import BRANCH, OTHER, note, snapshot, stored, write, write_into
 
 

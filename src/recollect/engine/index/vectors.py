@@ -32,8 +32,9 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.scoring.dense import Dense, DenseIndex, Quantised, quantised
 from recollect.ledger.commits import Branch, Head
 from recollect.records.record import Record
-from recollect.stores.base import ReadView, Store, View, expired
+from recollect.stores.base import ReadView, Store, View
 from recollect.stores.derived_protocols import Model, Vectors
+from recollect.stores.ordering import expired
 
 #: (number of records processed so far, total)
 Progress = Callable[[int, int], object]

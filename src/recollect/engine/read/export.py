@@ -10,8 +10,9 @@ from recollect.engine.scope import Scope
 from recollect.filters.tree import EVERYTHING
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import update
-from recollect.stores.base import Store, View, in_order
+from recollect.stores.base import Store, View
 from recollect.stores.old_roots import Overlay
+from recollect.stores.ordering import in_order
 
 
 def export(branch: Branch, scope: Scope, store: Store, reads_at: Callable[[View, Branch], int]) -> Export:

@@ -12,9 +12,10 @@ from recollect.errors import DamagedStoreError
 from recollect.ledger.commits import Branch
 from recollect.operations import Grep
 from recollect.records.record import Record
-from recollect.stores.base import Store, View, expired, in_order
+from recollect.stores.base import Store, View
 from recollect.stores.derived.fulltext import FullText
 from recollect.stores.derived_protocols import FullTextIndex, Updates
+from recollect.stores.ordering import expired, in_order
 
 
 def grep(

@@ -23,7 +23,9 @@ from recollect.indexes.documents.table import Table
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Commit, Head, Stored
 from recollect.records.record import Record
-from recollect.stores.base import SortKey, Tally, View, in_order, sort_key, tally_of
+from recollect.stores.base import View
+from recollect.stores.ordering import SortKey, in_order, sort_key, tally_of
+from recollect.stores.values import Tally
 
 #: Number of records that are loaded at first if there is no limit.
 _PAGE = 1000

@@ -13,8 +13,9 @@ from recollect.ledger.merkle import Leaf, leaf_hash_at, path_of, version_salt
 from recollect.ledger.proofs import Proof
 from recollect.ledger.verifying import verify
 from recollect.operations import Prove, ProveLog
-from recollect.stores.base import Store, Version, View
+from recollect.stores.base import Store, View
 from recollect.stores.old_roots import pages_at
+from recollect.stores.values import Version
 
 
 def prove(operation: Prove, view: View, branch: Branch, store: Store, log_trees: LogTrees) -> Proof:

@@ -25,7 +25,8 @@ from recollect.ledger.merkle import Root
 from recollect.operations import Changes, Count, Find, Get, GetQuota, Head, Namespaces, Recall, Stats
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
-from recollect.stores.base import ReadView, expired, in_order, sort_key
+from recollect.stores.base import ReadView
+from recollect.stores.ordering import expired, in_order, sort_key
 
 #: Commits that `changes` reads at a time.
 _COMMITS_PAGE = 256

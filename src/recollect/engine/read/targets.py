@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import NamedTuple
 
 from recollect.engine.cursors import Cursors
@@ -19,7 +19,7 @@ from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError, ScopeError, UnknownTargetError
 from recollect.ledger.commits import Branch, Head
 from recollect.ledger.merkle import EMPTY
-from recollect.operations import Pin
+from recollect.operations import Pin, target_of
 from recollect.records.codec import datetime_of, microseconds
 from recollect.stores.base import View
 
@@ -147,7 +147,9 @@ def _at_snapshot(target: Pin, view: View, branch: Branch, now: int) -> Point:
     else:
         found = next((each for each in snapshots if each.name == target.named), None)
     if found is None:
-        hint = " (the number of a commit is an int)" if (target.named or "").isdecimal() else ""
+        meant = None if target.named is None else target_of(target.named, UTC)
+        hint = " (the number of a commit is an int)" if isinstance(meant, int) else ""
+        hint = " (a time is passed as a datetime: datetime.fromisoformat)" if isinstance(meant, datetime) else hint
         raise UnknownTargetError(target.target, f"there is no such snapshot{hint}")
     return _at_seq(view, branch, found.seq, now)
 

@@ -24,7 +24,8 @@ from recollect.ledger.merkle import redacted_id
 from recollect.records.codec import microseconds
 from recollect.records.identity import fact_key, text_key
 from recollect.records.record import Record
-from recollect.stores.base import Transaction, View, expired
+from recollect.stores.base import Transaction, View
+from recollect.stores.ordering import expired
 
 #: Memory limit of the cached turns, and the approximate memory of one in addition to its encoded and decoded bytes.
 _CACHED_BYTES, _TURN_BYTES = 2**25, 1200
@@ -65,7 +66,7 @@ class StoredTurn(NamedTuple):
     """A turn of a conversation, with what is computed once for it.
 
     Attributes:
-        order: The sort key within a conversation, as `stores.base.in_order` sorts by position.
+        order: The sort key within a conversation, as `stores.ordering.in_order` sorts by position.
         record: The record.
         said: The author and the text (`said_by`).
         unchanged: The outcome of storing it again.

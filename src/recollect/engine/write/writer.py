@@ -36,7 +36,9 @@ from recollect.operations import ABSENT
 from recollect.records.codec import encode_json, microseconds
 from recollect.records.identity import derived_ids, numbered_ids, same_fact, same_text
 from recollect.records.record import FIELD_NAMES, Record
-from recollect.stores.base import Resolved, Transaction, expired
+from recollect.stores.base import Transaction
+from recollect.stores.ordering import expired
+from recollect.stores.values import Resolved
 
 #: Maximum number of expired records that a commit removes, so that no commit takes long.
 SWEPT = 1000

@@ -23,7 +23,6 @@ from recollect.errors import (
     StoreMissingError,
 )
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup
 from recollect.stores.sqlite.copying import (
     OR_FORCE,
     WAL_SUFFIXES,
@@ -38,6 +37,7 @@ from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite.store import SqliteStore
 from recollect.stores.sqlite_base import checksums
+from recollect.stores.values import Backup
 
 #: How long a restore waits for a writer of the store that it replaces.
 BUSY_MS = 10_000

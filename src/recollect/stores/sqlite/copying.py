@@ -17,12 +17,13 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup, BranchSummary, Store
+from recollect.stores.base import Store
 from recollect.stores.root_check import branch_summaries
 from recollect.stores.sqlite.header import header_of, part_path, replace_durably
 from recollect.stores.sqlite.schema import APPLICATION_ID
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import translated
+from recollect.stores.values import Backup, BranchSummary
 
 WAL_SUFFIXES = ("-wal", "-shm")
 OR_FORCE = "give another path, or overwrite this file with --force (force=True)"

@@ -32,7 +32,6 @@ from recollect.ledger.merkle import (
 )
 from recollect.ledger.trie_walk import Walk
 from recollect.records.record import Record
-from recollect.stores.base import Trimmed
 from recollect.stores.reports import CheckReport
 from recollect.stores.sqlite import schema
 from recollect.stores.sqlite.page_lists import decode_pages
@@ -40,6 +39,7 @@ from recollect.stores.sqlite.salvage import Salvage
 from recollect.stores.sqlite.transaction import HEAD_COLUMNS, head_fields
 from recollect.stores.sqlite.view import decoded_parents, implicit_parents
 from recollect.stores.sqlite_base.errors import translated
+from recollect.stores.values import Trimmed
 
 
 class _StoredRoot(NamedTuple):

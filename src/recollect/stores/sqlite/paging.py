@@ -7,7 +7,7 @@ of it bounds; the other orders are sorted for each page.
 
 from __future__ import annotations
 
-from recollect.stores.base import NO_IMPORTANCE, NO_POSITION, NO_TIME, SortKey
+from recollect.stores.ordering import NO_IMPORTANCE, NO_POSITION, NO_TIME, SortKey
 from recollect.stores.sqlite.filters import TRUE, Sql
 
 _TIME = f"coalesce(h.time, {NO_TIME})"
@@ -20,7 +20,7 @@ def rest(order: str, after: SortKey | None) -> list[Sql]:
 
     Args:
         order: One of `operations.ORDERS`.
-        after: The sort key (`stores.base.sort_key`); None: the whole order follows.
+        after: The sort key (`stores.ordering.sort_key`); None: the whole order follows.
     """
     if after is None:
         return [TRUE]

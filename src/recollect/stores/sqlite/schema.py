@@ -40,7 +40,7 @@ CREATE TABLE namespaces (
 ) STRICT;
 
 -- A branch that continues another one has that branch and its last common commit as base. The other columns state how
--- far the trie pages of old roots have been dropped (stores.base.Trimmed).
+-- far the trie pages of old roots have been dropped (stores.values.Trimmed).
 CREATE TABLE branches (
     number          INTEGER PRIMARY KEY,
     namespace       INTEGER NOT NULL REFERENCES namespaces,

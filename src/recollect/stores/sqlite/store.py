@@ -39,7 +39,6 @@ from recollect.errors import (
 )
 from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import PUBLIC_KEY
-from recollect.stores.base import Backup, Capabilities, Durability
 from recollect.stores.derived.files import DerivedFiles
 from recollect.stores.interruptible import Steps, ended, watched
 from recollect.stores.reports import CheckReport
@@ -56,6 +55,7 @@ from recollect.stores.sqlite.view import SqliteView
 from recollect.stores.sqlite_base import checksums
 from recollect.stores.sqlite_base.errors import SQLITE_ERRORS, ours, translated
 from recollect.stores.sqlite_base.structure import differing_table, few_steps, structure
+from recollect.stores.values import Backup, Capabilities, Durability
 from recollect.stores.write_queue import POLL_S, Shared, Ticket, WriteQueue
 
 #: Maximum number of idle read connections that are kept open for later reads.

@@ -1,0 +1,158 @@
+"""The values that stores return: counts, versions, summaries, and what a store can do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+from recollect.arguments import json_form
+from recollect.ledger.commits import Branch, Stored
+
+#: Which commits survive a power cut: every acknowledged one, or a consistent store, perhaps without the newest commits.
+Durability: TypeAlias = Literal["full", "normal"]
+
+
+DURABILITIES: tuple[Durability, ...] = get_args(Durability)
+
+
+class Tally(NamedTuple):
+    """Counts of records by kind, and of distinct users, conversations and entities.
+
+    Attributes:
+        oldest: The earliest time of a record, in microseconds since 1970; None if no record has a time.
+        newest: The latest one.
+    """
+
+    kinds: dict[str, int]
+    users: int
+    conversations: int
+    entities: int
+    oldest: int | None
+    newest: int | None
+
+
+class BranchSummary(NamedTuple):
+    """The verified contents of a branch: the number of its newest commit, its root in hex, and the count of records."""
+
+    seq: int
+    root: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backup:
+    """The result of a backup or of a restore.
+
+    Attributes:
+        path: The backup, or the restored store.
+        bytes: Its size.
+        verified: Whether every root was recomputed from the records and matches the log.
+        branches: Its contents, if it was verified.
+        kept: After a restore, the new path of the store that was replaced; None if there was none.
+    """
+
+    path: str
+    bytes: int
+    verified: bool
+    branches: dict[Branch, BranchSummary]
+    kept: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        branches = [
+            {"namespace": branch.namespace, "branch": branch.name, **each._asdict()}
+            for branch, each in self.branches.items()
+        ]
+        out = {"path": self.path, "bytes": self.bytes, "verified": self.verified, "branches": branches}
+        return out if self.kept is None else {**out, "kept": self.kept}
+
+    @classmethod
+    @json_form("a backup")
+    def from_json(cls, data: Mapping[str, Any]) -> Backup:
+        """Rebuild a result from its JSON form."""
+        branches = {
+            Branch(each["namespace"], each["branch"]): BranchSummary(each["seq"], each["root"], each["records"])
+            for each in data["branches"]
+        }
+        return cls(**{**data, "branches": branches})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What a store can do. A call that it cannot do raises UnsupportedError.
+
+    Attributes:
+        group_commit: Transactions that are opened with `shared=True` can share one durable commit.
+        copying: `back_up` copies the store to a file.
+        writers: How many transactions can be open at a time: one for the "store", or one for each "branch".
+        snapshots: Others can read and write while a view is open. Otherwise they wait, so views must be short.
+        durable: Commits survive the end of the process.
+        watched: Other processes can commit to the store, and `version` notices it.
+    """
+
+    group_commit: bool
+    copying: bool
+    writers: str
+    snapshots: bool
+    durable: bool
+    watched: bool
+
+
+class Trimmed(NamedTuple):
+    """How far the trie pages of a branch's old roots have been dropped.
+
+    Pages are dropped in ascending order of commits. Those of the commit `seq` are stored, and those of older commits
+    only if they were kept.
+
+    Attributes:
+        seq: The commit up to which the older ones have been examined; 0 for none.
+        kept: The newest commit up to `seq` whose pages are kept; 0 for the empty root before the first commit.
+        changes: The number of changes in the commits after `kept` up to `seq`.
+    """
+
+    seq: int = 0
+    kept: int = 0
+    changes: int = 0
+
+
+class Version(NamedTuple):
+    """A version, with or without its payload.
+
+    Attributes:
+        version: Its address (`merkle.version_hash`).
+        payload: The canonical bytes of the record; None if they have been removed.
+    """
+
+    version: bytes
+    payload: bytes | None
+
+
+class Untrimmed(NamedTuple):
+    """A commit with what decides about the pages of the root before it.
+
+    Attributes:
+        seq: Its number.
+        page: The number of the first page of its root; 0 for the empty root.
+        replaced: The pages of the previous root that its root does not have.
+        changes: The number of its changes.
+    """
+
+    seq: int
+    page: int
+    replaced: Sequence[int]
+    changes: int
+
+
+class Resolved(NamedTuple):
+    """What a store knows of an id.
+
+    Attributes:
+        known: Whether the id was ever stored: it has a version now, or a commit names it.
+        stored: The current version; None if there is none.
+        due: Whether that version has expired.
+    """
+
+    known: bool
+    stored: Stored | None
+    due: bool
