@@ -23,7 +23,8 @@ from recollect import Memory
 from recollect import filters as f
 from recollect.embedding.hashed import Hashed
 from recollect.engine.erasing import AT_ONCE
-from recollect.errors import QuotaError, ReadOnlyStoreError, StoreFullError, UnknownRecordError
+from recollect.errors import DamagedStoreError, QuotaError, ReadOnlyStoreError, StoreFullError, UnknownRecordError
+from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import is_redacted, redacted_id
 from recollect.stores.memory import MemoryStore
 from recollect.stores.sqlite import copies
@@ -592,6 +593,26 @@ def _note_of(path: Path) -> str | None:
             return view.setting("erasing")
     finally:
         store.close()
+
+
+NOTES = ["nonsense", "[1]", '{"branches": [1]}', '{"branches": [["a"]]}', '{"vectors": {"a": 1}}']
+
+
+@pytest.mark.parametrize("note", NOTES)
+def test_a_corrupt_note_of_an_erasure_is_reported_and_stops_no_other_call(
+    folder: Path, note: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with recollect.open(folder / "a.db") as memory:
+        memory.remember("one", id="a")
+        with core_of(memory).store.write(Branch("default")) as transaction:
+            transaction.set_setting("erasing", note)
+    with recollect.open(folder / "a.db") as memory:
+        memory.remember("two", id="b")
+        assert memory.count() == 2
+        with pytest.raises(DamagedStoreError, match="note of an erasure"):
+            memory.erase("a")
+        assert memory.get("a") is not None
+    assert "note of an erasure" in caplog.text
 
 
 class TestFaults:

@@ -21,7 +21,7 @@ from recollect.engine.follower import in_history
 from recollect.engine.index.keeper import IndexKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VectorKeeper
-from recollect.errors import RecollectError
+from recollect.errors import DamagedStoreError, RecollectError
 from recollect.ledger.commits import Branch, Commit
 from recollect.stores.base import Store, Transaction, View
 from recollect.stores.derived_protocols import FullTextIndex, Uses, Vectors
@@ -230,6 +230,17 @@ class Erasures:
 
 
 def _decoded(written: str | None) -> dict[str, Any]:
-    """Return a note: the branches, the digests of the erased texts, and which steps are done."""
-    nothing: dict[str, Any] = {"branches": [], "vectors": {}, "derived": False, "rewritten": False}
-    return nothing if written is None else {**nothing, **json.loads(written)}
+    """Return a note: the branches, the digests of the erased texts, and which steps are done.
+
+    Raises:
+        DamagedStoreError: It is corrupt.
+    """
+    note: dict[str, Any] = {"branches": [], "vectors": {}, "derived": False, "rewritten": False}
+    try:
+        note |= {} if written is None else json.loads(written)
+        named = all(len(each) == 2 and all(isinstance(name, str) for name in each) for each in note["branches"])
+        if not named or not all(isinstance(each, list) for each in note["vectors"].values()):
+            raise ValueError("it does not name branches and vectors")
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DamagedStoreError("the store", f"the note of an erasure cannot be read: {error}") from None
+    return note
