@@ -32,7 +32,7 @@ script = Script(1)
 told = child(script, folder)
 path = folder / NAME
 print(problem_in(path, script, told))
-writing = next(number for number, step in enumerate(script.steps) if step.name == "remember")
+writing = next(number for number, step in enumerate(script.steps) if step.name in ("remember", "bulk"))
 print(problem_in(path, Script(1), Told(begun=writing + 1, done=writing + 1)))
 print(problem_in(path, script, Told(told.begun, told.done, {"never held"})))
 connection = apsw.Connection(str(path))
