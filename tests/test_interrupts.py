@@ -22,7 +22,7 @@ from recollect.testing.internals import core_of
 #: Where Python itself closes what nobody uses any more, an interruption is swallowed and told of by a warning.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 #: Every how many lines an interruption strikes here; `make torture` has the others.
-STRIDE = 7 if FULL else 11
+STRIDE = 7 if FULL else 19
 STORES: dict[str, Callable[[Path], SqliteStore | MemoryStore]] = {
     "sqlite": lambda folder: SqliteStore(folder / "interrupted.db", timeout_s=600, durability="normal"),
     "memory": lambda folder: MemoryStore(timeout_s=600),
@@ -53,7 +53,7 @@ def test_whoever_waits_while_a_writer_is_interrupted_gets_its_turn(tmp_path: Pat
     store = SqliteStore(tmp_path / "interrupted.db", timeout_s=600, durability="normal")
     memory = memory_on(store)
     waited = 0
-    for at in range(1, lines_of(memory, name), (3 if FULL else 5)):
+    for at in range(1, lines_of(memory, name), (3 if FULL else 8)):
         waiter = Waiter(memory, store)
         problem = interrupted(memory, name, Interruption(at, waiter.come))
         assert waiter.end() == "other"

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from tests.examples import FULL
 from torture import power
 from torture.disk import FOLDER, MODES, SECTOR, Disk, Event
 from torture.power import Recording
@@ -60,7 +61,7 @@ def problems(recording: Recording, folder: Path, count: int = 40, *, full: bool 
 
 
 @pytest.mark.promise("power.acknowledged")
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(2 if FULL else 1))
 def test_a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half(folder: Path, seed: int) -> None:
     done = list(power.trials(seed, folder))
     assert [trial for trial in done if trial.problem] == []
@@ -82,6 +83,8 @@ def test_a_power_cut_while_a_file_is_made_leaves_none_or_one_that_can_be_used(
             acknowledged = disk.acknowledged if durability == "full" else 0
             if (key := (acknowledged, *cut.items())) not in seen:
                 seen.add(key)
+                if not FULL and len(seen) % 3:
+                    continue
                 with power.left_by(cut, folder) as path, power.quiet():
                     wrong.append(power.problem_in(path, recording.roots, acknowledged))
         disk.take(event)
@@ -160,7 +163,7 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
 
     monkeypatch.setattr("torture.script._step", step)
     recording = power.record(SEED, run)
-    for part in range(4):
+    for part in range(4 if FULL else 1):
         cuts = power.cuts(recording, random.Random(part), folder, 30)
         assert [problem for _, problem in cuts if problem] == []
     # Without its syncs, the same run is seen to fail.
@@ -210,6 +213,8 @@ def test_a_single_sync_that_is_dropped_is_caught(full: Recording, folder: Path, 
     ends = [place for place in full.syncs() if full.events[place].kind == "sync"]
     caught = Counter[bool]()
     for this, following in pairwise(ends):
+        if not FULL and caught[True] >= 3:
+            break
         of_database = full.events[this].file == database
         told = any(event.kind == "acknowledge" for event in full.events[this:following])
         if of_database if what == "a checkpoint's" else (told and not of_database):

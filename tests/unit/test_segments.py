@@ -384,7 +384,7 @@ class TestKernels:
         assert (tallies[0] == tallies[1]).all()
 
     @pytest.mark.parametrize("turns", [False, True])
-    @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40, 63, 64, 128, 150] if FULL else [2, 12, 63, 64, 150])
+    @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40, 63, 64, 128, 150] if FULL else [12, 64, 150])
     def test_many_documents_are_settled_alike(self, terms: int, turns: bool) -> None:
         """Terms that share marks, and words that stand in for others."""
         view = many_documents(turns, terms if FULL else 150).view()
