@@ -274,7 +274,7 @@ def test_a_client_that_does_not_read_is_answered_once_it_does_in_bounded_memory_
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "memory.db"
-    nbytes, count, pings = (2_000_000, 25, 2000) if FULL else (1_000_000, 12, 1000)
+    nbytes, count, pings = 2_000_000, 25, 2000
     # The answer names the tool, so that it is as large as the request.
     flood = [request("tools/call", {"name": "x" * nbytes, "arguments": {}}, number) for number in range(count)]
     flood += [request("ping", None, number) for number in range(count, count + pings)]
