@@ -15,7 +15,7 @@ from contextlib import suppress
 
 import apsw
 
-from recollect.errors import DamagedStoreError, StoreChangedError, StoreError, StoreReplacedError
+from recollect.errors import DamagedStoreError, NotAStoreError, StoreChangedError, StoreError, StoreReplacedError
 from recollect.stores.sqlite.header import has_all_pages
 
 _Identity = tuple[int, int]
@@ -84,7 +84,8 @@ class FileIdentity:
 
         Raises:
             StoreReplacedError: It is not the same file.
-            DamagedStoreError: It has become shorter.
+            DamagedStoreError: It was cut.
+            StoreIOError: It has become shorter, and its header cannot be read.
         """
         size = self._size  # read before `stat`: another thread may see a longer file meanwhile
         try:
@@ -101,10 +102,14 @@ class FileIdentity:
                 self._size = facts.st_size
 
     def _is_compacted(self) -> bool:
-        """Return whether a file that has become shorter has all of its pages, as its header states."""
+        """Return whether a file that has become shorter has all of its pages, as its header states.
+
+        Raises:
+            StoreIOError: The header cannot be read.
+        """
         try:
             return has_all_pages(self._path)
-        except StoreError:
+        except NotAStoreError:
             return False
 
     def check(self, detail: str = "") -> None:
@@ -146,7 +151,7 @@ class FileIdentity:
         connections = list(connections)
         try:
             self.check()
-        except (StoreReplacedError, DamagedStoreError) as error:
+        except StoreError as error:
             for connection in connections:
                 with suppress(apsw.Error):
                     # The last one to close would delete the WAL at the path, which may be that of the new file.
