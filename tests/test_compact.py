@@ -148,7 +148,7 @@ def test_a_compacted_file_that_grows_again_is_intact_in_the_middle_of_a_checkpoi
 
 def test_a_reader_delays_the_end_and_loses_nothing(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    with recollect.open(path, durability="normal", timeout=0.1) as memory, recollect.open(path) as other:
+    with recollect.open(path, durability="normal", timeout=1) as memory, recollect.open(path) as other:
         fill(memory, 1000)
         with other.open_export() as export:
             compacted = memory.compact()
