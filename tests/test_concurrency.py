@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests import fresh
+from tests.examples import in_torture
 from torture.run import run_part
 
 PROBLEMS = """
@@ -16,6 +17,7 @@ print("; ".join(trial.problem for trial in trials(1, folder) if trial.problem))
 
 @pytest.mark.promise("concurrent.linearizable")
 @pytest.mark.promise("concurrent.log")
+@in_torture
 def test_many_processes_and_threads_lose_nothing_and_see_one_history() -> None:
     done = list(run_part("concurrency", [1]))
     assert [trial for trial in done if trial.problem] == []

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import apsw
 import pytest
 from click.testing import CliRunner
-from tests.examples import FULL
+from tests.examples import FULL, some, spread
 from tests.rescues import records_by_namespace, roots_are_same
 from torture import damage
 
@@ -54,7 +54,7 @@ def small() -> Iterator[None]:
 
 
 @pytest.mark.promise("damage.trials")
-@pytest.mark.parametrize("seed", range(28) if FULL else range(0, 28, 4))
+@pytest.mark.parametrize("seed", range(28) if FULL else range(0, 28, 14))
 def test_a_hurt_store_is_told_of_read_and_rescued_rightly(tmp_path: Path, small: None, seed: int) -> None:
     assert [trial.problem for trial in damage.trials(seed, tmp_path)] == [""]
 
@@ -230,7 +230,7 @@ def test_any_changed_byte_is_found(store: Path) -> None:
     whole = store.read_bytes()
     assert found(store) == []
     rng = random.Random(1)
-    places = [*range(16, 100, 3), *(rng.randrange(len(whole)) for _ in range(300))]
+    places = [*range(16, 100, 3), *(rng.randrange(len(whole)) for _ in range(some(300)))]
     for place in places:
         data = bytearray(whole)
         data[place] ^= rng.randrange(1, 256)
@@ -645,8 +645,7 @@ READS_ALL: dict[str, Callable[[recollect.Memory], Any]] = {
 
 
 @pytest.mark.promise("damage.exchanged")
-@pytest.mark.parametrize("table", ["heads", "versions"])
-@pytest.mark.parametrize("name", READS_ALL)
+@pytest.mark.parametrize(("table", "name"), spread(("heads", "versions"), tuple(READS_ALL), every=2))
 def test_pages_of_records_that_changed_places_are_noticed_by_whoever_meets_them(
     tmp_path: Path, name: str, table: str
 ) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from tests import fresh
+from tests.examples import in_torture
 from torture.run import run_part
 
 import recollect
@@ -698,6 +699,7 @@ def test_the_command_erases_everything_of_a_person(folder: Path, monkeypatch: py
 
 
 @pytest.mark.promise("erase.killed")
+@in_torture
 def test_a_killed_erasure_is_complete_or_has_not_happened() -> None:
     done = list(run_part("erase", [1]))
     assert [trial for trial in done if trial.problem] == []

@@ -233,15 +233,15 @@ def test_an_index_in_a_file_is_not_read_for_what_the_store_finds_by_its_own(tmp_
 
 @pytest.mark.parametrize("kind", ["memory", "file"])
 @pytest.mark.in_process
-def test_what_was_derived_from_a_record_is_found_among_20_000_without_reading_the_others(
+def test_what_was_derived_from_a_record_is_found_among_4_000_without_reading_the_others(
     kind: str, tmp_path: Path
 ) -> None:
     store = MemoryStore() if kind == "memory" else SqliteStore(tmp_path / "a.db")
     with memory_on(store) as memory:
         memory.remember_all(
             [
-                {"content": f"tea {at}", "derived_from": (f"s{at % 1000}",), "supersedes": (f"r{at % 4000}",)}
-                for at in range(20_000)
+                {"content": f"tea {at}", "derived_from": (f"s{at % 200}",), "supersedes": (f"r{at % 800}",)}
+                for at in range(4_000)
             ]
         )
         memory.recall("tea")
@@ -252,12 +252,12 @@ def test_what_was_derived_from_a_record_is_found_among_20_000_without_reading_th
             read += 1
             return True
 
-        assert len(memory.find(where=f.custom(counted) & f.contains("7777"))) == 2
-        assert read == 20_000  # it counts
+        assert len(memory.find(where=f.custom(counted) & f.contains("777"))) == 4
+        assert read == 4_000  # it counts
         for where, count in (
             (f.derived_from("s7"), 20),
             (f.supersedes("r7"), 5),
-            (f.derived_from("s7") & f.supersedes("r7", "r1007"), 10),
+            (f.derived_from("s7") & f.supersedes("r7", "r207"), 10),
             (f.derived_from("s7", "s8") & ~f.supersedes("r7") & f.valid_at("2026-03-01"), 35),
         ):
             read = 0

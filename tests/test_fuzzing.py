@@ -37,7 +37,7 @@ def test_whatever_comes_in_an_error_of_ours_comes_out_or_a_result(tmp_path: Path
     for example in target.examples:
         assert tried(target, example, tmp_path) == ("taken", "")
     said = set()
-    for _ in range(40 if FULL else 15):
+    for _ in range(40 if FULL else 6):
         outcome, problem = tried(target, mutated(rng.choice(target.examples), rng), tmp_path)
         said.add(outcome)
         assert problem == ""
@@ -65,7 +65,7 @@ DEAREST = [
     "\u00bd ",
     "q? ",
 ]
-CHOSEN = [Case(ascii(unit), unit) for unit in DEAREST] + random.Random(1).sample(cases(), 20)
+CHOSEN = [Case(ascii(unit), unit) for unit in DEAREST] + random.Random(1).sample(cases(), 20 if FULL else 5)
 
 
 @pytest.mark.promise("input.bounds")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests import fresh
-from tests.examples import FULL
+from tests.examples import FULL, in_torture
 from torture.run import run_part
 
 import recollect
@@ -18,6 +18,7 @@ from recollect.importers.jsonl import write_jsonl
 
 
 @pytest.mark.promise("kill.acknowledged")
+@in_torture
 def test_a_killed_writer_loses_nothing_acknowledged_and_leaves_nothing_half() -> None:
     done = list(run_part("kill", range(2 if FULL else 1)))
     assert [trial for trial in done if trial.problem] == []

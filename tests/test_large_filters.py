@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.examples import some
 
 import recollect
 from recollect import filters as f
@@ -80,7 +81,7 @@ def large(rng: random.Random) -> Filter:
 
 
 @pytest.mark.promise("damage.none")
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(some(40)))
 def test_a_filter_of_any_size_gives_what_its_predicate_does(memory: Memory, seed: int) -> None:
     where = large(random.Random(seed))
     held = memory.find(order="id")

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from tests.examples import FULL
+from tests.examples import FULL, in_torture
 from torture import power
 from torture.disk import FOLDER, MODES, SECTOR, Disk, Event
 from torture.power import Recording
@@ -52,7 +52,9 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
         yield power.record(SEED, fast)
 
 
-def problems(recording: Recording, folder: Path, count: int = 40, *, full: bool = True, **options: object) -> list[str]:
+def problems(
+    recording: Recording, folder: Path, count: int = 40 if FULL else 20, *, full: bool = True, **options: object
+) -> list[str]:
     cuts = power.cuts(recording, random.Random(SEED), folder, count, full=full, **options)  # type: ignore[arg-type]
     return [problem for _, problem in cuts if problem]
 
@@ -62,6 +64,7 @@ def problems(recording: Recording, folder: Path, count: int = 40, *, full: bool 
 
 @pytest.mark.promise("power.acknowledged")
 @pytest.mark.parametrize("seed", range(2 if FULL else 1))
+@in_torture
 def test_a_power_cut_loses_nothing_acknowledged_and_leaves_nothing_half(folder: Path, seed: int) -> None:
     done = list(power.trials(seed, folder))
     assert [trial for trial in done if trial.problem] == []
@@ -83,7 +86,7 @@ def test_a_power_cut_while_a_file_is_made_leaves_none_or_one_that_can_be_used(
             acknowledged = disk.acknowledged if durability == "full" else 0
             if (key := (acknowledged, *cut.items())) not in seen:
                 seen.add(key)
-                if not FULL and len(seen) % 3:
+                if not FULL and len(seen) % 6:
                     continue
                 with power.left_by(cut, folder) as path, power.quiet():
                     wrong.append(power.problem_in(path, recording.roots, acknowledged))
@@ -97,9 +100,9 @@ def test_the_faster_mode_may_lose_the_newest_commits_and_nothing_else(folder: Pa
     recording = power.record(SEED, run, "normal")
     assert recording.problem == ""
     # Whatever is there is the log's beginning, sound and whole ...
-    assert problems(recording, folder, 60, full=False) == []
+    assert problems(recording, folder, 60 if FULL else 20, full=False) == []
     # ... and by the measure of "full" some of what was acknowledged is not there, each time the newest.
-    lost = problems(recording, folder, 60, modes=("lost",))
+    lost = problems(recording, folder, 60 if FULL else 20, modes=("lost",))
     assert lost
     assert all("were acknowledged" in problem for problem in lost)
 
@@ -170,9 +173,7 @@ def test_the_full_text_index_never_says_that_it_has_texts_which_a_power_cut_took
     texts = {number for event in recording.events for path, number in event.names if "text.db" in path and number}
     syncs = [place for place in recording.syncs() if recording.events[place].file in texts]
     blind = recording.without(*syncs)
-    found = [
-        problem for part in range(8) for _, problem in power.cuts(blind, random.Random(part), folder, 30) if problem
-    ]
+    found = (problem for part in range(8) for _, problem in power.cuts(blind, random.Random(part), folder, 30))
     assert any("recall or grep" in problem for problem in found)
 
 

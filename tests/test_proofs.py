@@ -348,13 +348,15 @@ class TestWhatIsNoProof:
     @pytest.mark.promise("proof.bytes")
     @pytest.mark.parametrize("form", FORMS)
     def test_a_proof_with_any_other_byte_is_refused(self, proofs: dict[str, Proof], form: str) -> None:
-        """Every byte becomes every other one. By default, of the hex digits of a hash only some."""
+        """Every byte becomes every other one. By default only some do in a long proof, and fewer of its hex digits."""
         proof = proofs[form]
         raw = json.dumps(proof, separators=(",", ":"), ensure_ascii=False).encode()
         trusted = anchors(proof)
         tried = 0
         for at, byte in enumerate(raw):
-            spare = not FULL and len(raw) > 600 and at % 32 and set(raw[at - 1 : at + 1]) <= DIGITS
+            spare = not FULL and len(raw) > 600 and at % 32
+            if spare and at % 4 and set(raw[at - 1 : at + 1]) <= DIGITS:
+                continue
             for other in (byte ^ 1, byte ^ 0x20) if spare else range(256):
                 if other == byte:
                     continue

@@ -11,7 +11,7 @@ from typing import Any
 
 import apsw
 import pytest
-from tests.examples import FULL
+from tests.examples import FULL, spread
 
 import recollect
 from recollect.engine.quota import Quota
@@ -522,10 +522,16 @@ class Model:
 @pytest.mark.promise("evict.restart")
 @pytest.mark.promise("quota.each")
 @pytest.mark.parametrize("seed", range(4 if FULL else 1))
-@pytest.mark.parametrize("when_full", ["least recent", "least important"])
-@pytest.mark.parametrize("per", [None, "user"])
-@pytest.mark.parametrize("low_water", [1, 0.7, 0.01])
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"])
+@pytest.mark.parametrize(
+    ("when_full", "per", "low_water", "kind"),
+    spread(
+        ("least recent", "least important"),
+        (None, "user"),
+        (1, 0.7, 0.01),
+        ("memory", "sqlite", "sqlite, opened again", "sqlite, its index deleted"),
+        every=3,
+    ),
+)
 def test_eviction_does_what_a_plain_model_of_it_does(
     tmp_path: Path, seed: int, when_full: WhenFull, per: Per | None, low_water: float, kind: str
 ) -> None:

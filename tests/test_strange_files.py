@@ -18,7 +18,7 @@ import apsw
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from tests.examples import FULL
+from tests.examples import FULL, spread
 
 import recollect
 from recollect.cli.app import app
@@ -39,6 +39,7 @@ NOW = datetime(2026, 3, 1, tzinfo=UTC)
 #: Far longer than anything here takes: what waits for ever fails after it.
 PATIENCE_S = 120
 INDEX_FILES = ("words", "text.db", "vectors.db", "usage.db", "log.db", "lock")
+BESIDE_INDEX_FILES = ("text.db-wal", "text.db-shm", "vectors.db-wal", "usage.db-journal", "log.db-journal")
 
 
 class TooPatientError(Exception):
@@ -177,10 +178,8 @@ STRANGE = (fifo, folder, device, loop, dangling, link, link_to_pipe, link_to_the
 
 @pytest.mark.promise("index.strange")
 @pytest.mark.parametrize(
-    "name", [*INDEX_FILES, "text.db-wal", "text.db-shm", "vectors.db-wal", "usage.db-journal", "log.db-journal"]
+    ("name", "put", "read_only"), spread((*INDEX_FILES, *BESIDE_INDEX_FILES), STRANGE, (False, True), every=4)
 )
-@pytest.mark.parametrize("put", STRANGE)
-@pytest.mark.parametrize("read_only", [False, True])
 def test_whatever_is_in_the_place_of_an_index_file_the_answers_are_the_same(
     path: Path, tmp_path: Path, put: Callable[[Path, Path], None], name: str, read_only: bool
 ) -> None:
@@ -242,9 +241,9 @@ def columns() -> Iterator[tuple[str, str, str]]:
 
 def sweep(name: str, table: str, column: str) -> Iterator[tuple[Any, bool, bool]]:
     """The values for a column, whether all rows get them, and whether this is tried only where nothing was so far."""
-    begin = list(columns()).index((name, table, column)) % 6
+    begin = list(columns()).index((name, table, column)) % 24
     for at, (value, all_rows) in enumerate(product(VALUES, (False, True))):
-        yield value, all_rows, not FULL and at % 6 != begin
+        yield value, all_rows, not FULL and at % 24 != begin
 
 
 def wrong(file: Path, table: str, column: str, value: Any, *, all_rows: bool) -> bool:
@@ -327,19 +326,23 @@ def with_view(file: Path, table: str, select: str) -> None:
 
 
 @pytest.mark.promise("index.strange")
-@pytest.mark.parametrize("view", TABLES_OF_OTHERS)
 @pytest.mark.parametrize(
-    ("name", "table"),
-    [
-        *(("text.db", each) for each in ("about", "reached", "texts", "words", "words_data", "words_config")),
-        *(("vectors.db", each) for each in ("about", "sets", "vectors", "reached")),
-        ("usage.db", "uses"),
-        *(("log.db", each) for each in ("logs", "tiles")),
-    ],
+    ("of", "view"),
+    spread(
+        [
+            *(("text.db", each) for each in ("about", "reached", "texts", "words", "words_data", "words_config")),
+            *(("vectors.db", each) for each in ("about", "sets", "vectors", "reached")),
+            ("usage.db", "uses"),
+            *(("log.db", each) for each in ("logs", "tiles")),
+        ],
+        tuple(TABLES_OF_OTHERS),
+        every=2,
+    ),
 )
 def test_a_view_in_the_place_of_a_table_of_the_index_is_never_asked(
-    path: Path, name: str, table: str, view: str, caplog: pytest.LogCaptureFixture
+    path: Path, of: tuple[str, str], view: str, caplog: pytest.LogCaptureFixture
 ) -> None:
+    name, table = of
     with opened(path) as memory:
         right = answers(memory)
     caplog.clear()
@@ -431,9 +434,7 @@ TABLES = [name for name, made in sqlite_tables.made_by(schema.TABLES).items() if
 
 
 @pytest.mark.promise("damage.foreign")
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("view", TABLES_OF_OTHERS)
-@pytest.mark.parametrize("format", ["1", "3"])
+@pytest.mark.parametrize(("table", "view", "format"), spread(TABLES, tuple(TABLES_OF_OTHERS), ("1", "3"), every=2))
 def test_a_store_with_a_view_in_the_place_of_a_table_is_refused_at_once(
     tmp_path: Path,
     table: str,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 from tests.test_docs import ROOT
 
@@ -11,12 +12,17 @@ from recollect import errors
 
 PAGE = (ROOT / "docs" / "troubleshooting.md").read_text("utf-8")
 ROWS = [line.split(" | ")[0] for line in PAGE.splitlines() if line.startswith("| ") and " | " in line]
-MESSAGES = [
-    node.value
-    for path in (ROOT / "src" / "recollect").glob("**/*.py")
-    for node in ast.walk(ast.parse(path.read_text("utf-8")))
-    if isinstance(node, ast.Constant) and isinstance(node.value, str)
-]
+
+
+@cache
+def messages() -> list[str]:
+    """Every text in the code."""
+    return [
+        node.value
+        for path in (ROOT / "src" / "recollect").glob("**/*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
 
 
 def quoted_messages(rows: list[str]) -> list[str]:
@@ -26,7 +32,7 @@ def quoted_messages(rows: list[str]) -> list[str]:
 
 
 def missing(rows: list[str]) -> list[str]:
-    return [text for text in quoted_messages(rows) if not any(text in message for message in MESSAGES)]
+    return [text for text in quoted_messages(rows) if not any(text in message for message in messages())]
 
 
 def test_every_error_has_a_row() -> None:

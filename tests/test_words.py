@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import click
@@ -79,7 +80,14 @@ def messages(tree: ast.Module) -> Iterator[str]:
 
 
 HELPS = dict(helps(app, "recollect"))
-MODULES = {str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.glob("**/*.py"))}
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package, parsed."""
+    return {
+        str(path.relative_to(SOURCE)): ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.glob("**/*.py"))
+    }
 
 
 @pytest.mark.parametrize("name", HELPS)
@@ -89,13 +97,13 @@ def test_a_help_text_is_there_and_has_the_words_of_the_field(name: str) -> None:
 
 
 def test_every_module_says_what_it_is_in_the_words_of_the_field() -> None:
-    docs = {name: ast.get_docstring(tree) or "" for name, tree in MODULES.items()}
+    docs = {name: ast.get_docstring(tree) or "" for name, tree in modules().items()}
     assert [name for name, text in docs.items() if not text] == []
     assert {name: found for name, text in docs.items() if (found := banned_in(text))} == {}
 
 
 def test_messages_have_the_words_of_the_field() -> None:
-    found = {(name, text) for name, tree in MODULES.items() for text in messages(tree) if banned_in(text)}
+    found = {(name, text) for name, tree in modules().items() for text in messages(tree) if banned_in(text)}
     assert found == set()
 
 

@@ -74,11 +74,11 @@ _UNIFORM, _EVERY = (range(0x3400, 0xD800), range(0xE000, 0xF900), range(0x17000,
 
 def _points() -> Iterator[int]:
     """Code points beyond ASCII but surrogates, few of where many are alike."""
-    for point in range(0x80, 0x110000):
-        if not 0xD800 <= point <= 0xDFFF and (
-            point % _EVERY == 0 or unicodedata.decomposition(chr(point)) or not any(point in each for each in _UNIFORM)
-        ):
-            yield point
+    uniform = sorted(
+        point for each in _UNIFORM for point in each if point % _EVERY == 0 or unicodedata.decomposition(chr(point))
+    )
+    various = set(range(0x80, 0x110000)).difference(range(0xD800, 0xE000), *_UNIFORM)
+    yield from sorted(various.union(uniform))
 
 
 @cache

@@ -123,7 +123,7 @@ class TestFilters:
     @pytest.mark.parametrize("rare", [1, 3, 30])
     def test_a_filter_that_few_of_many_memories_match_finds_them(self, store: MemoryStore, rare: int) -> None:
         chance = random.Random(7)
-        memories = [memory(f"m{at:04}", [chance.gauss(0, 1) for _ in range(4)]) for at in range(1500)]
+        memories = [memory(f"m{at:04}", [chance.gauss(0, 1) for _ in range(4)]) for at in range(600)]
         query = [1.0, 0.5, 0.0, 0.0]
         furthest = sorted(memories, key=lambda each: similarity.cosine(query, each.embedding or ()))[:rare]
         store.store_all([each.with_metadata("rare", "yes") if each in furthest else each for each in memories])

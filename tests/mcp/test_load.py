@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+from tests.examples import in_torture
 from torture.mcp_facts import Call, Fact, problem_in
 from torture.run import run_part
 
@@ -23,6 +24,7 @@ def shown(stored: Counter[Fact]) -> Counter[Fact]:
 
 
 @pytest.mark.promise("mcp.killed")
+@in_torture
 def test_a_killed_server_has_stored_what_it_acknowledged_and_nothing_twice() -> None:
     done = list(run_part("mcp-kill", [1]))
     assert [trial for trial in done if trial.problem] == []
@@ -30,6 +32,7 @@ def test_a_killed_server_has_stored_what_it_acknowledged_and_nothing_twice() -> 
 
 
 @pytest.mark.promise("mcp.shared")
+@in_torture
 def test_two_servers_with_four_clients_store_each_write_once() -> None:
     assert [trial for trial in run_part("mcp-shared", [1]) if trial.problem] == []
 

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.examples import FULL, some
+from tests.examples import FULL, some, spread
 from tests.unit import conversations as own
 from tests.unit.conversations import advance, answers, document, made_of
 
@@ -383,11 +383,10 @@ class TestKernels:
         tallies = [kernels.tally(weighs.postings, view.table) for kernels in (numpy_kernels.KERNELS, COMPILED)]
         assert (tallies[0] == tallies[1]).all()
 
-    @pytest.mark.parametrize("turns", [False, True])
-    @pytest.mark.parametrize("terms", [1, 2, 7, 12, 40, 63, 64, 128, 150] if FULL else [12, 64, 150])
+    @pytest.mark.parametrize(("terms", "turns"), spread([1, 2, 7, 12, 40, 63, 64, 128, 150], [False, True], every=6))
     def test_many_documents_are_settled_alike(self, terms: int, turns: bool) -> None:
         """Terms that share marks, and words that stand in for others."""
-        view = many_documents(turns, terms if FULL else 150).view()
+        view = many_documents(turns, terms if FULL else 64).view()
         asked = Random(terms).sample(MANY_WORDS, terms)
         wanted = [
             QueryTerm(form, form, ONE - 100 * at, "other" if at % 5 == 4 else "") for at, form in enumerate(asked)
@@ -395,7 +394,7 @@ class TestKernels:
         weighs = weighed(view, wanted, asked)
         plain, dated = About(NONE, ()), About(NONE, (1, 2))
         cases: list[tuple[list[int], About]] = [([], plain), ([0, 3, 4096, 5999], dated)]
-        if FULL or terms < 100:  # NumPy takes seconds for each of so many terms
+        if FULL or terms < 50:  # NumPy takes a second for each of so many terms
             cases += [([], dated), ([0, 3, 4096, 5999], plain)]
         for forced, about in cases:
             one, other = (reached_by(each, weighs, forced, about) for each in (numpy_kernels.KERNELS, COMPILED))
