@@ -339,6 +339,7 @@ def test_an_answer_that_trickles_in_has_a_deadline_as_a_whole(
     assert "no answer within 0.1 s, 2 times" in str(failing(embedder))
     assert pauses == [0.5]
     assert server.left.wait(60)
+    server.script.clear()  # a busy machine may let 0.1 s pass before the server reads a request
     embedder._timeout_s = 30.0
     assert len(embedded(embedder, ["a"]).vectors) == 1  # and it can be asked again
 
