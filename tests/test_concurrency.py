@@ -76,4 +76,8 @@ def test_the_harness_notices(tmp_path: Path, name: str) -> None:
     broken, found = CONTROLS[name]
     lines = [line[8:] if line.startswith("        ") else line for line in broken.splitlines()]
     code = "import torture.concurrency as c\nc.PROCESSES = c.THREADS = 4\n" + "\n".join(lines) + PROBLEMS
-    assert found in fresh.run(code, tmp_path)
+    # (Some break the rules only if two calls meet, which a busy machine may prevent in a run.)
+    folders = [tmp_path / str(number) for number in range(4)]
+    for folder in folders:
+        folder.mkdir()
+    assert any(found in fresh.run(code, folder) for folder in folders)

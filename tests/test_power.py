@@ -52,9 +52,7 @@ def full(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recording]:
         yield power.record(SEED, fast)
 
 
-def problems(
-    recording: Recording, folder: Path, count: int = 40 if FULL else 20, *, full: bool = True, **options: object
-) -> list[str]:
+def problems(recording: Recording, folder: Path, count: int = 40, *, full: bool = True, **options: object) -> list[str]:
     cuts = power.cuts(recording, random.Random(SEED), folder, count, full=full, **options)  # type: ignore[arg-type]
     return [problem for _, problem in cuts if problem]
 
