@@ -36,7 +36,7 @@ from recollect.testing.loopback import _through_bytes
 from recollect.testing.strategies import names, texts, times
 
 #: Operation -> the method that creates it, where it has another name.
-METHODS = {"export": "open_export", "get_quota": "quota", "pin": "at", "receipt": "recall"}
+METHODS = {"export": "open_export", "get_policies": "policies", "get_quota": "quota", "pin": "at", "receipt": "recall"}
 #: Public names of a memory that execute no operation.
 LOCAL = {"close", "embedder", "name", "namespace", "scope", "scoped", "batch", "execute", "listen", "subscribe"}
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
@@ -104,6 +104,11 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         when_full=st.sampled_from(("least recent", "least important")),
         low_water=st.floats(0, 1, exclude_min=True),
     ),
+    ops.SetPolicies: st.builds(
+        ops.SetPolicies,
+        redaction=st.sampled_from(("keep", "redact", "refuse")),
+        categories=st.sampled_from(((), ("email",), ("card", "secret"))),
+    ),
     ops.Erase: st.builds(ops.Erase, id=IDS, redact=st.booleans())
     | st.builds(ops.Erase, where=WHERE, redact=st.booleans(), derived=st.booleans()),
     ops.Get: st.builds(ops.Get, id=IDS),
@@ -125,6 +130,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Replay: st.builds(ops.Replay, receipt=st.just({}) | st.just({"receipt": 1})),  # tests/test_receipts.py has real
     ops.Stats: st.builds(ops.Stats),
     ops.GetQuota: st.builds(ops.GetQuota),
+    ops.GetPolicies: st.builds(ops.GetPolicies),
     ops.Namespaces: st.builds(ops.Namespaces),
     ops.Changes: st.builds(
         ops.Changes,

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import some
 
 from recollect.errors import InvalidArgumentError
 from recollect.redaction import CATEGORIES, RedactingFilter, redact, redact_json
 from recollect.redaction.redactor import descriptions
-from tests.examples import some
 
 HIDDEN = [(each["name"], each["category"], *pair) for each in descriptions() for pair in each["hides"]]
 LEFT = [(each["name"], text) for each in descriptions() for text in each["leaves"]]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from recollect._version import __version__
 
 if TYPE_CHECKING:
-    from recollect import errors, filters, operations
+    from recollect import errors, filters, operations, redaction
     from recollect.engine.call_log import Call
     from recollect.engine.history_results import (
         ChangedRecord,
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
         Restored,
     )
     from recollect.engine.listeners import Subscription
+    from recollect.engine.policies import Policies
     from recollect.engine.quota import Quota
     from recollect.engine.results import Export, Failed, Hit, Hits, NamespaceHead, Outcome, RecordList, Report, Why
     from recollect.engine.streams import CommitStream
     from recollect.engine.write.limits import Limits
-    from recollect.errors import RecollectError
+    from recollect.errors import RecollectError, Verdict
     from recollect.ledger.commits import Change, Commit, Snapshot
     from recollect.ledger.verifying import verify
     from recollect.memory import Batch, Memory, RecollectWarning
@@ -81,6 +82,7 @@ __all__ = [
     "Migrated",
     "NamespaceHead",
     "Outcome",
+    "Policies",
     "Quota",
     "RecollectError",
     "RecollectWarning",
@@ -94,6 +96,7 @@ __all__ = [
     "Restored",
     "Snapshot",
     "Subscription",
+    "Verdict",
     "Why",
     "__version__",
     "errors",
@@ -101,6 +104,7 @@ __all__ = [
     "migrate",
     "open",
     "operations",
+    "redaction",
     "rescue",
     "restore",
     "verify",
@@ -108,7 +112,7 @@ __all__ = [
 
 #: Module -> the public names that it defines. Submodules that are public themselves are listed under "".
 _HOMES = {
-    "": ("errors", "filters", "operations"),
+    "": ("errors", "filters", "operations", "redaction"),
     "memory.awaited": ("AsyncMemory",),
     "memory.context.values": ("Context", "ContextItem"),
     "engine.call_log": ("Call",),
@@ -116,9 +120,10 @@ _HOMES = {
     "engine.streams": ("CommitStream",),
     "memory.streams": ("AsyncCommitStream", "AsyncSubscription"),
     "engine.write.limits": ("Limits",),
+    "engine.policies": ("Policies",),
     "engine.quota": ("Quota",),
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
-    "errors": ("RecollectError",),
+    "errors": ("RecollectError", "Verdict"),
     "memory": ("Batch", "Memory", "RecollectWarning"),
     "memory.opening": ("open",),
     "operations": ("ABSENT",),

@@ -21,6 +21,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         ConflictError
         ValidityError
         QuotaError
+        RejectedError
         ScopeError
         ReadOnlyMemoryError
         ClosedError
@@ -51,7 +52,7 @@ from __future__ import annotations
 
 import logging
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
 #: Code -> class of error.
 _BY_CODE: dict[str, type[RecollectError]] = {}
@@ -445,6 +446,42 @@ class QuotaError(RecollectError):
         return (
             f"the quota of {whose} is {self.args[2]} {self.args[1]}, and this write would make it {self.args[3]}{why}"
             f"{self._state}: forget some{' of its records' if owner else ' records'}, or raise the quota"
+        )
+
+
+class Verdict(NamedTuple):
+    """Why a policy of the memory rejected a text.
+
+    Attributes:
+        policy: The policy, such as "redaction".
+        reason: What it found, as a sentence without a subject: "contains a secret".
+        found: What it found, as words for programs, such as ("secret", "email").
+    """
+
+    policy: str
+    reason: str
+    found: tuple[str, ...] = ()
+
+
+class RejectedError(RecollectError):
+    """A policy of the memory does not allow this text, so it was not stored."""
+
+    code = "rejected"
+
+    def __init__(self, policy: str, reason: str, *found: str) -> None:
+        super().__init__(policy, reason, *found)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the policy."""
+        policy, reason, *found = self.args
+        return Verdict(policy, reason, tuple(found))
+
+    def __str__(self) -> str:
+        policy, reason, *_ = self.args
+        return (
+            f"rejected by the {policy} policy of this memory: the text {reason}; nothing was stored: change the text, "
+            "or the policy with set_policies()"
         )
 
 

@@ -131,6 +131,7 @@ COMMANDS = {
         "keeping": "backup compact migrate rescue restore",
         "moving": "export import",
         "proving": "prove replay verify",
+        "redacting": "policies redact",
         "serving": "mcp",
         "reading": "context grep list log namespaces recall show stats",
         "versions": "diff history revert rollback snapshot snapshots",

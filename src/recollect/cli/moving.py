@@ -218,6 +218,7 @@ def _is_export(path: Path) -> bool:
 @click.option("--user", metavar="NAME", help="Only the records of this user.")
 @click.option("--agent", metavar="NAME", help="Only the records of this agent.")
 @click.option("--conversation", metavar="NAME", help="Only the records of this conversation.")
+@click.option("--redact", is_flag=True, help="Replace keys, passwords, addresses and numbers of people by asterisks.")
 @click.option("--force", is_flag=True, help="Replace PATH even if it is not an export.")
 @at_option
 @common
@@ -229,12 +230,15 @@ def export(
     user: str | None,
     agent: str | None,
     conversation: str | None,
+    redact: bool,
     force: bool,
     at: str | None,
 ) -> None:
     """Write the records to PATH ("-": standard output) as JSON lines. `import jsonl` restores the same root."""
     if everything and form == "mcp-memory":
         raise InvalidArgumentError("all", True, "is for jsonl; a graph is that of one namespace")
+    if redact and form == "mcp-memory":
+        raise InvalidArgumentError("redact", True, "is for jsonl; recollect policies redacts what is stored")
     with settings.open_at(at) as present:
         store = str(present.stats()["store"]["path"])
         fields = {"user": user, "agent": agent, "conversation": conversation}
@@ -253,7 +257,7 @@ def export(
             if form == "mcp-memory":
                 return write_graph(memory, file)
             with render.progress("exporting", quiet=quiet) as show:
-                return sum(write_jsonl(each, file, progress=show) for each in chosen)
+                return sum(write_jsonl(each, file, progress=show, redact=redact) for each in chosen)
 
         if str(path) == "-":
             stdout: Any = sys.stdout

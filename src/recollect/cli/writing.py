@@ -98,6 +98,7 @@ def _pair(text: str) -> tuple[str, Any]:
 
 
 def _print_outcome(settings: Settings, outcome: Outcome) -> None:
+    outcome.checked()
     if settings.as_json:
         print_json(outcome.to_json())
         return

@@ -11,6 +11,7 @@ from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
+from recollect.engine.policies import NONE, Policies, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
@@ -52,6 +53,7 @@ from recollect.operations import (
     Forget,
     ForgetWhere,
     Get,
+    GetPolicies,
     GetQuota,
     Grep,
     Head,
@@ -69,6 +71,7 @@ from recollect.operations import (
     RememberAll,
     Revert,
     Rollback,
+    SetPolicies,
     SetQuota,
     Snapshots,
     Stats,
@@ -189,30 +192,37 @@ def _remember(core: Core, request: Request) -> Outcome:
     now = core.now()
     new = draft(request.operation, request.scope, now, core.intake)
     with core.writing(*request[1:], shared=True, now=now) as writing:
-        return writing.remember_draft(new)
+        return writing.remember_single(new)
 
 
 def _remember_all(core: Core, request: Request) -> Report:
     """Check all items, then store the valid ones in commits of `BULK` items."""
     operation: RememberAll = request.operation
     drafts, failed = drafts_of(operation, request.scope, core.now(), core.intake)
-    all_drafts = [each for _, each in drafts]
     if operation.on_error == "raise":
         with core.writing(*request[1:]) as writing:
-            return Report(tuple(writing.remember_drafts(all_drafts)))
+            return Report(tuple(writing.remember_drafts([writing.writer.admitted(each) for _, each in drafts])))
     results: list[tuple[int, Outcome]] = []
     known: Replay | None = None
-    for start in range(0, len(drafts), BULK):
-        part = drafts[start : start + BULK]
+    policies = NONE
+    start = 0
+    while start < len(drafts):
         outcomes: list[tuple[int, Outcome]] = []
         refused: list[Failed] = []
         try:
             with core.writing(*request[1:]) as writing:
+                admission = writing.writer.admission
+                if admission.policies != policies:
+                    policies, known = admission.policies, None
+                    admitted, rejected = admission.drafts(drafts[start:], operation.items)
+                    drafts[start:] = admitted
+                    failed.extend(rejected)
+                part = drafts[start : start + BULK]
                 writing.writer.look_up([each for _, each in part])
                 # Find replayed turns among all items, since a conversation may be longer than a commit. Repeat it if
                 # others have written turns since the previous part: they may be of the same conversation.
                 if known is None or writing.writer.outdated(known):
-                    known = writing.writer.find_replay(all_drafts)
+                    known = writing.writer.find_replay([each for _, each in drafts])
                 for number, (index, each) in enumerate(part, start):
                     try:
                         outcomes.append((index, writing.remember_draft(each, known.repeated.get(number))))
@@ -227,6 +237,7 @@ def _remember_all(core: Core, request: Request) -> Report:
         known = known._replace(seq=writing.seq)
         results.extend(outcomes)
         failed.extend(refused)
+        start += BULK
     failed.sort(key=lambda item: item.place)
     return Report(tuple(outcome for _, outcome in results), tuple(failed))
 
@@ -243,7 +254,7 @@ def _add_messages(core: Core, request: Request) -> Report:
             with core.writing(*request[1:]) as writing:
                 # Compare the list once: its own first part must not be taken for what was stored before. If others have
                 # written meanwhile, they may have stored the rest of it.
-                if known is None or writing.writer.seq != seq:
+                if addition.obey(writing.writer.admission) or known is None or writing.writer.seq != seq:
                     known = writing.writer.known_turns(addition, at)
                 after, report = writing.add(addition, known, BULK, at)
         except (StoreError, ClosedError) as error:
@@ -285,6 +296,14 @@ def _set_quota(core: Core, request: Request) -> None:
     )
     with core.store.write(request.branch) as transaction:
         set_quota(transaction, request.branch, quota)
+
+
+def _set_policies(core: Core, request: Request) -> None:
+    request.check_whole("the policies of the namespace")
+    operation: SetPolicies = request.operation
+    policies = Policies(redaction=operation.redaction, categories=operation.categories)
+    with core.store.write(request.branch) as transaction:
+        set_policies(transaction, request.branch, policies)
 
 
 # Reads
@@ -491,6 +510,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     Sweep: _write(Writing.sweep),
     Batch: _alone(_batch, atomic=True),
     SetQuota: _alone(_set_quota, atomic=True),
+    SetPolicies: _alone(_set_policies, atomic=True),
     Get: Handler(_get, lambda writing, operation: writing.reading().get(operation), atomic=False),
     Find: _filtered(Reading.find),
     Count: _filtered(Reading.count),
@@ -499,6 +519,7 @@ HANDLERS: dict[type[Operation], Handler] = {
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
     GetQuota: _read(Reading.quota),
+    GetPolicies: _read(Reading.policies),
     Namespaces: _read(Reading.namespaces),
     Changes: _alone(_read(Reading.changes).run),
     Prove: _alone(_prove),

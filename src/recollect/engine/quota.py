@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 from recollect.arguments import json_form
-from recollect.errors import DamagedStoreError, InvalidArgumentError
+from recollect.engine.settings import read_setting, write_setting
+from recollect.errors import InvalidArgumentError
 from recollect.ledger.commits import Branch
 from recollect.operations import SCOPED, WHEN_FULL, Per, WhenFull, check_low_water
 from recollect.stores.base import ReadView, Transaction
 
+_NAME = "quota"
 REFUSE: WhenFull = "refuse"
 LEAST_RECENT: WhenFull = "least recent"
 LEAST_IMPORTANT: WhenFull = "least important"
@@ -75,31 +76,21 @@ class Quota:
         return cls(**data)
 
 
-def _setting(branch: Branch) -> str:
-    return f"quota/{branch.owner.namespace}"
-
-
 def quota_of(view: ReadView, branch: Branch) -> Quota | None:
     """Return the quota of a branch's namespace, or of the one that this belongs to; None if it has none.
 
     Raises:
         DamagedStoreError: The stored quota is invalid.
     """
-    text = view.setting(_setting(branch))
-    if text is None:
-        return None
-    try:
-        return Quota(**json.loads(text))
-    except (ValueError, TypeError) as error:
-        raise DamagedStoreError("the store", f"the quota of {branch.namespace!r} cannot be read: {error}") from None
+    found: Quota | None = read_setting(view, branch, _NAME, Quota)
+    return found
 
 
 def set_quota(transaction: Transaction, branch: Branch, quota: Quota | None) -> None:
     """Store a quota; None, or a quota without limits, removes it."""
-    text = None
+    fields: dict[str, Any] | None = None
     if quota is not None and not (quota.records is quota.bytes is None):
         fields = asdict(quota)
         if quota.low_water == 1:
             del fields["low_water"]  # a release that does not know it reads the quota; with one, it refuses it
-        text = json.dumps(fields)
-    transaction.set_setting(_setting(branch), text)
+    write_setting(transaction, branch, _NAME, fields)

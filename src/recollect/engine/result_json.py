@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
+from recollect.engine.policies import Policies
 from recollect.engine.quota import Quota
 from recollect.engine.results import (
     Export,
@@ -38,6 +39,7 @@ from recollect.operations import (
     Forget,
     ForgetWhere,
     Get,
+    GetPolicies,
     GetQuota,
     Grep,
     Head,
@@ -56,6 +58,7 @@ from recollect.operations import (
     Replay,
     Revert,
     Rollback,
+    SetPolicies,
     SetQuota,
     Snapshots,
     Stats,
@@ -106,6 +109,7 @@ _FORMS: dict[type[Operation], _Form] = {
     Clear: _PLAIN,
     Sweep: _PLAIN,
     SetQuota: _PLAIN,
+    SetPolicies: _PLAIN,
     Get: _optional(_RECORD),
     Find: _RECORDS,
     Count: _PLAIN,
@@ -113,6 +117,7 @@ _FORMS: dict[type[Operation], _Form] = {
     Grep: _RECORDS,
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
+    GetPolicies: _Form(Policies.to_json, Policies.from_json),
     GetQuota: _optional(_Form(Quota.to_json, Quota.from_json)),
     Namespaces: _PLAIN,
     Changes: _list_of(_Form(lambda commit: commit.to_json(), Commit.from_json)),

@@ -12,7 +12,15 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, NotRequired, TypeAlias, TypedDict, get_args, overload
 
 from recollect.arguments import json_form
-from recollect.errors import ClosedError, InvalidRecordError, RecollectError, UnsupportedError, shown
+from recollect.errors import (
+    ClosedError,
+    InvalidRecordError,
+    RecollectError,
+    RejectedError,
+    UnsupportedError,
+    Verdict,
+    shown,
+)
 from recollect.indexes.fixed_point import SHARE_BITS
 from recollect.indexes.words.index import QueryTerm
 from recollect.ledger.receipts import Receipt
@@ -22,7 +30,7 @@ from recollect.records.record import Record
 from recollect.reprs import Table, line, short_id, shows_itself, table
 
 #: The effect of a write on a record.
-Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten"]
+Status: TypeAlias = Literal["created", "updated", "unchanged", "forgotten", "rejected", "echo"]
 
 
 class QuotaUse(TypedDict):
@@ -74,19 +82,36 @@ class Outcome:
 
     Attributes:
         record: The record as it is stored now; after forgetting, its last version, or None if it was forgotten before.
-        status: "created", "updated", "forgotten", or "unchanged" if the state already was as requested.
+        status: "created", "updated", "forgotten", or "unchanged" if the state already was as requested. "rejected": a
+            policy does not allow the text, and nothing was stored. "echo": the text only repeats what this memory
+            answered before, and was not stored again; `record` is then its first source.
         differing: Fields for which another value was passed than the stored one, which was kept.
         asked_id: The requested id, if another text has it and the record got an id with a counter instead.
+        verdict: Why the text was rejected.
+        sources: The ids of the records that an echo repeats.
     """
 
     record: Record | None
     status: Status
     differing: tuple[str, ...] = ()
     asked_id: str | None = None
+    verdict: Verdict | None = None
+    sources: tuple[str, ...] = ()
+
+    def checked(self) -> Outcome:
+        """Return the outcome, unless it is a rejection.
+
+        Raises:
+            RejectedError: A policy of the memory rejected the text.
+        """
+        if self.verdict is not None:
+            raise RejectedError(self.verdict.policy, self.verdict.reason, *self.verdict.found)
+        return self
 
     def _table(self) -> Table:
         if self.record is None:
-            return Table(f"Outcome {self.status}", ())
+            reason = f": the text {self.verdict.reason}" if self.verdict else ""
+            return Table(f"Outcome {self.status}{reason}", ())
         return Table(f"Outcome {self.status} {line(self.record.id)} {line(self.record.content)}", ())
 
     def to_json(self) -> dict[str, Any]:
@@ -96,18 +121,24 @@ class Outcome:
             out["differing"] = list(self.differing)
         if self.asked_id:
             out["asked_id"] = self.asked_id
+        if self.verdict:
+            out["verdict"] = {**self.verdict._asdict(), "found": list(self.verdict.found)}
+        if self.sources:
+            out["sources"] = list(self.sources)
         return out
 
     @classmethod
     @json_form("an outcome")
     def from_json(cls, data: Mapping[str, Any]) -> Outcome:
         """Rebuild an outcome from its JSON form."""
-        record = data["record"]
+        record, verdict = data["record"], data.get("verdict")
         return cls(
             None if record is None else record_from_json(record),
             data["status"],
             tuple(data.get("differing", ())),
             data.get("asked_id"),
+            None if verdict is None else Verdict(verdict["policy"], verdict["reason"], tuple(verdict["found"])),
+            tuple(data.get("sources", ())),
         )
 
 

@@ -36,6 +36,7 @@ from recollect.importers.base import (
 from recollect.importers.rows import Rows
 from recollect.messages.values import UnreadableError, kind_of
 from recollect.records.record import Record, fields_from_json, record_id
+from recollect.records.redacted import redacted
 
 if TYPE_CHECKING:
     from recollect.memory import Memory
@@ -219,12 +220,21 @@ def _fields(value: dict[str, Any]) -> dict[str, Any]:
     return fields
 
 
-def write_jsonl(memory: Memory, file: TextIO, *, progress: Callable[[int, int], object] | None = None) -> int:
+def write_jsonl(
+    memory: Memory,
+    file: TextIO,
+    *,
+    progress: Callable[[int, int], object] | None = None,
+    redact: bool = False,
+) -> int:
     """Write a header and every record of a memory, by ascending id, as JSON lines.
 
     Args:
         memory: The memory. The header has the root of its records; within a scope there is none.
         file: A UTF-8 text file without newline translation (`open(path, "w", encoding="utf-8", newline="\\\\n")`).
+        progress: Called with the number of records written so far and the total.
+        redact: Replace keys, passwords, addresses and numbers of people (`recollect.redaction`). The header then has
+            no root, since these are other records.
 
     Returns:
         The number of records.
@@ -237,8 +247,10 @@ def write_jsonl(memory: Memory, file: TextIO, *, progress: Callable[[int, int], 
         rule = 'must be a file, such as open(path, "w", encoding="utf-8", newline="\\n")'
         raise InvalidArgumentError("file", file, rule)
     with memory.open_export() as export:
-        about = {"format": FORMAT, "namespace": memory.name, "root": export.root or None, "records": export.count}
-        records = ({**record.to_json(), "hash": record.hash} for record in export.records)
+        root = None if redact else export.root or None
+        about = {"format": FORMAT, "namespace": memory.name, "root": root, "records": export.count}
+        exported = map(redacted, export.records) if redact else export.records
+        records = ({**record.to_json(), "hash": record.hash} for record in exported)
         for number, value in enumerate(chain([{_HEADER: about}], records)):
             file.write(json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True) + "\n")
             if progress is not None and (number % _REPORTED == 0 or number == export.count):

@@ -239,6 +239,10 @@ class AsyncMemory:
     """Return the sorted names of the namespaces that have a commit; within a scope only the name of this one."""
     quota = _awaited(Memory.quota)
     """Return the quota of this namespace, or None."""
+    policies = _awaited(Memory.policies)
+    """Return the policies of this namespace, which every text must obey."""
+    set_policies = _awaited(Memory.set_policies)
+    """Set the policies of this namespace, all of them. They are stored, and apply to every process that writes."""
     set_quota = _awaited(Memory.set_quota)
     """Set the quota of this namespace; without `records` and `bytes`, remove it."""
     sweep = _awaited(Memory.sweep)

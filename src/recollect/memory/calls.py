@@ -108,6 +108,7 @@ class Calls:
                 this id.
             ScopeError: A field lies outside the scope.
             QuotaError: The record does not fit in the quota.
+            RejectedError: A policy of the memory does not allow the text (`set_policies`).
             StoreError: The store failed.
 
         Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
@@ -372,6 +373,7 @@ class Calls:
             RecordExistsError: The record would move into a scope that already shows another one under its id.
             ScopeError: The changed record would lie outside the scope.
             QuotaError: The changed record does not fit in the quota.
+            RejectedError: A policy of the memory does not allow the text (`set_policies`).
             StoreError: The store failed.
 
         Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
@@ -380,9 +382,7 @@ class Calls:
         if (change is None) == (not changes):
             raise InvalidArgumentError("changes", changes, "pass either fields to change or one function")
         operation = Update(id=id, changes=changes if change is None else change, expect=expect)  # type: ignore[arg-type]
-        outcome: Outcome = self.execute(operation)
-        assert outcome.record is not None
-        return outcome.record
+        return stored(self.execute(operation))
 
     def supersede(
         self,
@@ -418,6 +418,7 @@ class Calls:
             InvalidRecordError: A field has an invalid value or exceeds a limit.
             ScopeError: The new record would lie outside the scope.
             QuotaError: The records do not fit in the quota.
+            RejectedError: A policy of the memory does not allow the text (`set_policies`).
             StoreError: The store failed.
 
         Nothing is changed if this raises, except that after a CommitInDoubtError (a StoreError) the outcome is
@@ -426,9 +427,7 @@ class Calls:
         Cost:
             One durable commit, O(log n).
         """
-        outcome: Outcome = self.execute(Supersede(id=id, content=content, at=at, fields=fields))  # type: ignore[arg-type]
-        assert outcome.record is not None
-        return outcome.record
+        return stored(self.execute(Supersede(id=id, content=content, at=at, fields=fields)))  # type: ignore[arg-type]
 
     def forget(self, id: str, *, expect: str | Record | None = None) -> bool:  # noqa: A002 - the field's name
         """Forget a record: it is no longer returned, and its history remains in the log.
@@ -477,17 +476,32 @@ class Calls:
 _DEPTH = 4
 
 
+def stored(outcome: Outcome) -> Record:
+    """Return the record of an outcome.
+
+    Raises:
+        RejectedError: A policy rejected the text.
+    """
+    record = outcome.checked().record
+    assert record is not None
+    return record
+
+
 def kept_or_stored(outcome: Outcome) -> Record:
-    """Return the record of an outcome; issue a RecollectWarning if the fact was stored with other values."""
-    assert outcome.record is not None
+    """Return the record of an outcome; issue a RecollectWarning if the fact was stored with other values.
+
+    Raises:
+        RejectedError: A policy rejected the text.
+    """
+    record = stored(outcome)
     if outcome.differing:
         warnings.warn(
-            f"already remembered as {outcome.record.id}; kept its {', '.join(outcome.differing)}: "
+            f"already remembered as {record.id}; kept its {', '.join(outcome.differing)}: "
             "change them with update() or if_exists='update'",
             RecollectWarning,
             stacklevel=_DEPTH,
         )
-    return outcome.record
+    return record
 
 
 def warned(report: Report) -> Report:

@@ -380,7 +380,7 @@ class Recording(Calls):
             outdated: Returns whether a stored value is to be replaced.
         """
         while True:
-            outcome: Outcome = self.execute(_remember(dict(built)))
+            outcome: Outcome = self.execute(_remember(dict(built))).checked()
             record = outcome.record
             assert record is not None
             if not outdated(record.metadata.get(name)):

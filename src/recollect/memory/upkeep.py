@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from recollect.arguments import all_named
+from recollect.engine.policies import Policies
 from recollect.engine.quota import Quota
 from recollect.engine.results import VectorCounts
 from recollect.memory.calls import Calls, RecollectWarning
@@ -15,14 +16,18 @@ from recollect.operations import (
     Check,
     Compact,
     EmbedAll,
+    GetPolicies,
     GetQuota,
     Per,
     Probe,
+    Redaction,
+    SetPolicies,
     SetQuota,
     Sweep,
     VectorStats,
     WhenFull,
 )
+from recollect.redaction import CATEGORIES
 from recollect.stores.reports import CheckReport, Compacted
 from recollect.stores.values import Backup
 
@@ -79,6 +84,39 @@ class Upkeep(Calls):
             evicts costs in proportion to the number of evicted records.
         """
         self.execute(SetQuota(records=records, bytes=bytes, when_full=when_full, per=per, low_water=low_water))
+
+    def policies(self) -> Policies:
+        """Return the policies of this namespace, which every text must obey.
+
+        Raises:
+            StoreError: The store failed.
+        """
+        policies: Policies = self.execute(GetPolicies())
+        return policies
+
+    def set_policies(self, *, redaction: Redaction = "keep", categories: Collection[str] = CATEGORIES) -> None:
+        """Set the policies of this namespace, all of them. They are stored, and apply to every process that writes.
+
+        They apply to the content and the metadata of what is written from now on; what is stored already stays.
+        `rollback` and `revert` restore texts as they were.
+
+        Args:
+            redaction: What happens to a text that contains a secret or something else of `categories`. "keep": it is
+                stored as it is. "redact": it is stored with asterisks instead, and the original appears nowhere.
+                "refuse": it is rejected: `remember` raises RejectedError, `execute` returns an outcome with the
+                status "rejected", and calls that store many texts list it in their report.
+            categories: What is looked for: see `recollect.redaction.redact`.
+
+        Raises:
+            InvalidArgumentError: An argument is invalid.
+            ScopeError: This memory is scoped.
+            StoreError: The store failed.
+
+        Cost:
+            One durable write. With another redaction than "keep", each write searches its text: a fraction of a
+            millisecond for a kilobyte.
+        """
+        self.execute(SetPolicies(redaction=redaction, categories=tuple(categories)))
 
     def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired".

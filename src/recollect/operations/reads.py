@@ -245,6 +245,11 @@ class GetQuota(Operation, name="get_quota"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class GetPolicies(Operation, name="get_policies"):
+    """Read the policies of the namespace. The result is a `Policies`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Export(Operation, name="export", in_batch=False):
     """Open a snapshot of all live records. The result is an `Export`, which must be closed."""
 

@@ -10,6 +10,8 @@ from recollect.arguments import file_path
 from recollect.errors import InvalidArgumentError
 from recollect.operations.base import Operation
 from recollect.operations.checks import check_choice, check_count
+from recollect.redaction import CATEGORIES
+from recollect.redaction.redactor import check_categories
 
 #: What a write that exceeds the quota can do.
 WhenFull: TypeAlias = Literal["refuse", "least recent", "least important"]
@@ -50,6 +52,23 @@ class SetQuota(Operation, name="set_quota", in_batch=False):
                 raise InvalidArgumentError(name, value, rule)
         check_low_water(self.low_water, self.when_full)
         object.__setattr__(self, "low_water", float(self.low_water))
+
+
+#: What a memory can do with a text that contains what its policy does not allow.
+Redaction: TypeAlias = Literal["keep", "redact", "refuse"]
+REDACTIONS: tuple[Redaction, ...] = get_args(Redaction)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SetPolicies(Operation, name="set_policies", in_batch=False):
+    """Set the policies of the namespace (`engine.policies.Policies`), all of them."""
+
+    redaction: Redaction = "keep"
+    categories: tuple[str, ...] = CATEGORIES
+
+    def __post_init__(self) -> None:
+        check_choice("redaction", self.redaction, REDACTIONS)
+        object.__setattr__(self, "categories", check_categories(self.categories))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.vectors import QuestionVector
+from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
 from recollect.engine.read.recall import recall
@@ -22,7 +23,7 @@ from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
-from recollect.operations import Changes, Count, Find, Get, GetQuota, Head, Namespaces, Recall, Stats
+from recollect.operations import Changes, Count, Find, Get, GetPolicies, GetQuota, Head, Namespaces, Recall, Stats
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
@@ -174,6 +175,10 @@ class Reading:
         """Return the quota of the namespace."""
         self._check_whole("the quota of the namespace")
         return quota_of(self.view, self.branch)
+
+    def policies(self, operation: GetPolicies) -> Policies:
+        """Return the policies of the namespace."""
+        return policies_of(self.view, self.branch)
 
     def namespaces(self, operation: Namespaces) -> list[str]:
         """Return the namespaces of the store; within a scope only its own."""

@@ -26,6 +26,7 @@ from recollect.errors import (
     ClosedError,
     ConflictError,
     RecollectError,
+    RejectedError,
     ScopeError,
     StoreError,
     StoreIOError,
@@ -148,11 +149,22 @@ class Writing:
         """Store a record."""
         self._count += 1
         default_time = self._now + timedelta(microseconds=self._count - 1)  # later records are newer
-        return self.remember_draft(draft(operation, self._scope, default_time, self._services.intake))
+        return self.remember_single(draft(operation, self._scope, default_time, self._services.intake))
+
+    def remember_single(self, item: Draft) -> Outcome:
+        """Store a draft, if the policies of the namespace allow it."""
+        try:
+            return self.remember_draft(self.writer.admitted(item))
+        except RejectedError as error:
+            return rejection(error)
 
     def remember_all(self, operation: RememberAll) -> Report:
         """Store the valid items."""
         drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
+        drafts, rejected = self.writer.admission.drafts(drafts, operation.items)
+        if rejected and operation.on_error == "raise":
+            raise rejected[0].reason
+        failed += rejected
         repeated = self.writer.find_replay([item for _, item in drafts]).repeated
         results: list[Outcome] = []
         looked_up = self._looked_up([item for _, item in drafts])
@@ -171,6 +183,7 @@ class Writing:
     def add_messages(self, operation: AddMessages) -> Report:
         """Store the turns that are not stored yet."""
         addition = Addition(operation, self._scope, self._now, self._services.intake)
+        addition.obey(self.writer.admission)
         return self.add(addition, self.writer.known_turns(addition), len(operation.turns))[1]
 
     def add(self, addition: Addition, known: Mapping[int, Outcome], limit: int, start: int = 0) -> tuple[int, Report]:
@@ -206,7 +219,10 @@ class Writing:
 
     def update(self, operation: Update) -> Outcome:
         """Change fields of a record."""
-        return self.writer.update(operation.id, operation.changes, operation.expect)
+        try:
+            return self.writer.update(operation.id, operation.changes, operation.expect)
+        except RejectedError as error:
+            return rejection(error)
 
     def supersede(self, operation: Supersede) -> Outcome:
         """Store a fact that replaces another one from a time on."""
@@ -215,6 +231,8 @@ class Writing:
         staged = len(self.writer.touched)
         try:
             return supersede(operation, self.writer, self._scope, now, self._services.intake)
+        except RejectedError as error:
+            return rejection(error)
         except RecollectError as error:
             if len(self.writer.touched) > staged:  # the new record is staged already, so the whole batch must fail
                 self.failure = error
@@ -327,6 +345,11 @@ class Writing:
                 self._index = self._services.keeper.fork(committed, self._branch)
         apply_written(self._index, read_back(self.transaction, self._branch, self.writer.newly_touched()))
         return self._index.view()
+
+
+def rejection(error: RejectedError) -> Outcome:
+    """Return the outcome of a write that a policy rejected."""
+    return Outcome(None, "rejected", verdict=error.verdict)
 
 
 def drafts_of(

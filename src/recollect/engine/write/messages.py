@@ -13,12 +13,15 @@ from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
 
+from recollect.engine.policies import NONE
 from recollect.engine.results import Outcome
 from recollect.engine.scope import Scope
+from recollect.engine.write.admission import Admission
 from recollect.engine.write.alignment import align
 from recollect.engine.write.drafts import CONVERSATION, Draft, Intake, draft
 from recollect.engine.write.replay import SYSTEM, Search, ordinals_of, said_by
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, RejectedError
+from recollect.messages import Turn
 from recollect.operations import AddMessages, Remember
 from recollect.records.identity import derived_conversation, derived_id, identified
 from recollect.records.record import instant
@@ -42,27 +45,55 @@ class Addition:
 
     def __init__(self, operation: AddMessages, scope: Scope, now: datetime, intake: Intake) -> None:
         self.turns = operation.turns
+        self._admitted: Sequence[Turn] = operation.turns  # as the policies of the namespace allow them
+        self._rejected: dict[int, RejectedError] = {}
+        self._policies = NONE
         self._scope = scope
         self._intake = intake
         fields = {name: value for name, value in operation.fields.items() if value is not None}
         owner = scope.fill({name: value for name, value in fields.items() if name not in ("time", "tags")})
         self._user, self._agent = owner.get("user"), owner.get("agent")
-        if "conversation" not in owner and self.turns:
-            said = [(turn.role, turn.content) for turn in self.turns]
-            fields["conversation"] = _conversation(self._user, self._agent, said, intake.id_key)
+        self._names_conversation = "conversation" not in owner and bool(self.turns)
+        if self._names_conversation:
+            fields["conversation"] = self._derived_conversation()
         identified(content="any", kind=CONVERSATION, **scope.fill(fields))  # raises for a field of all turns
         self.conversation: str = fields.get("conversation") or owner.get("conversation", "")
         self._session = owner.get("session")
         self._time = instant("time", fields.pop("time", now))
         self._fields: dict[str, Any] = {**fields, "kind": CONVERSATION}
 
+    def obey(self, admission: Admission) -> bool:
+        """Apply the policies of the namespace to the turns, and return whether that changed something."""
+        if admission.policies == self._policies:
+            return False
+        self._policies, self._rejected = admission.policies, {}
+        admitted = list(self.turns)
+        for index, turn in enumerate(self.turns):
+            try:
+                admitted[index] = admission.turn(turn)
+            except RejectedError as error:
+                self._rejected[index] = error
+        self._admitted = admitted
+        if self._names_conversation:
+            self.conversation = self._fields["conversation"] = self._derived_conversation()
+        self.__dict__.pop("_said", None)
+        self.__dict__.pop("_ordinals", None)
+        return True
+
+    def _derived_conversation(self) -> str:
+        said = [(turn.role, turn.content) for index, turn in enumerate(self._admitted) if index not in self._rejected]
+        said = said or [(turn.role, turn.content) for turn in self.turns]
+        return _conversation(self._user, self._agent, said, self._intake.id_key)
+
     def draft(self, index: int) -> Draft:
         """Return the draft of a turn.
 
         Raises:
-            RecollectError: The turn is invalid or exceeds a limit.
+            RecollectError: The turn is invalid, exceeds a limit, or is rejected by a policy.
         """
-        turn = self.turns[index]
+        if index in self._rejected:
+            raise self._rejected[index]
+        turn = self._admitted[index]
         time = self._time + timedelta(microseconds=index) if turn.time is None else turn.time
         fields = {**self._fields, "role": turn.role, "time": time}
         if turn.speaker is not None:
@@ -85,10 +116,11 @@ class Addition:
         # A system prompt may change from call to call and stays first in a list that is trimmed, so it is known
         # wherever it was stored, and says nothing about the other turns.
         indexes: Sequence[int] = range(start, len(self.turns))
-        prompts = [index for index in indexes if self.turns[index].role == SYSTEM]
+        prompts = [index for index in indexes if self.turns[index].role == SYSTEM and index not in self._rejected]
         keys = self._said[start:]
-        if prompts:
-            indexes = [index for index in indexes if self.turns[index].role != SYSTEM]
+        if prompts or self._rejected:
+            # Rejected turns are not stored, so the others follow each other without them.
+            indexes = [index for index in indexes if self.turns[index].role != SYSTEM and index not in self._rejected]
             keys = [self._said[index] for index in indexes]
         places = align(stored.keys, keys, lambda at, near: was_forgotten(indexes[at], near))
         known = {
@@ -103,7 +135,7 @@ class Addition:
 
     @cached_property
     def _said(self) -> list[Hashable]:
-        return [said_by(turn.role, turn.speaker, turn.content) for turn in self.turns]
+        return [said_by(turn.role, turn.speaker, turn.content) for turn in self._admitted]
 
     @cached_property
     def _ordinals(self) -> Sequence[int]:
@@ -111,7 +143,7 @@ class Addition:
 
     def _ids(self, index: int, sessions: Sequence[str | None]) -> list[str]:
         """Return the ids that a turn would have in sessions."""
-        turn, out = self.turns[index], list[str]()
+        turn, out = self._admitted[index], list[str]()
         for session in dict.fromkeys(sessions):
             fields = {**self._fields, "role": turn.role, "speaker": turn.speaker, "session": session}
             try:

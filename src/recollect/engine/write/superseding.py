@@ -37,6 +37,7 @@ def supersede(operation: Supersede, writer: Writer, scope: Scope, now: datetime,
         InvalidRecordError: The new record would be invalid.
         ScopeError: The new record would lie outside the scope.
         QuotaError: The records do not fit in the quota.
+        RejectedError: The policies of the namespace do not allow the text.
     """
     existing = writer.find(operation.id)
     at = now if operation.at is None else operation.at
@@ -56,4 +57,4 @@ def supersede(operation: Supersede, writer: Writer, scope: Scope, now: datetime,
         raise InvalidArgumentError(
             "content", operation.content, f"is the text of record {operation.id!r} already: change fields with update()"
         )
-    return writer.replace(existing, new, at)
+    return writer.replace(existing, writer.admitted(new), at)

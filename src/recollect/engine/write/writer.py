@@ -12,9 +12,11 @@ from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
+from recollect.engine.policies import policies_of
 from recollect.engine.quota import quota_of
 from recollect.engine.results import Outcome, Status
 from recollect.engine.scope import QUALIFIED_PREFIX, Scope
+from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, check_limits, is_turn, retagged
 from recollect.engine.write.head_cache import TrieKeeper
 from recollect.engine.write.messages import Addition
@@ -25,6 +27,7 @@ from recollect.errors import (
     ConflictError,
     InvalidRecordError,
     RecordExistsError,
+    RejectedError,
     ScopeError,
     UnknownRecordError,
 )
@@ -86,6 +89,7 @@ class Writer:
         self._tries = tries
         self._usage_totals = usage_totals
         self._turns = turns
+        self._admission: Admission | None = None
         self._room: Room | None = None
         self._room_known = False
         self._swept = False
@@ -168,6 +172,29 @@ class Writer:
         self, record: Record | None, status: Status, differing: tuple[str, ...] = (), asked_id: str | None = None
     ) -> Outcome:
         return Outcome(None if record is None else self._scope.shown(record), status, differing, asked_id)
+
+    # Policies
+
+    @property
+    def admission(self) -> Admission:
+        """The policies of the namespace, as this transaction sees them."""
+        if self._admission is None:
+            self._admission = Admission(policies_of(self._tx, self._branch))
+        return self._admission
+
+    def admitted(self, draft: Draft) -> Draft:
+        """Return a draft as the policies of the namespace allow it.
+
+        Raises:
+            ConflictError: Its `expect` is not met, which is checked before anything else.
+            RejectedError: They do not allow it.
+        """
+        try:
+            return self.admission.draft(draft)
+        except RejectedError:
+            requested = draft.record.id
+            self._check_expectation(requested, draft.expect, self._naming.find(requested) if draft.expect else None)
+            raise
 
     # Operations
 
@@ -362,6 +389,7 @@ class Writer:
             ScopeError: The changed record would lie outside the scope.
             RecordExistsError: The record would move into a scope that shows another record under its id.
             QuotaError: The changed record does not fit in the quota.
+            RejectedError: The policies of the namespace do not allow its text.
         """
         existing = self._naming.find(record_id)
         if existing is None:
@@ -371,6 +399,7 @@ class Writer:
         record = self._with_position(self._changed(existing, changes))
         if not callable(changes):  # a function returns the complete record, tags included
             record = retagged(existing, record, tags_given="tags" in changes)
+        record = self.admission.record(record, existing)
         check_limits(record, self._limits)
         if not self._scope.admits(record):
             raise ScopeError(f"an update of record {record_id!r}", str(self._scope))

@@ -208,7 +208,7 @@ class GraphWriter:
     def _remember(self, fields: dict[str, Any]) -> None:
         content, record_id = fields.pop("content"), fields.pop("id")
         operation = Remember(content=content, id=record_id, fields={**fields, "time": self._time})
-        outcome: Outcome = self._batch.execute(operation)
+        outcome: Outcome = self._batch.execute(operation).checked()
         assert outcome.record is not None
         self._graph.put(outcome.record)
         self._time += timedelta.resolution

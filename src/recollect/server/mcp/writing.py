@@ -52,7 +52,7 @@ _EXPECT = string("The hash of the version that you have read: if another one is 
 
 
 def _outcome(outcome: Outcome) -> Result:
-    record = outcome.record
+    record = outcome.checked().record
     assert record is not None
     notes = []
     if outcome.asked_id:

@@ -1,0 +1,69 @@
+"""The policies of a namespace: what every text must obey, whichever process writes it.
+
+They are read inside the transaction of each write. `write.admission` applies them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from recollect.arguments import json_form
+from recollect.engine.settings import read_setting, write_setting
+from recollect.ledger.commits import Branch
+from recollect.operations import Redaction, SetPolicies
+from recollect.redaction import CATEGORIES
+from recollect.stores.base import ReadView, Transaction
+
+_NAME = "policies"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """The policies of a namespace.
+
+    Attributes:
+        redaction: What happens to a text that contains something of `categories`, in its content or its metadata.
+            "keep": it is stored as it is. "redact": it is stored with asterisks instead. "refuse": it is rejected.
+        categories: See `recollect.redaction.redact`.
+
+    Raises:
+        InvalidArgumentError: A value is invalid.
+    """
+
+    redaction: Redaction = "keep"
+    categories: tuple[str, ...] = CATEGORIES
+
+    def __post_init__(self) -> None:
+        checked = SetPolicies(redaction=self.redaction, categories=self.categories)
+        object.__setattr__(self, "categories", checked.categories)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {**asdict(self), "categories": list(self.categories)}
+
+    @classmethod
+    @json_form("policies")
+    def from_json(cls, data: Mapping[str, Any]) -> Policies:
+        """Rebuild policies from their JSON form."""
+        return cls(**data)
+
+
+#: The policies of a namespace that has set none.
+NONE = Policies()
+
+
+def policies_of(view: ReadView, branch: Branch) -> Policies:
+    """Return the policies of a branch's namespace, or of the one that this belongs to.
+
+    Raises:
+        DamagedStoreError: The stored policies are invalid.
+    """
+    found: Policies | None = read_setting(view, branch, _NAME, Policies)
+    return NONE if found is None else found
+
+
+def set_policies(transaction: Transaction, branch: Branch, policies: Policies) -> None:
+    """Store policies; the default ones remove the setting."""
+    write_setting(transaction, branch, _NAME, None if policies == NONE else policies.to_json())

@@ -1,0 +1,108 @@
+"""Admission: the policies of the namespace, applied to a text before it is stored, compared or given an id.
+
+So a list that is passed again is compared with what was stored of it, and nothing is derived from what is redacted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from recollect.engine.policies import Policies
+from recollect.engine.results import Failed
+from recollect.engine.write.drafts import Draft
+from recollect.errors import RejectedError
+from recollect.messages import Turn
+from recollect.records.record import Record
+from recollect.records.redacted import redacted_texts
+
+_WORDS = {
+    "secret": "a key, token or password",
+    "email": "an e-mail address",
+    "card": "the number of a payment card",
+    "iban": "an IBAN",
+    "phone": "a phone number",
+    "national_id": "an identity number",
+}
+
+
+class Admission:
+    """What the policies of a namespace make of texts.
+
+    Args:
+        policies: The policies.
+    """
+
+    def __init__(self, policies: Policies) -> None:
+        self.policies = policies
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every text is stored as it is."""
+        return self.policies.redaction == "keep"
+
+    def draft(self, draft: Draft) -> Draft:
+        """Return a draft as it may be stored.
+
+        Raises:
+            RejectedError: It may not be stored.
+        """
+        record = self.record(draft.record)
+        if record is draft.record:
+            return draft
+        draft = draft._replace(record=record)
+        return draft if draft.own_id else draft.with_id(draft.derived_id())
+
+    def record(self, record: Record, before: Record | None = None) -> Record:
+        """Return a record as it may be stored. What it has in common with the stored record `before` stays as it is.
+
+        Raises:
+            RejectedError: It may not be stored.
+        """
+        texts = {name: getattr(record, name) for name in ("content", "metadata")}
+        texts = {name: text for name, text in texts.items() if before is None or getattr(before, name) != text}
+        changed = self._texts(texts)
+        return record.changed(**changed) if changed else record
+
+    def turn(self, turn: Turn) -> Turn:
+        """Return a message as it may be stored.
+
+        Raises:
+            RejectedError: It may not be stored.
+        """
+        changed = self._texts({"content": turn.content, "metadata": turn.metadata})
+        return turn._replace(**changed) if changed else turn
+
+    def _texts(self, texts: dict[str, Any]) -> dict[str, Any]:
+        """Return those of some texts that the policies change."""
+        if self.is_open:
+            return {}
+        changed, found = redacted_texts(texts, self.policies.categories)
+        if found and self.policies.redaction == "refuse":
+            raise RejectedError("redaction", f"contains {_listed([_WORDS[each] for each in found])}", *found)
+        return changed
+
+    def drafts(
+        self, drafts: Sequence[tuple[int, Draft]], items: Sequence[Any]
+    ) -> tuple[list[tuple[int, Draft]], list[Failed]]:
+        """Return the drafts that may be stored, each with its index, and the items that may not."""
+        if self.is_open:
+            return list(drafts), []
+        admitted: list[tuple[int, Draft]] = []
+        rejected: list[Failed] = []
+        for index, each in drafts:
+            try:
+                admitted.append((index, self.draft(each)))
+            except RejectedError as error:
+                rejected.append(Failed(items[index], index, error))
+        return admitted, rejected
+
+
+def _listed(words: Sequence[str]) -> str:
+    """Return words as a list in a sentence.
+
+    >>> _listed(["an IBAN"]), _listed(["an IBAN", "a phone number", "a card"])
+    ('an IBAN', 'an IBAN, a phone number and a card')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
