@@ -88,6 +88,12 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         at=st.none() | times,
         fields=st.fixed_dictionaries({}, optional={"user": names, "tags": st.just(["x"])}),
     ),
+    ops.Merge: st.builds(
+        ops.Merge,
+        content=texts,
+        sources=st.dictionaries(IDS, st.none() | st.just("0" * 64), min_size=1, max_size=2),
+        fields=st.fixed_dictionaries({}, optional={"user": names, "tags": st.just(["x"])}),
+    ),
     ops.Forget: st.builds(ops.Forget, id=IDS, expect=expects),
     ops.ForgetWhere: st.builds(ops.ForgetWhere, where=WHERE),
     ops.Clear: st.builds(ops.Clear),
@@ -249,6 +255,7 @@ class TestEveryCallIsAnOperation:
             "set_quota": (),
             "forget": ("none",),
             "supersede": ("none", "tea"),
+            "merge": (["none"], "tea"),
             "update": ("none", lambda record: record),
             "backup": ("x",),
             "wait": (0, 0),
@@ -263,7 +270,13 @@ class TestEveryCallIsAnOperation:
             "erase": ("a",),
             "at": (0,),
         }
-        several = {"context": ["recall", "find"], "diff": ["pin", "pin", "diff"], "rollback": ["pin", "rollback"]}
+        several = {
+            "consolidate": ["now", "find"],
+            "context": ["recall", "find"],
+            "diff": ["pin", "pin", "diff"],
+            "merge": ["get", "merge"],
+            "rollback": ["pin", "rollback"],
+        }
         for name in sorted(public(Memory) - LOCAL):
             spy.executed.clear()
             try:

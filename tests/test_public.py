@@ -22,8 +22,8 @@ from recollect.records.record import FieldChanges, Fields
 PUBLIC = {
     "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord CheckReport "
     "Commit CommitStream Compacted Context ContextItem Deviation Difference "
-    "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record RecordId "
-    "RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
+    "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
+    "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
     "Subscription Verdict Why __version__ errors filters "
     "migrate open operations redaction rescue restore verify"
 }

@@ -43,6 +43,7 @@ SCOPES: dict[str, dict[str, str]] = {
 #: Public names of a memory that are not compared, with the reason.
 DIFFERS = {
     "set_quota": "is refused in a scope, and a quota of the namespace counts what others have (`per` does not)",
+    "policies": "are those of the namespace",
     "embed_all": "needs an embedder, and is compared in test_embedding: equal texts of two scopes share no vector",
     "scoped": "makes the memories that are compared",
     "embedder": "is the same object",
@@ -64,6 +65,7 @@ REFUSED: dict[str, Callable[[Memory], Any]] = {
     "backup": lambda m: m.backup("x"),
     "sweep": lambda m: m.sweep(),
     "set_quota": lambda m: m.set_quota(records=1),
+    "set_policies": lambda m: m.set_policies(redaction="redact"),
     "namespace": lambda m: m.namespace("other"),
     "expect_head": lambda m: m.batch(expect_head=0).__enter__(),
     "a seq": lambda m: m.changes(since=1),
@@ -298,6 +300,18 @@ does(
     id=names | st.sampled_from(DERIVED),
     text=texts,
     minutes=st.integers(0, 3),
+)
+does(
+    "merge",
+    lambda m, one, two, text: m.merge([one, two], text),
+    one=names | st.sampled_from(DERIVED),
+    two=names,
+    text=texts,
+)
+does(
+    "consolidate",
+    lambda m, dry: m.consolidate(min_count=2, dry_run=dry).to_json()["groups"],
+    dry=st.booleans(),
 )
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006

@@ -22,6 +22,7 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         ValidityError
         QuotaError
         RejectedError
+        SummaryError
         ScopeError
         ReadOnlyMemoryError
         ClosedError
@@ -482,6 +483,22 @@ class RejectedError(RecollectError):
         return (
             f"rejected by the {policy} policy of this memory: the text {reason}; nothing was stored: change the text, "
             "or the policy with set_policies()"
+        )
+
+
+class SummaryError(RecollectError):
+    """Records could not be summarised. They stay as they are."""
+
+    code = "summary"
+
+    def __init__(self, kind: str, key: str, reason: str) -> None:
+        super().__init__(kind, key, reason)
+
+    def __str__(self) -> str:
+        kind, key, reason = self.args
+        return (
+            f"the records of the kind {kind!r} that belong to {shown(key)} could not be summarised: {reason}; nothing "
+            "was changed: call it without strict to replace the other groups"
         )
 
 

@@ -121,6 +121,8 @@ class AsyncBatch:
     """Change fields of a record and return the changed record."""
     supersede = _awaited(Batch.supersede)
     """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
+    merge = _awaited(Batch.merge)
+    """Replace records by a new one that is derived from them, and return it."""
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
@@ -199,12 +201,16 @@ class AsyncMemory:
     """Change fields of a record and return the changed record."""
     supersede = _awaited(Memory.supersede)
     """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
+    merge = _awaited(Memory.merge)
+    """Replace records by a new one that is derived from them, and return it."""
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)
     """Forget every record that matches a filter or its text form, in one commit, and return how many."""
     clear = _awaited(Memory.clear)
     """Forget every record, in one commit, and return how many."""
+    consolidate = _awaited(Memory.consolidate)
+    """Replace groups of records by a summary each: turns of a conversation, facts about an entity or a user, ..."""
     stats = _awaited(Memory.stats)
     """Return record counts and facts about the store, as a dictionary."""
     head = _awaited(Memory.head)

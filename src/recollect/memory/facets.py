@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from recollect.memory.contexts import Contexts
+from recollect.memory.manager.merging import Merges
 from recollect.memory.recording import Recording
 
 
-class Facets(Recording, Contexts):
+class Facets(Recording, Contexts, Merges):
     """All calls that a memory and a batch share. Each module of calls is a base class."""

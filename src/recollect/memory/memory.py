@@ -31,6 +31,7 @@ from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
 from recollect.memory.history import Histories
+from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.past import PastExecutor, Target, pin_of
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import Batch as BatchOperation
@@ -52,7 +53,7 @@ from recollect.records.record import Record, record_id
 
 
 @all_named
-class Memory(Histories, Upkeep, Facets):
+class Memory(Histories, Upkeep, Consolidation, Facets):
     """One namespace of a store, or a scoped view of it. Created by `recollect.open`.
 
     Use it as a context manager to close the store at the end:

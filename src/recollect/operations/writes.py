@@ -223,6 +223,39 @@ class Supersede(Operation, name="supersede"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Merge(Operation, name="merge"):
+    """Replace records by one that is derived from them. The result is the `Outcome` of the new record.
+
+    Attributes:
+        content: The text, or bytes of a `media_type`, of the new record.
+        sources: The ids of the records to replace, each with the hash that it must have, otherwise ConflictError; None:
+            any.
+        fields: The other fields of the new record, by name. Its `derived_from` has the ids of all sources.
+    """
+
+    content: str | bytes
+    sources: Mapping[str, str | None]
+    fields: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.sources, Mapping) or not self.sources:
+            raise InvalidArgumentError("sources", self.sources, "must map the ids of records to their hashes")
+        sources = {record_id(each): expectation(expected) for each, expected in self.sources.items()}
+        if ABSENT in sources.values():
+            raise InvalidArgumentError("sources", self.sources, "must map the ids of records to their hashes")
+        object.__setattr__(self, "sources", sources)
+        if not isinstance(self.fields, Mapping):
+            raise InvalidArgumentError("fields", self.fields, "must be a mapping of fields by name")
+        for name in self.fields:
+            check_field(name, "merge()")
+        for name in ("id", "content", "derived_from"):
+            if name in self.fields:
+                raise InvalidArgumentError("fields", name, "follows from the other arguments")
+        if self.fields.get("language") is not None:
+            check_tag(self.fields["language"])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Forget(Operation, name="forget"):
     """Forget a record; its history stays. The result is an `Outcome`."""
 

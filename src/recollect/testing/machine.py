@@ -210,6 +210,27 @@ def memory_machine(
             self.model |= {got.id: got, record_id: current.changed(valid_to=at)}
             self._committed(before)
 
+        @rule(one=IDS, other=IDS, text=texts)
+        def merge(self, one: str, other: str, text: str) -> None:
+            """One record takes the place of two, or nothing changes."""
+            before = dict(self.model)
+            sources = {each: self._live(each) for each in (one, other)}
+            try:
+                got = self.memory.merge(list(sources), text)
+            except UnknownRecordError:
+                assert None in sources.values()
+                assert self.memory.get(one) == sources[one]
+                return
+            live = [each for each in sources.values() if each is not None]
+            assert len(live) == len(sources)
+            assert got.id not in before
+            assert (got.content, got.derived_from) == (text, tuple(sources))
+            assert got.importance == max(
+                (each.importance for each in live if each.importance is not None), default=None
+            )
+            self.model = {key: value for key, value in self.model.items() if key not in sources} | {got.id: got}
+            self._committed(before)
+
         @rule(record_id=IDS, text=texts)
         def update_with_a_stale_expectation(self, record_id: str, text: str) -> None:
             current = self._live(record_id)

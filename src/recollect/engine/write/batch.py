@@ -17,6 +17,7 @@ from recollect.engine.read.targets import Point
 from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.write.drafts import Draft, Intake, draft
+from recollect.engine.write.merging import merge
 from recollect.engine.write.messages import Addition, with_conversations
 from recollect.engine.write.replay import Repeated
 from recollect.engine.write.restoring import revert, rollback
@@ -41,6 +42,7 @@ from recollect.operations import (
     Forget,
     ForgetWhere,
     Grep,
+    Merge,
     Recall,
     Remember,
     RememberAll,
@@ -235,6 +237,20 @@ class Writing:
             return rejection(error)
         except RecollectError as error:
             if len(self.writer.touched) > staged:  # the new record is staged already, so the whole batch must fail
+                self.failure = error
+            raise
+
+    def merge(self, operation: Merge) -> Outcome:
+        """Replace records by one that is derived from them."""
+        self._count += 1
+        now = self._now + timedelta(microseconds=self._count - 1)
+        staged = len(self.writer.touched)
+        try:
+            return merge(operation, self.writer, self._scope, now, self._services.intake)
+        except RejectedError as error:
+            return rejection(error)
+        except RecollectError as error:
+            if len(self.writer.touched) > staged:  # sources are removed already, so the whole batch must fail
                 self.failure = error
             raise
 

@@ -409,13 +409,15 @@ class Writer:
         self._put(record)
         return self._outcome(record, "updated")
 
-    def find(self, record_id: str) -> Record:
+    def find(self, record_id: str, expect: str | None = None) -> Record:
         """Return the live record that the scope shows under an id, in its stored form.
 
         Raises:
+            ConflictError: `expect` is not met.
             UnknownRecordError: There is none.
         """
         existing = self._naming.find(record_id)
+        self._check_expectation(record_id, expect, existing)
         if existing is None:
             raise UnknownRecordError(record_id, self._branch.namespace)
         return existing
@@ -432,6 +434,20 @@ class Writer:
         outcome = self._create(draft, self._unused_id(draft))
         self._put(existing.changed(valid_to=at), "superseded")
         return outcome
+
+    def merge(self, sources: Sequence[Record], draft: Draft) -> Outcome:
+        """Store a draft as a new record in the place of live ones.
+
+        They are removed first, so that a full quota has room. If storing is refused, the transaction must not be
+        committed.
+
+        Raises:
+            QuotaError: It does not fit in the quota.
+        """
+        record_id = self._unused_id(draft)
+        for source in sources:
+            self._drop(source.id, "superseded")
+        return self._create(draft, record_id)
 
     def _check_expectation(
         self, record_id: str, expect: str | None, existing: Record | None, satisfied: Callable[[], bool] = lambda: False

@@ -1,0 +1,137 @@
+"""An extractive summary: the sentences of some texts that together say most, word for word and in their order.
+
+It needs no model and invents nothing. Each word of the texts has a weight, which grows with the number of texts that
+have it, and more so for names and numbers; a sentence is worth the words that no chosen sentence has. The sentence with
+the most worth for its length is chosen until the room is used up. Sums are of integers, so the result is the same on
+every machine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from recollect.text.pieces import SENTENCE_END
+from recollect.text.words import language_of, runs, terms
+
+#: Maximum number of characters of a summary.
+LONGEST = 2000
+#: Maximum number of characters of each text that are considered, and of one sentence.
+_MOST_READ, _LONGEST_SENTENCE = 20_000, 500
+#: The weight of a word beyond that of one that a single text has, for each doubling of the texts that have it.
+_SHARED = 2
+#: How much more a word with a digit, and a name, weigh.
+_NUMBER, _NAME = 2, 2
+_LINE = re.compile(r"[^\r\n]+")
+#: A word that does not begin a sentence.
+_INNER_WORD = re.compile(r"(?<=[^.!?…\s]\s)[^\W\d_]\w+")
+#: The factor by which worth is multiplied before it is divided by a length, to compare integers.
+_SCALE = 1 << 20
+
+
+class _Sentence(NamedTuple):
+    """A sentence.
+
+    Attributes:
+        text: The sentence.
+        words: Its words, each once.
+    """
+
+    text: str
+    words: frozenset[str]
+
+
+def sentences(text: str) -> list[str]:
+    """Divide a text into sentences; a line end also ends one.
+
+    >>> sentences("It rained. We stayed in!\\nNext day: sun")
+    ['It rained.', 'We stayed in!', 'Next day: sun']
+    """
+    found = []
+    for line in _LINE.findall(text):
+        start = 0
+        for end in SENTENCE_END.finditer(line):
+            found.append(line[start : end.end()].strip())
+            start = end.end()
+        found.append(line[start:].strip())
+    return [each for each in found if each]
+
+
+def extractive(texts: Sequence[str], limit: int = LONGEST) -> str:
+    """Return the sentences of some texts that together say most, in their order, one on a line.
+
+    >>> extractive(["Ana moved to Oslo. Hello!", "Ana moved to Oslo.", "She works at the harbour."], 50)
+    'Ana moved to Oslo.\\nShe works at the harbour.'
+
+    Args:
+        texts: The texts, in the order of the summary.
+        limit: Maximum number of characters.
+
+    Returns:
+        The summary; "" if no text has a word, or none of the sentences fits.
+
+    Cost:
+        O(n log n) for n words. Of each text the first 20,000 characters are considered.
+    """
+    found: list[_Sentence] = []
+    counts: Counter[str] = Counter()
+    boosts: dict[str, int] = {}
+    for text in texts:
+        language = language_of(text[:_MOST_READ])
+        of_text: set[str] = set()
+        for sentence in sentences(text[:_MOST_READ]):
+            words = frozenset(term for term, _ in terms(sentence, language)) or frozenset(_bare(sentence))
+            found.append(_Sentence(sentence, words))
+            of_text |= words
+            for word in _INNER_WORD.findall(sentence):
+                if word[0].isupper():
+                    boosts.update((term, _NAME) for term, _ in terms(word, language))
+        counts.update(of_text)
+    weights = {
+        word: (1 + _SHARED * (count.bit_length() - 1))
+        * boosts.get(word, 1)
+        * (_NUMBER if any(map(str.isdigit, word)) else 1)
+        for word, count in counts.items()
+    }
+    chosen = _chosen(found, weights, limit)
+    return "\n".join(found[at].text for at in sorted(chosen))
+
+
+def _bare(sentence: str) -> list[str]:
+    """Return the words of a sentence that has only stop words."""
+    return [run for run, _ in runs(sentence)]
+
+
+def _chosen(found: Sequence[_Sentence], weights: dict[str, int], limit: int) -> list[int]:
+    """Return the indexes of sentences, by lazy greedy choice: worth only decreases as more words are covered."""
+
+    def worth(at: int) -> int:
+        new = sum(weights[word] for word in found[at].words if word not in covered)
+        return new * _SCALE // (len(found[at].text) + 1)
+
+    covered: set[str] = set()
+    room = limit + 1  # the last sentence needs no line end
+    queue = [
+        (-worth(at), at)
+        for at, each in enumerate(found)
+        if each.words and len(each.text) <= min(limit, _LONGEST_SENTENCE)
+    ]
+    heapify(queue)
+    chosen: list[int] = []
+    while queue:
+        _, at = heappop(queue)
+        if len(found[at].text) + 1 > room:
+            continue
+        now = -worth(at)
+        if now == 0:
+            continue
+        if queue and (now, at) > queue[0]:
+            heappush(queue, (now, at))
+            continue
+        chosen.append(at)
+        covered |= found[at].words
+        room -= len(found[at].text) + 1
+    return chosen
