@@ -21,10 +21,10 @@ from recollect.records.record import FieldChanges, Fields
 
 PUBLIC = {
     "ABSENT AsyncCommitStream AsyncMemory AsyncSubscription Backup Batch Call Change ChangedRecord CheckReport "
-    "Commit CommitStream Compacted Context ContextItem Deviation Difference "
+    "Commit CommitStream Compacted Consolidated Context ContextItem Deviation Difference DuplicateGroup "
     "EntityId Erased Export Failed Hit Hits Limits Memory Migrated NamespaceHead Outcome Policies Quota Record "
     "RecordId RecordList RecordVersion RecollectError RecollectWarning Report RescueReport Replayed Restored Snapshot "
-    "Subscription Verdict Why __version__ errors filters "
+    "Subscription Summary Verdict Why __version__ errors filters "
     "migrate open operations redaction rescue restore verify"
 }
 

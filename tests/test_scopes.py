@@ -313,6 +313,7 @@ does(
     lambda m, dry: m.consolidate(min_count=2, dry_run=dry).to_json()["groups"],
     dry=st.booleans(),
 )
+does("duplicates", lambda m: [each.to_json() for each in m.duplicates(turns=True)])
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from recollect.memory import Batch, Memory, RecollectWarning
     from recollect.memory.awaited import AsyncMemory
     from recollect.memory.context.values import Context, ContextItem
+    from recollect.memory.manager.consolidation import Consolidated, Summary
+    from recollect.memory.manager.duplicates import DuplicateGroup
     from recollect.memory.opening import open  # noqa: A004 - recollect.open is the name
     from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
     from recollect.operations import ABSENT
@@ -67,10 +69,12 @@ __all__ = [
     "Commit",
     "CommitStream",
     "Compacted",
+    "Consolidated",
     "Context",
     "ContextItem",
     "Deviation",
     "Difference",
+    "DuplicateGroup",
     "EntityId",
     "Erased",
     "Export",
@@ -96,6 +100,7 @@ __all__ = [
     "Restored",
     "Snapshot",
     "Subscription",
+    "Summary",
     "Verdict",
     "Why",
     "__version__",
@@ -125,6 +130,8 @@ _HOMES = {
     "engine.results": ("Export", "Failed", "Hit", "Hits", "NamespaceHead", "Outcome", "RecordList", "Report", "Why"),
     "errors": ("RecollectError", "Verdict"),
     "memory": ("Batch", "Memory", "RecollectWarning"),
+    "memory.manager.consolidation": ("Consolidated", "Summary"),
+    "memory.manager.duplicates": ("DuplicateGroup",),
     "memory.opening": ("open",),
     "operations": ("ABSENT",),
     "records.record": ("EntityId", "Record", "RecordId"),

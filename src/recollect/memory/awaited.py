@@ -123,6 +123,8 @@ class AsyncBatch:
     """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     merge = _awaited(Batch.merge)
     """Replace records by a new one that is derived from them, and return it."""
+    duplicates = _awaited(Batch.duplicates)
+    """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
@@ -203,6 +205,8 @@ class AsyncMemory:
     """Replace a fact by a new one from a time on, and return the new record. The old one stays, with its text."""
     merge = _awaited(Memory.merge)
     """Replace records by a new one that is derived from them, and return it."""
+    duplicates = _awaited(Memory.duplicates)
+    """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)
