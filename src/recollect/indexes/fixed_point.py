@@ -12,6 +12,9 @@ from collections.abc import Callable
 from decimal import ROUND_HALF_EVEN, Context, Decimal
 from functools import lru_cache
 
+import numpy as np
+from numpy.typing import NDArray
+
 #: Bits of fraction of masses and weights.
 BITS = 16
 ONE = 1 << BITS
@@ -37,6 +40,38 @@ def log_ratio(above: int, below: int) -> int:
     ratio = _CONTEXT.divide(Decimal(above), Decimal(below))
     # Every step uses this module's context: operators would use the caller's, which may have any precision.
     return int(_CONTEXT.to_integral_value(_CONTEXT.multiply(_CONTEXT.ln(ratio), Decimal(ONE))))
+
+
+@lru_cache(maxsize=1)
+def _roots() -> tuple[int, ...]:
+    """Return 2^-(1/2), 2^-(1/4), ..., one for each of BITS, with SHARE_BITS of fraction."""
+    roots, root = [], _CONTEXT.divide(Decimal(1), Decimal(2))
+    for _ in range(BITS):
+        root = _CONTEXT.sqrt(root)
+        scaled = _CONTEXT.multiply(root, Decimal(1 << SHARE_BITS))
+        roots.append(int(_CONTEXT.to_integral_value(scaled)))
+    return tuple(roots)
+
+
+def halved(ages: NDArray[np.int64], half_life: int) -> NDArray[np.int64]:
+    """Return 2^-(age / half_life) with SHARE_BITS of fraction: 1 for an age of 0, half of that after each half-life.
+
+    >>> [value / 2**30 for value in halved(np.array([0, 5, 10, 20, 10**15]), 10).tolist()]
+    [1.0, 0.7071067811921239, 0.5, 0.25, 0.0]
+
+    Args:
+        ages: Ages, 0 or more.
+        half_life: The half-life in the same unit, at least 1. It is used with 16 bits of fraction.
+    """
+    whole, rest = np.divmod(ages, half_life)
+    # `rest` is below the half-life: both are shifted down together, so that the product fits.
+    down = max(half_life.bit_length() - 46, 0)
+    fraction = ((rest >> down) << BITS) // max(half_life >> down, 1)
+    out = np.full(ages.shape, 1 << SHARE_BITS, dtype=np.int64)
+    for bit, root in enumerate(_roots(), 1):
+        out = np.where(fraction >> (BITS - bit) & 1, out * root >> SHARE_BITS, out)
+    shifted: NDArray[np.int64] = out >> np.minimum(whole, SHARE_BITS + 1)
+    return shifted
 
 
 def logistic(score: int, mass: int, offset: str, slope: str) -> float:

@@ -14,6 +14,7 @@ from recollect.filters.text_form import as_filter
 from recollect.filters.tree import Filter
 from recollect.memory.messages import ARGUMENTS, MessageList, is_message_item, turn_operations
 from recollect.operations import (
+    MONTH_S,
     Clear,
     Count,
     Find,
@@ -224,6 +225,10 @@ class Calls:
         min_confidence: float = 0.0,
         language: str | None = None,
         wait_for_vectors: bool = False,
+        recency: float = 0.0,
+        recency_half_life: float | timedelta = MONTH_S,
+        importance: float = 0.0,
+        importance_half_life: float | timedelta | None = None,
     ) -> Hits:
         """Return the records that best answer a question, best first, each with its score and an explanation.
 
@@ -246,6 +251,12 @@ class Calls:
                 detected.
             wait_for_vectors: First embed the texts that have no vector of the embedder yet, as `embed_all` does, so
                 that records stored a moment ago are also found by meaning. Not in a batch.
+            recency: What is added to the score of a hit whose time is the reference time, 0 to 1; 0: nothing.
+            recency_half_life: The age, as seconds or a timedelta, at which half of that is added, at twice this age a
+                quarter, and so on; default: 30 days.
+            importance: What is added to the score of a hit of importance 1, 0 to 1, and in proportion for a lower one;
+                0: nothing. Neither this nor `recency` makes a record a hit, or changes a confidence.
+            importance_half_life: The age at which half of that is added; None: age makes no difference.
 
         Raises:
             InvalidArgumentError: `k` is below 1, the question is empty or too long, or another argument is invalid.
@@ -265,6 +276,10 @@ class Calls:
                 min_confidence=min_confidence,
                 language=language,
                 wait_for_vectors=wait_for_vectors,
+                recency=recency,
+                recency_half_life=recency_half_life,  # type: ignore[arg-type]
+                importance=importance,
+                importance_half_life=importance_half_life,  # type: ignore[arg-type]
             )
         )
         return hits

@@ -30,6 +30,7 @@ from recollect.operations.history import (
 )
 from recollect.operations.past import At, Pin, target_of
 from recollect.operations.reads import (
+    MONTH_S,
     ORDERS,
     Changes,
     Count,
@@ -92,6 +93,7 @@ __all__ = [
     "IF_EXISTS",
     "MAX_TTL_S",
     "MESSAGE_FIELDS",
+    "MONTH_S",
     "ON_ERROR",
     "ORDERS",
     "REGISTRY",

@@ -39,6 +39,12 @@ def check_seconds(name: str, value: object) -> None:
         raise InvalidArgumentError(name, value, f"must be above 0 and at most {MAX_TTL_S} seconds (a hundred years)")
 
 
+def check_share(name: str, value: object) -> None:
+    """Raise InvalidArgumentError unless it is a number from 0 to 1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InvalidArgumentError(name, value, "must be a number from 0 to 1")
+
+
 def check_timeout(value: object) -> None:
     """Raise InvalidArgumentError unless it is a valid timeout."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_TIMEOUT_S:

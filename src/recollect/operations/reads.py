@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal, TypeAlias, get_args
 
 from recollect.errors import InvalidArgumentError
@@ -14,6 +14,8 @@ from recollect.operations.checks import (
     check_count,
     check_filter,
     check_instant,
+    check_seconds,
+    check_share,
     check_tag,
     check_text,
     check_timeout,
@@ -21,6 +23,8 @@ from recollect.operations.checks import (
 from recollect.records.record import record_id
 from recollect.records.unchecked import altered
 
+#: Thirty days, in seconds.
+MONTH_S = 2_592_000.0
 #: The orders in which records can be found. Ties always end with the id.
 Order: TypeAlias = Literal["newest", "oldest", "importance", "position", "id"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -82,6 +86,10 @@ class Recall(Operation, name="recall"):
         min_confidence: Hits with a lower confidence are left out; 0 to 1.
         language: The language of the question, a BCP 47 tag. None: the memory's, or else detected.
         wait_for_vectors: Embed the texts that have no vector first.
+        recency: What is added to the score of a record of the reference time, 0 to 1.
+        recency_half_life: Age in seconds at which half of that is added.
+        importance: What is added to the score of a record of importance 1, 0 to 1.
+        importance_half_life: Age in seconds at which half of that is added. None: age makes no difference.
     """
 
     question: str
@@ -91,9 +99,21 @@ class Recall(Operation, name="recall"):
     min_confidence: float = 0.0
     language: str | None = None
     wait_for_vectors: bool = False
+    recency: float = 0.0
+    recency_half_life: float = MONTH_S
+    importance: float = 0.0
+    importance_half_life: float | None = None
 
     def __post_init__(self) -> None:
         check_text("question", self.question)
+        for name in ("recency", "importance"):
+            check_share(name, getattr(self, name))
+            half_life = getattr(self, f"{name}_half_life")
+            if isinstance(half_life, timedelta):
+                half_life = half_life.total_seconds()
+                object.__setattr__(self, f"{name}_half_life", half_life)
+            if half_life is not None or name == "recency":
+                check_seconds(f"{name}_half_life", half_life)
         if not isinstance(self.wait_for_vectors, bool):
             raise InvalidArgumentError("wait_for_vectors", self.wait_for_vectors, "must be true or false")
         if self.reference is not None:
@@ -102,9 +122,7 @@ class Recall(Operation, name="recall"):
                 object.__setattr__(self, "reference", reference)
         if self.language is not None:
             check_tag(self.language)
-        least = self.min_confidence
-        if isinstance(least, bool) or not isinstance(least, (int, float)) or not 0 <= least <= 1:
-            raise InvalidArgumentError("min_confidence", least, "must be a number from 0 to 1")
+        check_share("min_confidence", self.min_confidence)
         check_count("k", self.k)
         check_filter(self.where)
 

@@ -21,13 +21,14 @@ from recollect.indexes.documents.columns import Flags, Ints
 from recollect.indexes.documents.table import Table
 from recollect.indexes.fixed_point import ONE, SHARE_BITS, logistic, logistic_of
 from recollect.indexes.kernels.types import SHARES
+from recollect.indexes.scoring.priors import Prior, with_prior
 from recollect.indexes.scoring.ranking import ranked
 from recollect.indexes.scoring.scores import Scores
 from recollect.indexes.scoring.signals import read, score
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch
 from recollect.operations import Recall
-from recollect.records.codec import datetime_of
+from recollect.records.codec import datetime_of, microseconds
 from recollect.records.record import Record
 from recollect.records.unchecked import unchecked, unchecked_tuple
 from recollect.stores.base import ReadView
@@ -88,14 +89,19 @@ def recall(
     limits = bounds(operation.where, words) if filtered else UNBOUNDED
     # Unless the bounds are exact, the filter may reject any of the best documents, so all are ranked.
     best = operation.k if limits.exact or not filtered else None
-    scores = score(question, words, dense, best, limits.upper)
+    prior = _prior(operation)
+    scores = score(question, words, dense, best if prior is None else None, limits.upper)
+    if prior is not None:
+        scores = with_prior(scores, prior, words.table)
     among = limits.upper
     records = Records(view, branch, words.table)
     chosen: list[tuple[int | None, Record]] = []
     for index, total, record in records.of(scores.numbers, scores.ranked(operation.k), operation.k):
         if where is None or where.matches(record):
-            if operation.min_confidence and _confidence(total, scores) < operation.min_confidence:
-                break  # the following hits do not score higher
+            if operation.min_confidence and _confidence(total, index, scores) < operation.min_confidence:
+                if prior is None:
+                    break  # the following hits do not score higher
+                continue
             chosen.append((index, record))
             if len(chosen) == operation.k:
                 break
@@ -178,9 +184,29 @@ def _hits(chosen: Sequence[tuple[int | None, Record]], scores: Scores) -> tuple[
             continue
         total, shares, words = next(found)
         why = _why(dict(compress(zip(SHARES, shares, strict=True), shares)), tuple(words))
-        out.append(_hit(record, total / _WHOLE, confidence(total), why))
+        out.append(_hit(record, total / _WHOLE, confidence(total - scores.prior_at(index)), why))
     return tuple(out)
 
 
-def _confidence(score: int, scores: Scores) -> float:
-    return logistic(score, scores.mass * 2 // 5, *_CONFIDENCE)
+def _confidence(total: int, index: int, scores: Scores) -> float:
+    """Return the confidence of a hit. What is known of a record before the question says nothing about an answer."""
+    return logistic(total - scores.prior_at(index), scores.mass * 2 // 5, *_CONFIDENCE)
+
+
+def _prior(operation: Recall) -> Prior | None:
+    """Return what recency and importance add; None for nothing."""
+    if not operation.recency and not operation.importance:
+        return None
+    assert operation.reference is not None
+    kept = operation.importance_half_life
+    return Prior(
+        operation.recency,
+        _micros(operation.recency_half_life),
+        operation.importance,
+        None if kept is None else _micros(kept),
+        microseconds(operation.reference),
+    )
+
+
+def _micros(seconds: float) -> int:
+    return max(1, round(seconds * 1_000_000))

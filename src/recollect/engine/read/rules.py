@@ -23,7 +23,7 @@ from recollect.engine.read import recall
 from recollect.indexes import fixed_point, parameters
 from recollect.indexes.documents import columns
 from recollect.indexes.kernels import factors, types, with_numpy
-from recollect.indexes.scoring import dense, ranking, scores, signals
+from recollect.indexes.scoring import dense, priors, ranking, scores, signals
 from recollect.indexes.words import fuzzy, index, postings, surface_forms, titles
 from recollect.text import (
     _unicode14,
@@ -58,6 +58,7 @@ _MODULES: tuple[ModuleType, ...] = (
     types,
     with_numpy,
     dense,
+    priors,
     ranking,
     scores,
     signals,

@@ -178,8 +178,10 @@ class Scores:
             missing.
         dates: The share of the date signal for each document; empty if there is none.
         speaker: The share of the speaker that the question asks for, for each document; empty if there is none.
-        dense: The share of the dense signal for each document; empty if there is none. No factor applies to this share
-            and that of the speaker.
+        dense: The share of the dense signal for each document; empty if there is none.
+        recency: The share of recency for each document; empty if there is none.
+        importance: The share of importance for each document; empty if there is none. No factor applies to this share
+            and those of speaker, dense and recency.
         about: The subject of the question, which determines the factors.
     """
 
@@ -188,6 +190,8 @@ class Scores:
     dates: Ints = field(default_factory=lambda: NOTHING)
     speaker: Ints = field(default_factory=lambda: NOTHING)
     dense: Ints = field(default_factory=lambda: NOTHING)
+    recency: Ints = field(default_factory=lambda: NOTHING)
+    importance: Ints = field(default_factory=lambda: NOTHING)
     about: About = NO_SUBJECT
 
     @property
@@ -207,17 +211,27 @@ class Scores:
         Ranking needs them only if there are shares without factors.
         """
         totals = self.query.kernels.weigh(self.reached, self.dates, self.query.view.table, self.about)
-        for more in (self.speaker, self.dense):
-            totals = totals + more if len(more) else totals
+        for _, more in self._unfactored:
+            totals = totals + more
         return totals
+
+    @cached_property
+    def _unfactored(self) -> list[tuple[str, Ints]]:
+        """The shares to which no factor applies, each with its name."""
+        names = ("speaker", "dense", "recency", "importance")
+        return [(name, shares) for name in names if len(shares := getattr(self, name))]
+
+    def prior_at(self, index: int) -> int:
+        """Return what recency and importance add to the score of the document at an index of `numbers`."""
+        return sum(int(shares[index]) for shares in (self.recency, self.importance) if len(shares))
 
     def totals_at(self, indexes: Ints) -> Ints:
         """Return the scores of the documents at these indexes of `numbers`."""
         some = Reached(self.numbers[indexes], self.reached.shares.take(indexes, axis=1), len(indexes))
         dates = self.dates[indexes] if len(self.dates) else NOTHING
         totals = self.query.kernels.weigh(some, dates, self.query.view.table, self.about)
-        for more in (self.speaker, self.dense):
-            totals = totals + more[indexes] if len(more) else totals
+        for _, more in self._unfactored:
+            totals = totals + more[indexes]
         return totals
 
     def ranked(self, first: int) -> Iterator[tuple[int, int]]:
@@ -229,7 +243,7 @@ class Scores:
         kernels, table = self.query.kernels, self.query.view.table
 
         def best(wanted: int) -> tuple[Ints, Ints]:
-            if not len(self.dense) and not len(self.speaker):
+            if not self._unfactored:
                 return kernels.best_of(self.reached, self.dates, table, self.about, wanted)
             indexes = kernels.best(self.totals, self.numbers, table, wanted)
             return indexes, self.totals[indexes]
@@ -264,9 +278,8 @@ class Scores:
             shares[len(RAW)] = self.dates[indexes]
         shares *= factors
         shares >>= BITS
-        for row, more in ((-2, self.speaker), (-1, self.dense)):
-            if len(more):
-                shares[row] = more[indexes]
+        for name, more in self._unfactored:
+            shares[SHARES.index(name)] = more[indexes]
         return shares, factors
 
     def _matches(

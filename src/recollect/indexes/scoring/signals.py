@@ -279,7 +279,7 @@ def score(
     # The embedding covers the complete text, including its manner, so no factor applies to its share.
     by_vector = NOTHING if dense is None else dense.shares[reached.numbers]
     said = NOTHING if spoken is None else spoken[reached.numbers] * ((question.speaker_share << SHARE_BITS) // 100)
-    return Scores(asked, reached, dated, said, by_vector, about)
+    return Scores(asked, reached, dated, said, by_vector, about=about)
 
 
 def _numbers(flags: Flags) -> Numbers:
