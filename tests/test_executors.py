@@ -38,7 +38,19 @@ from recollect.testing.strategies import names, texts, times
 #: Operation -> the method that creates it, where it has another name.
 METHODS = {"export": "open_export", "get_policies": "policies", "get_quota": "quota", "pin": "at", "receipt": "recall"}
 #: Public names of a memory that execute no operation.
-LOCAL = {"close", "embedder", "name", "namespace", "scope", "scoped", "batch", "execute", "listen", "subscribe"}
+LOCAL = {
+    "close",
+    "embedder",
+    "name",
+    "namespace",
+    "scope",
+    "scoped",
+    "batch",
+    "execute",
+    "listen",
+    "subscribe",
+    "without_echoes",
+}
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])
 WHERE = filters(custom=False)

@@ -367,6 +367,10 @@ class AsyncMemory:
         """Return a view that is restricted to one user, agent or conversation. See `Memory.scoped`."""
         return AsyncMemory(self._wrapped.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
 
+    def without_echoes(self) -> AsyncMemory:
+        """Return this memory with a guard against feedback loops. See `Memory.without_echoes`."""
+        return AsyncMemory(self._wrapped.without_echoes(), _pool=self._pool)
+
     async def at(self, target: Target | None = None, *, index: int | None = None) -> AsyncMemory:
         """Return this memory as it was at a past moment. See `Memory.at`."""
         return AsyncMemory(await _awaited(Memory.at)(self, target, index=index), _pool=self._pool)

@@ -509,6 +509,12 @@ def kept_or_stored(outcome: Outcome) -> Record:
         RejectedError: A policy rejected the text.
     """
     record = stored(outcome)
+    if outcome.status == "echo":
+        warnings.warn(
+            f"not stored: it only repeats {', '.join(outcome.sources)}, which this memory returned before",
+            RecollectWarning,
+            stacklevel=_DEPTH,
+        )
     if outcome.differing:
         warnings.warn(
             f"already remembered as {record.id}; kept its {', '.join(outcome.differing)}: "

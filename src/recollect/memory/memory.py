@@ -32,6 +32,7 @@ from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
 from recollect.memory.history import Histories
 from recollect.memory.manager.consolidation import Consolidation
+from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.past import PastExecutor, Target, pin_of
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import Batch as BatchOperation
@@ -366,6 +367,23 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         return Memory(
             self._executor, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
         )
+
+    def without_echoes(self) -> Memory:
+        """Return this memory with a guard against feedback loops: what it answered is not stored again as a new fact.
+
+        A model that is shown a memory states it again, and a program that stores what the model states would count its
+        own answers as evidence. Through the memory that this returns, a fact about a user or an entity or a piece of
+        knowledge is not stored if it only repeats what `recall` or `context` of the same memory returned: four fifths
+        of its pairs of words, and all of its numbers and names. Turns of conversations are always stored.
+
+        `execute` then returns an outcome with the status "echo" and the ids of the sources; `remember` and the
+        `record_*` calls return the first source, with a RecollectWarning. Facts with an id, `expect` or another
+        `if_exists` than "keep" are stored, since the caller knows which record they mean.
+
+        It compares with the last 2,000 records that were returned, in this process. That survives neither the memory
+        that this returns nor a restart, and memories that are scoped from it share it.
+        """
+        return Memory(EchoExecutor(self._executor), self._branch, self._scope)
 
     def at(self, target: Target | None = None, *, index: int | None = None) -> Memory:
         """Return this memory as it was at a past moment: a read-only memory, which later commits do not change.

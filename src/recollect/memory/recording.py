@@ -383,7 +383,7 @@ class Recording(Calls):
             outcome: Outcome = self.execute(_remember(dict(built))).checked()
             record = outcome.record
             assert record is not None
-            if not outdated(record.metadata.get(name)):
+            if outcome.status == "echo" or not outdated(record.metadata.get(name)):
                 return outcome
             metadata = {**record.metadata, name: built["metadata"][name]}
             with suppress(ConflictError, UnknownRecordError):  # another writer was faster: look again

@@ -15,6 +15,7 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from recollect.text.pieces import SENTENCE_END
+from recollect.text.statements import names_in
 from recollect.text.words import language_of, runs, terms
 
 #: Maximum number of characters of a summary.
@@ -26,8 +27,6 @@ _SHARED = 2
 #: How much more a word with a digit, and a name, weigh.
 _NUMBER, _NAME = 2, 2
 _LINE = re.compile(r"[^\r\n]+")
-#: A word that does not begin a sentence.
-_INNER_WORD = re.compile(r"(?<=[^.!?…\s]\s)[^\W\d_]\w+")
 #: The factor by which worth is multiplied before it is divided by a length, to compare integers.
 _SCALE = 1 << 20
 
@@ -86,9 +85,8 @@ def extractive(texts: Sequence[str], limit: int = LONGEST) -> str:
             words = frozenset(term for term, _ in terms(sentence, language)) or frozenset(_bare(sentence))
             found.append(_Sentence(sentence, words))
             of_text |= words
-            for word in _INNER_WORD.findall(sentence):
-                if word[0].isupper():
-                    boosts.update((term, _NAME) for term, _ in terms(word, language))
+            for name in names_in(sentence):
+                boosts.update((term, _NAME) for term, _ in terms(name, language))
         counts.update(of_text)
     weights = {
         word: (1 + _SHARED * (count.bit_length() - 1))

@@ -8,7 +8,6 @@ duplicates, however similar they are.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from recollect.operations.checks import check_filter
 from recollect.records.record import Record
 from recollect.reprs import Table, line, shows_itself, table
 from recollect.text.folding import folded
-from recollect.text.words import language_of, runs, terms
+from recollect.text.statements import Statement, statement
 
 #: How similar duplicates are, from the most to the least.
 Likeness: TypeAlias = Literal["exact", "near", "restated"]
@@ -38,14 +37,6 @@ _FEWEST_WORDS = 3
 #: What belongs to the record rather than to its text. Duplicates have the same.
 _OWNERS = ("kind", "user", "agent", "speaker", "entity")
 _TURN = "conversation"
-#: Words that negate or limit. A text with one of them says something else than the same text without it.
-_NEGATIONS = frozenset(
-    "no not never none nothing neither nor without cannot can't don't doesn't didn't isn't aren't wasn't weren't won't "
-    "wouldn't shouldn't couldn't hasn't haven't hadn't nicht kein keine keinen nie ohne pas jamais sans non sin nunca "
-    "nao niet geen".split()
-)
-_NAME = re.compile(r"(?<=[^.!?…\s]\s)[^\W\d_][\w'’-]*")
-_DIGITS = re.compile(r"[+-]?\d[\d.,:/-]*")
 
 
 @shows_itself
@@ -79,17 +70,13 @@ class _Said(NamedTuple):
 
     Attributes:
         record: The record.
-        words: Its words, in order.
-        stems: The stems of its content words.
+        what: What its text states.
         exact: What must be the same in all duplicates: the owner, numbers and negations.
-        names: Its words with a capital letter, except the first of a sentence.
     """
 
     record: Record
-    words: tuple[str, ...]
-    stems: frozenset[str]
+    what: Statement
     exact: Hashable
-    names: frozenset[str]
 
 
 @all_named
@@ -162,23 +149,16 @@ def found_in(records: Iterable[Record], likeness: Likeness = "restated") -> list
 
 
 def _said(record: Record) -> _Said:
-    text = str(record.content)
-    words = tuple(run for run, _ in runs(text))
-    stems = frozenset(term for term, _ in terms(text, language_of(text, record.language)))
-    numbers = tuple(sorted(number.rstrip(".,:/-") for number in _DIGITS.findall(text)))
-    negations = sum(word in _NEGATIONS for word in words)
+    what = statement(str(record.content), record.language)
     owner = tuple(getattr(record, name) for name in _OWNERS)
-    exact = (*owner, numbers, negations, str(record.metadata.get("success")))
-    inner = (name for name in _NAME.findall(text) if name[0].isupper())
-    names = frozenset(run for name in inner for run, _ in runs(name))
-    return _Said(record, words, stems, exact, names)
+    return _Said(record, what, (*owner, what.numbers, what.negations, str(record.metadata.get("success"))))
 
 
 def _exact(said: Sequence[_Said]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of texts with the same words in the same order; texts without words are the same text."""
     first: dict[Hashable, int] = {}
     for at, each in enumerate(said):
-        words = each.words or folded(str(each.record.content))
+        words = each.what.words or folded(str(each.record.content))
         same = first.setdefault((each.exact, words), at)
         if same != at:
             yield same, at
@@ -186,20 +166,21 @@ def _exact(said: Sequence[_Said]) -> Iterator[tuple[int, int]]:
 
 def _near(said: Sequence[_Said]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of texts that have most runs of three letters in common."""
-    return _with_same_names(said, _similar([(each.exact, _trigrams(each.words)) for each in said], NEAR))
+    return _with_same_names(said, _similar([(each.exact, _trigrams(each.what.words)) for each in said], NEAR))
 
 
 def _restated(said: Sequence[_Said]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of texts that have the same content words."""
     few: frozenset[str] = frozenset()
-    stems = [(each.exact, each.stems if len(each.stems) >= _FEWEST_WORDS else few) for each in said]
+    stems = [(each.exact, of if len(of := frozenset(each.what.stems)) >= _FEWEST_WORDS else few) for each in said]
     return _with_same_names(said, _similar(stems, RESTATED))
 
 
 def _with_same_names(said: Sequence[_Said], pairs: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Yield the pairs of which each text has the names of the other. (A name that begins a sentence is not known.)"""
     for one, other in pairs:
-        if said[one].names <= set(said[other].words) and said[other].names <= set(said[one].words):
+        first, second = said[one].what, said[other].what
+        if first.names <= set(second.words) and second.names <= set(first.words):
             yield one, other
 
 
