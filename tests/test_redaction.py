@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import logging
 import re
-from re import _constants as ops  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import some
+from tests.linear_patterns import faults
 
 from recollect.errors import InvalidArgumentError
 from recollect.redaction import CATEGORIES, RedactingFilter, redact, redact_json
@@ -20,8 +19,6 @@ from recollect.redaction.redactor import descriptions
 
 HIDDEN = [(each["name"], each["category"], *pair) for each in descriptions() for pair in each["hides"]]
 LEFT = [(each["name"], text) for each in descriptions() for text in each["leaves"]]
-#: More than this, and a bounded repeat is no bound in practice.
-_MOST = 200
 
 
 @pytest.mark.parametrize(("name", "category", "text", "hidden"), HIDDEN, ids=[f"{n}-{t[:20]}" for n, _, t, _ in HIDDEN])
@@ -136,59 +133,12 @@ def test_a_log_handler_with_the_filter_writes_no_secrets() -> None:
 # Linear time
 
 
-def _faults(pattern: str) -> list[str]:
-    """Return why a pattern may take more than linear time; [] if it cannot.
-
-    A bounded pattern takes at most a constant number of steps from each position. An unbounded repeat must be
-    possessive, and all after it optional, so that what it read is consumed and not read again from another position.
-    """
-    return _of_sequence(parser.parse(pattern), last=True, repeated=1)
-
-
-def _of_sequence(items: Any, *, last: bool, repeated: int) -> list[str]:
-    found: list[str] = []
-    nodes = list(items)
-    for at, (op, value) in enumerate(nodes):
-        tail = last and all(_is_optional(each) for each in nodes[at + 1 :])
-        found += _of_node(op, value, last=tail, repeated=repeated)
-    return found
-
-
-def _is_optional(node: Any) -> bool:
-    op, value = node
-    return op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT) and value[0] == 0
-
-
-def _of_node(op: Any, value: Any, *, last: bool, repeated: int) -> list[str]:
-    if op in (ops.MAX_REPEAT, ops.MIN_REPEAT, ops.POSSESSIVE_REPEAT):
-        least, most, inner = value
-        if most == ops.MAXREPEAT:
-            faults = [] if op is ops.POSSESSIVE_REPEAT and last else ["an unbounded repeat that can be tried again"]
-            return faults + _of_sequence(inner, last=True, repeated=1)
-        ways = 1 if op is ops.POSSESSIVE_REPEAT else most - least + 1
-        faults = [f"a repeat of {most}"] if most > _MOST else []
-        faults += [f"{repeated * ways} ways"] if repeated * ways > 5000 else []
-        once = op is ops.POSSESSIVE_REPEAT and most == 1
-        return faults + _of_sequence(inner, last=last and once, repeated=repeated * ways)
-    if op is ops.SUBPATTERN:
-        return _of_sequence(value[3], last=last, repeated=repeated)
-    if op is ops.ATOMIC_GROUP:
-        return _of_sequence(value, last=last, repeated=repeated)
-    if op is ops.BRANCH:
-        return [fault for each in value[1] for fault in _of_sequence(each, last=last, repeated=repeated)]
-    if op in (ops.ASSERT, ops.ASSERT_NOT):
-        return _of_sequence(value[1], last=False, repeated=repeated)
-    if op is ops.GROUPREF_EXISTS:
-        return [fault for each in value[1:] if each for fault in _of_sequence(each, last=last, repeated=repeated)]
-    return []
-
-
 @pytest.mark.parametrize("name", [each["name"] for each in descriptions()])
 def test_no_pattern_can_take_more_than_linear_time(name: str) -> None:
     pattern = next(each["pattern"] for each in descriptions() if each["name"] == name)
-    assert _faults(pattern) == []
+    assert faults(pattern) == []
 
 
 @pytest.mark.parametrize("pattern", ["a+b", "(a|b)*+c", "(a{0,99}){0,99}b", "(?=a*b)c", "a{1,1000}b", "(?:x.*)+"])
 def test_the_check_of_patterns_finds_slow_ones(pattern: str) -> None:
-    assert _faults(pattern)
+    assert faults(pattern)

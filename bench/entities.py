@@ -1,0 +1,83 @@
+"""`python -m bench.entities DATA`: precision and recall of the rule-based extractor on 200 hand-labelled turns.
+
+A mention is right if its first and last character and its type are those of a label; "overlap" asks only that it
+shares a character with a label of its type.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from bench.labels import Turn, labels, turns
+from recollect.text.entities import TYPES, entities
+
+Span = tuple[int, int, str]
+
+
+class Figures(NamedTuple):
+    """Precision and recall, and the numbers that they come from."""
+
+    found: int
+    labelled: int
+    right: int
+    overlapping: int
+
+    @property
+    def precision(self) -> float:
+        return self.right / self.found if self.found else 1.0
+
+    @property
+    def recall(self) -> float:
+        return self.right / self.labelled if self.labelled else 1.0
+
+
+def measured(data: Path, parity: int | None = None) -> dict[str, Figures]:
+    """Return the figures by type and for "all".
+
+    Args:
+        data: The development data.
+        parity: Only turns with an even (0) or an odd (1) number among those labelled; None: all.
+    """
+    known = turns(data)
+    counts: Counter[tuple[str, str]] = Counter()
+    for number, (turn_id, spans) in enumerate(labels("entities").items()):
+        if parity is None or number % 2 == parity:
+            _count(counts, known[turn_id], [(start, end, kind) for start, end, kind in spans])
+    return {
+        kind: Figures(*(counts[kind, name] for name in ("found", "labelled", "right", "overlapping")))
+        for kind in ("all", *TYPES)
+    }
+
+
+def _count(counts: Counter[tuple[str, str]], turn: Turn, spans: Sequence[Span]) -> None:
+    speaker = None if turn.speaker in ("user", "assistant") else turn.speaker
+    found = [(each.start, each.end, each.type) for each in entities(turn.text, speaker=speaker)]
+    for start, end, kind in found:
+        touching = any(one < end and start < other and same == kind for one, other, same in spans)
+        for name in ("all", kind):
+            counts[name, "found"] += 1
+            counts[name, "right"] += (start, end, kind) in spans
+            counts[name, "overlapping"] += touching
+    for _, _, kind in spans:
+        for name in ("all", kind):
+            counts[name, "labelled"] += 1
+
+
+def main() -> None:
+    data = Path(sys.argv[1])
+    for title, parity in (("all 200 turns", None), ("the 100 turns that were not looked at", 1)):
+        print(title)
+        print(f"{'type':14}{'labels':>8}{'found':>8}{'precision':>11}{'recall':>8}{'overlap':>9}")
+        for kind, each in measured(data, parity).items():
+            if each.labelled or each.found:
+                overlap = each.overlapping / each.found if each.found else 1.0
+                row = f"{kind:14}{each.labelled:8}{each.found:8}{100 * each.precision:11.1f}{100 * each.recall:8.1f}"
+                print(f"{row}{100 * overlap:9.1f}")
+
+
+if __name__ == "__main__":
+    main()
