@@ -149,6 +149,10 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.Stats: st.builds(ops.Stats),
     ops.GetQuota: st.builds(ops.GetQuota),
     ops.GetPolicies: st.builds(ops.GetPolicies),
+    ops.Entities: st.builds(ops.Entities, type=st.none() | st.just("person"), limit=st.integers(1, 3)),
+    ops.EntityOf: st.builds(ops.EntityOf, entity=names),
+    ops.Neighbours: st.builds(ops.Neighbours, entity=names, depth=st.integers(1, 2)),
+    ops.Paths: st.builds(ops.Paths, source=names, target=names),
     ops.Namespaces: st.builds(ops.Namespaces),
     ops.Changes: st.builds(
         ops.Changes,
@@ -268,6 +272,12 @@ class TestEveryCallIsAnOperation:
             "forget": ("none",),
             "supersede": ("none", "tea"),
             "merge": (["none"], "tea"),
+            "entity": ("ana",),
+            "neighbours": ("ana",),
+            "paths": ("ana", "bob"),
+            "relate": ("ana", "knows", "bob"),
+            "merge_entities": ("ana", "bob"),
+            "extract_entities": ("Ada Lovelace likes tea",),
             "update": ("none", lambda record: record),
             "backup": ("x",),
             "wait": (0, 0),
@@ -287,6 +297,7 @@ class TestEveryCallIsAnOperation:
             "context": ["recall", "find"],
             "diff": ["pin", "pin", "diff"],
             "merge": ["get", "merge"],
+            "extract_entities": ["find", "remember_all"],
             "rollback": ["pin", "rollback"],
         }
         for name in sorted(public(Memory) - LOCAL):

@@ -315,6 +315,13 @@ does(
     dry=st.booleans(),
 )
 does("duplicates", lambda m: [each.to_json() for each in m.duplicates(turns=True)])
+does("entities", lambda m: m.entities())
+does("entity", lambda m: m.entity("Ana") and m.entity("Ana").to_json())
+does("neighbours", lambda m: m.neighbours("Ana", depth=2).to_json())
+does("paths", lambda m: m.paths("Ana", "Bob"))
+does("relate", lambda m, one, two: m.relate(one, "knows", two), one=texts, two=texts)
+does("merge_entities", lambda m, one, two: m.merge_entities(one, two), one=texts, two=texts)
+does("extract_entities", lambda m: m.extract_entities("Ana likes Oslo").results)
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006

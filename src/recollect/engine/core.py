@@ -20,6 +20,7 @@ from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
 from recollect.engine.feed import Feed, StoreWatch
 from recollect.engine.index.keeper import IndexKeeper
+from recollect.engine.index.mentions import MentionIndex, MentionKeeper
 from recollect.engine.index.past import PastIndexes
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
@@ -59,6 +60,7 @@ class Core:
         feed: The listeners.
         keeper: The word indexes.
         past: The word indexes of past moments.
+        mentions: The indexes of mentions.
         fulltext: The full-text index.
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
@@ -94,6 +96,7 @@ class Core:
         self.uses = derived.uses()
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
+        self.mentions = MentionKeeper()
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
@@ -109,7 +112,7 @@ class Core:
             self.uses,
             self._vector_store,
             self.vectors,
-            _Caches(self._usage_totals, self._turns).drop,
+            _Caches(self._usage_totals, self._turns, self.mentions).drop,
         )
         self.erasures.begin()
 
@@ -195,6 +198,17 @@ class Core:
                 with self.store.read() as newer:
                     if self.keeper.view(newer, branch) is None:
                         self.keeper.drop(branch)  # no view is as new as the index: an older copy was restored
+
+    def on_mentions(self, branch: Branch, read: Callable[[View, MentionIndex], T]) -> T:
+        """Call `read` with a view of the store and the index of mentions at that view, which stays unchanged."""
+        with self.read(branch) as view:
+            entry = self.mentions.at(view, branch, branch)
+            if entry is None:  # another thread has caught it up to a newer commit
+                return read(view, self.mentions.start(view, branch, branch))
+            with entry.lock:
+                if entry.reflects(view.head(branch)) and entry.value is not None:
+                    return read(view, entry.value)
+            return read(view, self.mentions.start(view, branch, branch))
 
     @contextmanager
     def writing(
@@ -303,14 +317,16 @@ class Core:
 
 
 class _Caches(NamedTuple):
-    """What writing caches of a branch."""
+    """What is cached of a branch apart from its indexes of words and vectors."""
 
     usage_totals: UsageTotalsCache
     turns: TurnCache
+    mentions: MentionKeeper
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""
         self.usage_totals.drop(branch)
+        self.mentions.drop(branch)
         self.turns.entries.clear()
 
 

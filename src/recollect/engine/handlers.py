@@ -10,9 +10,11 @@ from typing import Any, NamedTuple, TypeVar
 from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
+from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.policies import NONE, Policies, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
+from recollect.engine.read.entities import Mentions
 from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.proofs import prove, prove_log
@@ -48,6 +50,8 @@ from recollect.operations import (
     Diff,
     DropSnapshot,
     EmbedAll,
+    Entities,
+    EntityOf,
     Erase,
     Find,
     Forget,
@@ -60,8 +64,10 @@ from recollect.operations import (
     History,
     Merge,
     Namespaces,
+    Neighbours,
     Now,
     Operation,
+    Paths,
     Pin,
     Probe,
     Prove,
@@ -339,6 +345,24 @@ def _filtered(query: Callable[[Reading, Any], Any]) -> Handler:
     return Handler(run, lambda writing, operation: query(writing.reading(), operation), atomic=False)
 
 
+def _about_entities(query: Callable[[Mentions, Any], Any]) -> Handler:
+    """Return the handler of an operation that reads mentions. In a batch, all records are read."""
+
+    def run(core: Core, request: Request) -> Any:
+        core.now()
+        branch, scope = request.branch, request.scope
+
+        def read(view: View, index: MentionIndex) -> Any:
+            return query(Mentions(index, scope, core.reads_at(view, branch)), request.operation)
+
+        return core.on_mentions(branch, read)
+
+    def in_batch(writing: Writing, operation: Any) -> Any:
+        return query(writing.reading().mentions(), operation)
+
+    return Handler(run, in_batch, atomic=False)
+
+
 def _get(core: Core, request: Request) -> Record | None:
     core.now()
     with core.read(request.branch) as view:
@@ -518,6 +542,10 @@ HANDLERS: dict[type[Operation], Handler] = {
     Count: _filtered(Reading.count),
     Recall: Handler(_recall, Writing.recall, atomic=False),
     Grep: Handler(_grep, Writing.grep, atomic=False),
+    Entities: _about_entities(Mentions.entities),
+    EntityOf: _about_entities(Mentions.entity),
+    Neighbours: _about_entities(Mentions.neighbours),
+    Paths: _about_entities(Mentions.paths),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
     GetQuota: _read(Reading.quota),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from recollect.engine.entity_results import EntityGraph, EntitySummary, EntityView
 from recollect.engine.history_results import Difference, Erased, RecordVersion, Replayed, Restored
 from recollect.engine.policies import Policies
 from recollect.engine.quota import Quota
@@ -34,6 +35,8 @@ from recollect.operations import (
     Diff,
     DropSnapshot,
     EmbedAll,
+    Entities,
+    EntityOf,
     Erase,
     Find,
     Forget,
@@ -46,8 +49,10 @@ from recollect.operations import (
     History,
     Merge,
     Namespaces,
+    Neighbours,
     Now,
     Operation,
+    Paths,
     Pin,
     Probe,
     Prove,
@@ -117,6 +122,10 @@ _FORMS: dict[type[Operation], _Form] = {
     Count: _PLAIN,
     Recall: _Form(Hits.to_json, Hits.from_json),
     Grep: _RECORDS,
+    Entities: _list_of(_Form(EntitySummary.to_json, EntitySummary.from_json)),
+    EntityOf: _optional(_Form(EntityView.to_json, EntityView.from_json)),
+    Neighbours: _Form(EntityGraph.to_json, EntityGraph.from_json),
+    Paths: _PLAIN,
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
     GetPolicies: _Form(Policies.to_json, Policies.from_json),

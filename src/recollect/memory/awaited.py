@@ -125,6 +125,20 @@ class AsyncBatch:
     """Replace records by a new one that is derived from them, and return it."""
     duplicates = _awaited(Batch.duplicates)
     """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
+    entities = _awaited(Batch.entities)
+    """Return the entities that records mention, those that most records mention first."""
+    entity = _awaited(Batch.entity)
+    """Return what is known about an entity: when it was mentioned, together with what, and its relations."""
+    neighbours = _awaited(Batch.neighbours)
+    """Return the entities within some steps of one, as a graph: nodes nearest first, and what connects them."""
+    paths = _awaited(Batch.paths)
+    """Return the paths between two entities as lists of ids, shortest first."""
+    relate = _awaited(Batch.relate)
+    """Store a relation between two entities and return its record (kind "relation")."""
+    merge_entities = _awaited(Batch.merge_entities)
+    """Say that two names are of one entity, and return the record that says so: a relation "same as"."""
+    extract_entities = _awaited(Batch.extract_entities)
+    """Store the facts about entities that a text states (kind "entity"), and return the outcomes."""
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
@@ -207,6 +221,20 @@ class AsyncMemory:
     """Replace records by a new one that is derived from them, and return it."""
     duplicates = _awaited(Memory.duplicates)
     """Return the groups of records that say the same. Nothing is changed: `merge` replaces a group by one record."""
+    entities = _awaited(Memory.entities)
+    """Return the entities that records mention, those that most records mention first."""
+    entity = _awaited(Memory.entity)
+    """Return what is known about an entity: when it was mentioned, together with what, and its relations."""
+    neighbours = _awaited(Memory.neighbours)
+    """Return the entities within some steps of one, as a graph: nodes nearest first, and what connects them."""
+    paths = _awaited(Memory.paths)
+    """Return the paths between two entities as lists of ids, shortest first."""
+    relate = _awaited(Memory.relate)
+    """Store a relation between two entities and return its record (kind "relation")."""
+    merge_entities = _awaited(Memory.merge_entities)
+    """Say that two names are of one entity, and return the record that says so: a relation "same as"."""
+    extract_entities = _awaited(Memory.extract_entities)
+    """Store the facts about entities that a text states (kind "entity"), and return the outcomes."""
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)

@@ -18,6 +18,7 @@ from recollect.operations.checks import (
     check_text,
     check_timeout,
 )
+from recollect.operations.entities import Entities, EntityOf, Neighbours, Paths
 from recollect.operations.history import (
     Diff,
     DropSnapshot,
@@ -111,6 +112,8 @@ __all__ = [
     "Diff",
     "DropSnapshot",
     "EmbedAll",
+    "Entities",
+    "EntityOf",
     "Erase",
     "Export",
     "Find",
@@ -125,10 +128,12 @@ __all__ = [
     "IfExists",
     "Merge",
     "Namespaces",
+    "Neighbours",
     "Now",
     "OnError",
     "Operation",
     "Order",
+    "Paths",
     "Per",
     "Pin",
     "Probe",

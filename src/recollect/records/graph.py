@@ -21,6 +21,8 @@ from recollect.records.record import EntityId, Record
 NODE, OBSERVATION, RELATION = "node", "entity", "relation"
 #: The kinds of the records of a graph.
 GRAPH_KINDS = (NODE, OBSERVATION, RELATION)
+#: The type of a relation that says that two names are of one entity: its source is an alias of its target.
+SAME_AS = "same as"
 _FIRST = datetime(2, 1, 1, tzinfo=UTC)
 #: By what entities, observations and relations are ordered.
 _Age = tuple[datetime, str]
@@ -108,7 +110,7 @@ class Graph:
             return False
         removed = self.remove(record.id)
         if record.kind == RELATION:
-            stated = _relation_of(record)
+            stated = relation_of(record)
             if stated is None:
                 return removed
             self._of_relation.setdefault(stated, {})[record.id] = record
@@ -133,7 +135,7 @@ class Graph:
         if record is None:
             return False
         self._expiring.pop(record_id, None)
-        stated = _relation_of(record) if record.kind == RELATION else None
+        stated = relation_of(record) if record.kind == RELATION else None
         if stated is not None:
             _remove(self._of_relation, stated, record_id)
         else:
@@ -219,7 +221,8 @@ def _name_of(record: Record) -> str | None:
     return name if isinstance(name, str) else record.entity
 
 
-def _relation_of(record: Record) -> Relation | None:
+def relation_of(record: Record) -> Relation | None:
+    """Return the relation that a record states; None if it states none."""
     stated = [record.metadata.get(key) for key in ("from", "to", "relation_type")]
     return Relation(*stated) if all(isinstance(each, str) for each in stated) else None  # type: ignore[arg-type]
 

@@ -10,9 +10,11 @@ from itertools import groupby, islice
 from typing import Any
 
 from recollect.engine.cursors import Cursors
+from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
+from recollect.engine.read.entities import Mentions
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
@@ -175,6 +177,11 @@ class Reading:
         """Return the quota of the namespace."""
         self._check_whole("the quota of the namespace")
         return quota_of(self.view, self.branch)
+
+    def mentions(self) -> Mentions:
+        """Return the mentions of entities, read from all records."""
+        records = self.view.select(self.branch, self.scope.filter, order="id", now=self.now)
+        return Mentions(MentionIndex(records), self.scope, self.now)
 
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""

@@ -1,0 +1,170 @@
+"""Mentions: which entities each record of a branch is about, derived from the log like every other index.
+
+A record mentions the entities that its text names (`text.entities`), the one that it is a fact about, its speaker, and,
+if it is a relation, both of its ends. Dates and quantities are no entities. An entity is identified by its name in
+lower case (`records.graph.entity_id`); a relation of the type "same as" makes one entity of two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from recollect.engine.follower import Follower, changed_since
+from recollect.ledger.commits import Branch
+from recollect.records.codec import microseconds
+from recollect.records.graph import NODE, RELATION, SAME_AS, Relation, entity_id, relation_of
+from recollect.records.record import Record
+from recollect.stores.base import View
+from recollect.text.entities import EXTRACTOR, entities
+
+#: Limit on the memory of all mention indexes together, in bytes.
+_MOST_BYTES = 2**28
+#: Approximate memory of a record in an index, and of one of its mentions.
+_RECORD_BYTES, _MENTION_BYTES = 500, 150
+#: The types of mentions that are entities.
+ENTITY_TYPES = ("person", "organization", "place", "name", "handle", "address")
+#: Maximum number of characters of a text in which entities are looked for.
+_MOST_READ = 50_000
+#: The version of what is derived.
+RULES = f"{EXTRACTOR}/1"
+_UNNAMED = ("user", "assistant", "system", "tool")
+
+
+class Named(NamedTuple):
+    """An entity as one record names it.
+
+    Attributes:
+        id: The id of the entity.
+        name: Its name.
+        type: Its type, as in `text.entities`, or as the record states it.
+    """
+
+    id: str
+    name: str
+    type: str
+
+
+class Noted(NamedTuple):
+    """What an index keeps of a record.
+
+    Attributes:
+        owner: The values of the fields that a scope can fix.
+        micros: Its time in microseconds since 1970; None if it has none.
+        expires: Its expiry; None if it has none.
+        entities: The entities that it mentions, each once.
+        relation: The relation that it states, between ids; None if it states none.
+    """
+
+    owner: dict[str, str | None]
+    micros: int | None
+    expires: int | None
+    entities: tuple[Named, ...]
+    relation: Relation | None
+
+
+class MentionIndex:
+    """The mentions of a branch.
+
+    Attributes:
+        records: What is kept of each record with a mention, by its id.
+        of_entity: The ids of the records that mention an entity, by the id of the entity, in order of insertion.
+    """
+
+    def __init__(self, records: Iterable[Record] = ()) -> None:
+        self.records: dict[str, Noted] = {}
+        self.of_entity: dict[str, dict[str, None]] = {}
+        self.same: dict[str, Relation] = {}  # the relations that make one entity of two, by the id of their record
+        self.mentions = 0
+        for record in records:
+            self.put(record)
+
+    def put(self, record: Record) -> None:
+        """Insert a record, or replace what is kept of it."""
+        self.remove(record.id)
+        relation = relation_of(record) if record.kind == RELATION else None
+        if relation is not None:
+            relation = Relation(entity_id(relation.source), entity_id(relation.target), relation.type)
+        mentioned = tuple(_mentioned(record))
+        if not mentioned:
+            return
+        owner = {"user": record.user, "agent": record.agent, "conversation": record.conversation}
+        time, expires = (None if each is None else microseconds(each) for each in (record.time, record.expires))
+        self.records[record.id] = Noted(owner, time, expires, mentioned, relation)
+        self.mentions += len(mentioned)
+        for each in mentioned:
+            self.of_entity.setdefault(each.id, {})[record.id] = None
+        if relation is not None and relation.type == SAME_AS:
+            self.same[record.id] = relation
+
+    def remove(self, record_id: str) -> None:
+        """Remove what is kept of a record, if there is anything."""
+        noted = self.records.pop(record_id, None)
+        if noted is None:
+            return
+        self.same.pop(record_id, None)
+        self.mentions -= len(noted.entities)
+        for each in noted.entities:
+            del self.of_entity[each.id][record_id]
+            if not self.of_entity[each.id]:
+                del self.of_entity[each.id]
+
+
+def _mentioned(record: Record) -> Iterator[Named]:
+    """Yield the entities that a record mentions, each once, those that it states first."""
+    found: dict[str, Named] = {}
+
+    def note(name: str, kind: str, known: str | None = None) -> None:
+        id_ = entity_id(name) if known is None else known
+        if id_.strip("_"):
+            found.setdefault(id_, Named(id_, name, kind))
+
+    relation = relation_of(record) if record.kind == RELATION else None
+    if relation is not None:
+        note(relation.source, "name")
+        note(relation.target, "name")
+    elif record.entity is not None:
+        name, kind = record.metadata.get("entity_name"), record.metadata.get("entity_type")
+        note(
+            name if isinstance(name, str) else record.entity,
+            kind if isinstance(kind, str) and kind != "unknown" else "name",
+            record.entity,
+        )
+    if record.speaker is not None and record.speaker.casefold() not in _UNNAMED:
+        note(record.speaker, "person")
+    if isinstance(record.content, str) and record.kind not in (NODE, RELATION):
+        for each in entities(record.content[:_MOST_READ], speaker=record.speaker):
+            if each.type in ENTITY_TYPES:
+                note(each.name, each.type)
+    yield from found.values()
+
+
+class MentionKeeper(Follower[Branch, MentionIndex]):
+    """The mention indexes of a store, caught up by the log. A query must hold the lock of the entry."""
+
+    def __init__(self) -> None:
+        super().__init__(_MOST_BYTES)
+
+    def start(self, view: View, branch: Branch, key: Branch) -> MentionIndex:
+        """Read all records."""
+        return MentionIndex(Record.load(stored.payload) for _, stored in view.versions(branch))
+
+    def catch_up(
+        self, value: MentionIndex, view: View, branch: Branch, key: Branch, tag: tuple[int, bytes]
+    ) -> MentionIndex | None:
+        """Read the records that were changed."""
+        changed = changed_since(view, branch, *tag)
+        if changed is None:
+            return None
+        live = view.several(branch, changed)
+        for record_id in changed:
+            stored = live.get(record_id)
+            if stored is None:
+                value.remove(record_id)
+            else:
+                value.put(Record.load(stored.payload))
+        return value
+
+    def nbytes(self, value: MentionIndex) -> int:
+        """Return the approximate memory of an index, in bytes."""
+        return _RECORD_BYTES * len(value.records) + _MENTION_BYTES * value.mentions

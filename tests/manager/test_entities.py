@@ -1,0 +1,310 @@
+"""Entities: the index of mentions, views, aliases, relations, graphs, and facts that are extracted from texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.examples import some
+
+import recollect
+from recollect import Memory
+from recollect.engine.entity_results import Edge, EntityGraph, EntityView
+from recollect.errors import EmbedderError, InvalidArgumentError
+from recollect.records.record import Record
+from recollect.testing.internals import core_of
+from recollect.text.facts import Extracted, blended, facts_in, rule_importance
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Memory]:
+    with recollect.open(":memory:" if request.param == "memory" else tmp_path / "m.db") as opened:
+        yield opened
+
+
+@pytest.fixture
+def told(memory: Memory) -> Memory:
+    texts = [
+        "I met Ada Lovelace in London.",
+        "Ada Lovelace works with Charles Babbage.",
+        "Charles Babbage moved to Oslo.",
+        "it rained all day",
+    ]
+    for day, text in enumerate(texts):
+        memory.remember(text, id=f"r{day}", time=START + timedelta(days=day))
+    return memory
+
+
+# The index
+
+
+def test_entities_are_listed_by_how_many_records_mention_them(told: Memory) -> None:
+    found = [(each.id, each.name, each.type, each.records) for each in told.entities()]
+    assert found == [
+        ("ada_lovelace", "Ada Lovelace", "person", 2),
+        ("charles_babbage", "Charles Babbage", "person", 2),
+        ("london", "London", "place", 1),
+        ("oslo", "Oslo", "place", 1),
+    ]
+    assert [each.id for each in told.entities("place")] == ["london", "oslo"]
+    assert [each.id for each in told.entities(limit=1)] == ["ada_lovelace"]
+
+
+def test_an_entity_has_a_timeline_and_those_together_with_it(told: Memory) -> None:
+    view = told.entity("ada lovelace")
+    assert view is not None
+    assert [(each.id, each.time) for each in view.timeline] == [("r0", START), ("r1", START + timedelta(days=1))]
+    assert view.together == (("charles_babbage", 1), ("london", 1))
+    assert told.entity("Ada Lovelace", limit=1).timeline == view.timeline[1:]  # type: ignore[union-attr]
+    assert told.entity("nobody in particular") is None
+    assert EntityView.from_json(view.to_json()) == view
+
+
+def test_the_index_follows_the_log(told: Memory) -> None:
+    assert told.entity("Oslo") is not None
+    told.update("r2", content="Charles Babbage moved to Rome.")
+    assert told.entity("Oslo") is None
+    assert told.entity("Rome") is not None
+    seq = told.seq
+    told.forget("r2")
+    assert told.entity("Rome") is None
+    told.revert(seq + 1)
+    assert told.entity("Rome") is not None
+    told.erase("r2", redact=True)
+    assert told.entity("Rome") is None
+    assert [each.records for each in told.entities("person")] == [2, 1]
+
+
+def test_the_index_is_that_of_all_records_and_is_caught_up_not_read_again(
+    told: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told.entities()
+
+    def never(*args: Any) -> Any:
+        raise AssertionError("all records were read again")
+
+    monkeypatch.setattr(core_of(told).mentions, "start", never)
+    told.remember("Grace Hopper moved to Oslo")
+    assert [each.records for each in told.entities() if each.id == "oslo"] == [2]
+
+
+def test_what_has_expired_is_not_mentioned(tmp_path: Path) -> None:
+    now = [START]
+    with recollect.open(tmp_path / "m.db", clock=lambda: now[0]) as memory:
+        memory.remember("Ada Lovelace was here", ttl=60)
+        assert memory.entity("Ada Lovelace") is not None
+        now[0] += timedelta(seconds=61)
+        assert memory.entity("Ada Lovelace") is None
+        assert memory.entities() == []
+
+
+def test_a_scope_sees_the_mentions_of_its_own_records(memory: Memory) -> None:
+    memory.remember("Ada Lovelace in Paris", user="ana", id="a")
+    memory.remember("Ada Lovelace in Rome", user="bob", id="b")
+    memory.merge_entities("The Countess", "Ada Lovelace", user="bob")
+    scoped = memory.scoped(user="ana")
+    assert [each.id for each in scoped.entities()] == ["ada_lovelace", "paris"]
+    view = scoped.entity("Ada Lovelace")
+    assert view is not None
+    assert view.together == (("paris", 1),)
+    assert view.entity.aliases == ()
+    assert scoped.entity("Rome") is None
+    scoped.remember("Rome it is", id="mine")
+    assert [each.id for each in scoped.entity("Rome").timeline] == ["mine"]  # type: ignore[union-attr]
+
+
+def test_a_batch_and_the_past_have_their_own_mentions(told: Memory) -> None:
+    seq = told.seq
+    with told.batch() as batch:
+        batch.remember("Grace Hopper moved to Bergen")
+        assert batch.entity("Bergen") is not None
+        assert told.entity("Bergen") is None
+    assert told.entity("Bergen") is not None
+    past = told.at(seq)
+    assert past.entity("Bergen") is None
+    assert [each.id for each in past.entities()] == ["ada_lovelace", "charles_babbage", "london", "oslo"]
+    assert past.paths("London", "Oslo") == told.paths("London", "Oslo")
+
+
+texts = st.sampled_from(["Ada Lovelace", "Charles Babbage", "Oslo", "Ada Lovelace in Oslo", "nothing"])
+steps = st.lists(st.tuples(st.sampled_from("abc"), st.none() | texts), max_size=12)
+
+
+@settings(max_examples=some(60), deadline=None)
+@given(steps=steps)
+def test_after_any_writes_the_index_is_what_reading_all_records_gives(steps: list[tuple[str, str | None]]) -> None:
+    with recollect.open(":memory:") as memory:
+        for id_, text in steps:
+            if text is None:
+                if memory.exists(id_):
+                    memory.forget(id_)
+            elif memory.exists(id_):
+                memory.update(id_, content=text)
+            else:
+                memory.remember(text, id=id_)
+            followed = memory.entities()
+            with memory.batch() as batch:
+                assert batch.entities() == followed
+
+
+# Aliases, relations and graphs
+
+
+def test_an_alias_counts_as_the_entity_until_the_record_that_says_so_is_forgotten(told: Memory) -> None:
+    told.remember("The Countess of Lovelace likes tea", id="c")
+    said = told.merge_entities("Countess of Lovelace", "Ada Lovelace")
+    view = told.entity("Countess of Lovelace")
+    assert view is not None
+    assert (view.entity.id, view.entity.name, view.entity.aliases) == (
+        "ada_lovelace",
+        "Ada Lovelace",
+        ("countess_of_lovelace",),
+    )
+    assert sorted(each.id for each in view.timeline) == ["c", "r0", "r1"]
+    assert told.merge_entities("Countess of Lovelace", "Ada Lovelace") == said
+    told.forget(said.id)
+    assert [each.id for each in told.entity("Ada Lovelace").timeline] == ["r0", "r1"]  # type: ignore[union-attr]
+
+
+def test_chains_and_circles_of_aliases_end(memory: Memory) -> None:
+    memory.remember("Ada Lovelace", id="a")
+    memory.merge_entities("Countess", "Lady Ada")
+    memory.merge_entities("Lady Ada", "Ada Lovelace")
+    assert memory.entity("countess").entity.id == "ada_lovelace"  # type: ignore[union-attr]
+    memory.merge_entities("Ada Lovelace", "Countess")
+    assert {memory.entity(name).entity.id for name in ("countess", "lady_ada", "ada_lovelace")} == {  # type: ignore[union-attr]
+        "ada_lovelace"
+    }
+
+
+def test_relations_are_records_of_their_own_kind_and_show_in_views(told: Memory) -> None:
+    record = told.relate("Ada Lovelace", "admires", "Mary Somerville", user="ana")
+    assert (record.kind, record.user, record.content) == ("relation", "ana", "Ada Lovelace admires Mary Somerville")
+    assert told.relate("Ada Lovelace", "admires", "Mary Somerville", user="ana") == record
+    view = told.entity("Mary Somerville")
+    assert view is not None
+    assert view.relations == (Edge("ada_lovelace", "mary_somerville", "admires", 1),)
+
+
+def test_a_graph_has_the_nearest_entities_and_what_connects_them(told: Memory) -> None:
+    near = told.neighbours("London")
+    assert [each.id for each in near.nodes] == ["london", "ada_lovelace"]
+    assert near.edges == (Edge("ada_lovelace", "london", "", 1),)
+    far = told.neighbours("London", depth=3)
+    assert [each.id for each in far.nodes] == ["london", "ada_lovelace", "charles_babbage", "oslo"]
+    assert len(far.edges) == 3
+    assert EntityGraph.from_json(far.to_json()) == far
+    assert [each.id for each in told.neighbours("London", depth=3, limit=1).nodes] == ["london", "ada_lovelace"]
+    assert told.neighbours("Atlantis") == EntityGraph((), ())
+
+
+def test_paths_are_found_up_to_a_length_shortest_first(told: Memory) -> None:
+    told.relate("London", "far from", "Oslo")
+    assert told.paths("London", "Oslo") == [
+        ["london", "oslo"],
+        ["london", "ada_lovelace", "charles_babbage", "oslo"],
+    ]
+    assert told.paths("London", "Oslo", longest=2) == [["london", "oslo"]]
+    assert told.paths("London", "Oslo", limit=1) == [["london", "oslo"]]
+    assert told.paths("London", "London") == [["london"]]
+    assert told.paths("London", "Atlantis") == []
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda m: m.entities(limit=0),
+        lambda m: m.entities(type=""),
+        lambda m: m.entity(""),
+        lambda m: m.entity(7),
+        lambda m: m.neighbours("x", depth=0),
+        lambda m: m.paths("x", "y", longest=0),
+        lambda m: m.relate("x", "", "y"),
+        lambda m: m.relate("x", "is", "y", kind="other"),
+        lambda m: m.merge_entities("Ada", "ada"),
+        lambda m: m.extract_entities(7),
+        lambda m: m.extract_entities("x", default_importance=2),
+        lambda m: m.extract_entities("x", extractor=lambda text: ["x"]),
+        lambda m: m.extract_entities("x", importance=0.5),
+    ],
+)
+def test_invalid_arguments_are_errors(call: Any, memory: Memory) -> None:
+    with pytest.raises(InvalidArgumentError):
+        call(memory)
+
+
+# Facts
+
+
+def test_the_deterministic_importance_is_that_of_the_specification() -> None:
+    assert rule_importance("Alice prefers tea", "person") == pytest.approx(0.8)
+    assert blended(0.9, rule_importance("Alice prefers tea", "person")) == pytest.approx(0.87)
+    assert rule_importance("drinks tea", "place") == 0.5
+    assert rule_importance("has 2 cats", "place") == pytest.approx(0.55)
+    assert rule_importance("x" * 80, "unknown") == pytest.approx(0.55)
+    assert rule_importance("must always pay 5 euros by the deadline " + "x" * 80, "organization", 0.9) == 1.0
+    assert rule_importance("mustard is nevermore", "unknown") == 0.5  # whole words
+
+
+@pytest.mark.parametrize("word", "prefers always never requires critical important deadline allergy must".split())
+def test_each_weighty_word_counts_once(word: str) -> None:
+    assert rule_importance(f"it {word.upper()} {word} x", "unknown") == pytest.approx(0.7)
+
+
+def test_facts_are_extracted_by_rules_and_stored_once(memory: Memory) -> None:
+    text = "Ada Lovelace prefers tea. She likes rain. Is Bob there? Ada Lovelace prefers tea."
+    report = memory.extract_entities(text, user="ana", conversation="chat")
+    (outcome,) = report.results
+    record = outcome.record
+    assert record is not None
+    assert (record.kind, record.entity, record.content) == ("entity", "ada_lovelace", "Ada Lovelace prefers tea.")
+    assert (record.user, record.conversation, record.importance) == ("ana", "chat", 0.8)
+    assert record.metadata["entity_type"] == "person"
+    assert memory.extract_entities("Ada Lovelace prefers TEA. Nothing else.", user="ana").results == ()
+    assert memory.extract_entities("").results == ()
+
+
+def test_facts_of_an_extractor_are_deduplicated_and_weighted(memory: Memory) -> None:
+    facts = [
+        Extracted("Alice", "person", "Alice prefers tea", 0.9),
+        Extracted("ALICE", "person", "alice prefers TEA", 0.1),
+        Extracted("Bob", "person", "drinks coffee"),
+    ]
+    report = memory.extract_entities("any", extractor=lambda text: facts)
+    stored = [outcome.record for outcome in report.results if outcome.record]
+    assert [(each.content, each.importance) for each in stored] == [
+        ("Alice prefers tea", 0.87),
+        ("drinks coffee", 0.6),
+    ]
+    again = [Extracted("alice", "person", "ALICE PREFERS TEA"), Extracted("Bob", "person", "likes rain")]
+    assert [
+        o.record.content for o in memory.extract_entities("any", extractor=lambda text: again).results if o.record
+    ] == ["likes rain"]
+
+
+def test_an_extractor_that_fails_stores_nothing(memory: Memory) -> None:
+    def failing(text: str) -> list[Extracted]:
+        raise EmbedderError("model", "broken")
+
+    with pytest.raises(EmbedderError):
+        memory.extract_entities("Ada Lovelace", extractor=failing)
+    assert memory.count() == 0
+
+
+def test_a_fact_is_the_sentence_word_for_word() -> None:
+    assert [each.fact for each in facts_in("Wow! Ada Lovelace moved. It was Ada.")] == [
+        "Ada Lovelace moved.",
+        "It was Ada.",
+    ]
+
+
+def test_bytes_and_records_without_text_mention_nothing(memory: Memory) -> None:
+    memory.remember_all([Record(id="b", content=b"Ada Lovelace", media_type="text/plain")])
+    assert memory.entities() == []
