@@ -315,6 +315,9 @@ does(
     dry=st.booleans(),
 )
 does("duplicates", lambda m: [each.to_json() for each in m.duplicates(turns=True)])
+does("contradictions", lambda m: [each.to_json() for each in m.contradictions()])
+does("contradicting", lambda m: [each.to_json() for each in m.contradicting(Record(id="x", content="I live in Oslo"))])
+does("resolve", lambda m: [m.resolve(each) for each in m.contradictions()[:1]])
 does("entities", lambda m: m.entities())
 does("entity", lambda m: m.entity("Ana") and m.entity("Ana").to_json())
 does("neighbours", lambda m: m.neighbours("Ana", depth=2).to_json())

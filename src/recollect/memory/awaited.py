@@ -139,6 +139,12 @@ class AsyncBatch:
     """Say that two names are of one entity, and return the record that says so: a relation "same as"."""
     extract_entities = _awaited(Batch.extract_entities)
     """Store the facts about entities that a text states (kind "entity"), and return the outcomes."""
+    contradictions = _awaited(Batch.contradictions)
+    """Return the facts that disagree: about the same subject and attribute, with another value. Nothing is changed."""
+    resolve = _awaited(Batch.resolve)
+    """Let the newer of two records supersede the older one, and return the newer one."""
+    contradicting = _awaited(Batch.contradicting)
+    """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded."""
     forget = _awaited(Batch.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Batch.forget_where)
@@ -235,6 +241,12 @@ class AsyncMemory:
     """Say that two names are of one entity, and return the record that says so: a relation "same as"."""
     extract_entities = _awaited(Memory.extract_entities)
     """Store the facts about entities that a text states (kind "entity"), and return the outcomes."""
+    contradictions = _awaited(Memory.contradictions)
+    """Return the facts that disagree: about the same subject and attribute, with another value. Nothing is changed."""
+    resolve = _awaited(Memory.resolve)
+    """Let the newer of two records supersede the older one, and return the newer one."""
+    contradicting = _awaited(Memory.contradicting)
+    """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded."""
     forget = _awaited(Memory.forget)
     """Forget a record: it is no longer returned, and its history remains in the log."""
     forget_where = _awaited(Memory.forget_where)

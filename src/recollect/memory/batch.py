@@ -12,10 +12,10 @@ from recollect.engine.scope import Scope
 from recollect.errors import InvalidArgumentError
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
-from recollect.operations import Forget, Operation, Remember, RememberAll
+from recollect.operations import Forget, Operation, Remember, RememberAll, Update
 
 #: The writes that a call of several operations consists of.
-_WRITES = (Remember, RememberAll, Forget)
+_WRITES = (Remember, RememberAll, Update, Forget)
 
 
 @all_named

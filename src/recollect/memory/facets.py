@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from recollect.memory.contexts import Contexts
+from recollect.memory.manager.contradictions import Contradictions
 from recollect.memory.manager.duplicates import Duplicates
 from recollect.memory.manager.entities import EntityCalls
 from recollect.memory.manager.merging import Merges
 from recollect.memory.recording import Recording
 
 
-class Facets(Recording, Contexts, Merges, Duplicates, EntityCalls):
+class Facets(Recording, Contexts, Merges, Duplicates, EntityCalls, Contradictions):
     """All calls that a memory and a batch share. Each module of calls is a base class."""

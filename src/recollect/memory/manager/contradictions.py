@@ -1,0 +1,248 @@
+"""`Contradictions`: facts that state the same attribute of the same subject with values that disagree.
+
+The attribute of a fact is in its metadata ("attribute", and "value" if the text says more), or is found in its text by
+rules (`recollect.text.attributes`). Nothing is superseded unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from recollect import filters as f
+from recollect.arguments import all_named
+from recollect.engine.results import record_json
+from recollect.errors import InvalidArgumentError
+from recollect.filters.text_form import as_filter
+from recollect.filters.tree import Filter
+from recollect.memory.calls import Calls
+from recollect.operations.checks import check_filter
+from recollect.records.graph import entity_id
+from recollect.records.record import Record
+from recollect.reprs import Table, line, shows_itself, table
+from recollect.text.attributes import Fact, same_value, stated
+
+#: The names in the metadata of a record that states an attribute.
+ATTRIBUTE, VALUE = "attribute", "value"
+#: The kinds that state facts.
+KINDS = ("user_fact", "entity", "knowledge", "conversation")
+#: Turns of these roles state nothing about the world: they are prompts and results of programs.
+_MACHINES = ("assistant", "system", "developer", "tool")
+_FIRST = datetime(1, 1, 2, tzinfo=UTC)
+
+
+class Stated(NamedTuple):
+    """A value that a record states.
+
+    Attributes:
+        owner: The user and the agent to whom the record belongs.
+        subject: The id of the subject.
+        attribute: The attribute.
+        value: The value.
+        record: The record.
+    """
+
+    owner: tuple[str, str]
+    subject: str
+    attribute: str
+    value: str
+    record: Record
+
+
+@shows_itself
+@dataclass(frozen=True, slots=True, repr=False)
+class Contradiction:
+    """Two records that disagree.
+
+    Attributes:
+        subject: The id of whom or what they are about.
+        attribute: The attribute, such as "home".
+        older: The record that states the earlier value.
+        newer: The record that states the later value.
+        values: The two values, the earlier one first.
+    """
+
+    subject: str
+    attribute: str
+    older: Record
+    newer: Record
+    values: tuple[str, str]
+
+    def _table(self) -> Table:
+        records = (self.older, self.newer)
+        rows = [(line(record.id, 40), line(value, 60)) for record, value in zip(records, self.values, strict=True)]
+        return table(f"{line(self.attribute)} of {line(self.subject)}", ("record", "value"), rows, lambda row: row)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "subject": self.subject,
+            "attribute": self.attribute,
+            "values": list(self.values),
+            "older": record_json(self.older),
+            "newer": record_json(self.newer),
+        }
+
+
+@all_named
+class Contradictions(Calls):
+    """The calls on facts that disagree."""
+
+    def contradictions(self, where: Filter | str | None = None) -> list[Contradiction]:
+        """Return the facts that disagree: about the same subject and attribute, with another value. Nothing is changed.
+
+            memory.record_user_fact("I live in Rome", user="ana")
+            memory.record_user_fact("I live in Oslo now", user="ana")
+            for found in memory.contradictions():
+                print(found.attribute, found.values)  # home ('Rome', 'Oslo')
+
+        A fact states an attribute if its metadata has "attribute" (its value is "value", or else what the text says),
+        or if its text does by the rules: homes, jobs, employers, ages, favourites, phone numbers, deadlines and other
+        attributes that have one value at a time, in English. What is uncertain, past or asked states nothing. Facts of
+        different users or agents never disagree, nor do facts of which one supersedes the other, or that are not valid
+        any more.
+
+        Args:
+            where: Only records that match this filter or text form of one.
+
+        Returns:
+            The newest record of each attribute with each earlier one that disagrees with it, ordered by subject,
+            attribute and time.
+
+        Raises:
+            InvalidArgumentError: `where` is invalid.
+            StoreError: The store failed.
+
+        Cost:
+            Reads the facts, knowledge and turns that match.
+        """
+        condition = as_filter(where)
+        check_filter(condition)
+        records = self.find(f.kind(*KINDS) & condition, order="id")
+        return disagreeing(each for record in records for each in statements(record))
+
+    def resolve(self, contradiction: Contradiction) -> Record:
+        """Let the newer of two records supersede the older one, and return the newer one.
+
+        The older record stays, valid until the time of the newer one (`valid_to`), and `supersedes` of the newer one
+        names it. This is one commit, and `revert` takes it back.
+
+        Args:
+            contradiction: Two records, as `contradictions` returns them.
+
+        Raises:
+            ConflictError: One of them was changed meanwhile; nothing was changed.
+            UnknownRecordError: One of them is not there any more; nothing was changed.
+            InvalidArgumentError: It is no contradiction.
+            StoreError: The store failed.
+        """
+        if not isinstance(contradiction, Contradiction):
+            raise InvalidArgumentError("contradiction", contradiction, "must be one that contradictions() returned")
+        older, newer = contradiction.older, contradiction.newer
+        until = _since(newer)
+        supersedes = tuple(dict.fromkeys((*newer.supersedes, older.id)))
+        with self._one_commit() as calls:
+            calls.update(older.id, valid_to=until, expect=older)
+            return calls.update(newer.id, supersedes=supersedes, expect=newer)
+
+    def contradicting(self, record: Record) -> list[Contradiction]:
+        """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded.
+
+        Only facts are compared whose attribute is in their metadata, as `Manager` records them: it reads these alone.
+
+        Args:
+            record: The record.
+
+        Raises:
+            InvalidArgumentError: It is no record.
+            StoreError: The store failed.
+
+        Cost:
+            A look-up for each attribute that the record states; nothing if it states none.
+        """
+        if not isinstance(record, Record):
+            raise InvalidArgumentError("record", record, "must be a record")
+        out: list[Contradiction] = []
+        for new in statements(record):
+            known = self.find(f.meta(ATTRIBUTE, contains=new.attribute) & f.kind(*KINDS), order="id")
+            others = (each for other in known if other.id != record.id for each in statements(other))
+            same = [each for each in others if each[:3] == new[:3]]
+            out += [each for each in disagreeing([*same, new]) if each.newer.id == record.id]
+        return out
+
+    def _one_commit(self) -> AbstractContextManager[Calls]:
+        """Return a block whose calls are one commit."""
+        raise NotImplementedError
+
+
+def statements(record: Record) -> Iterator[Stated]:
+    """Yield the attributes that a record states."""
+    if record.role in _MACHINES or not isinstance(record.content, str):
+        return
+    owner = (record.user or "", record.agent or "")
+    given, values = (record.metadata.get(name) for name in (ATTRIBUTE, VALUE))
+    subject = record.entity or record.user or record.conversation or ""
+    attributes = [given] if isinstance(given, str) else given if isinstance(given, (list, tuple)) else []
+    named = (
+        [values] * len(attributes) if isinstance(values, str) else values if isinstance(values, (list, tuple)) else []
+    )
+    found = facts_of(record) if not attributes or len(named) != len(attributes) else []
+    for at, attribute in enumerate(attributes):
+        of_text = next((fact for fact in found if fact.attribute == attribute), None)
+        value = named[at] if at < len(named) else record.content if of_text is None else of_text.value
+        whose = subject if of_text is None else _subject(of_text, record)
+        yield Stated(owner, entity_id(whose) if whose else "", str(attribute), str(value), record)
+    for fact in found if not attributes else []:
+        yield Stated(owner, _subject(fact, record), fact.attribute, fact.value, record)
+
+
+def facts_of(record: Record) -> list[Fact]:
+    """Return the attributes that the text of a record states. A fact without a subject is about its user or entity."""
+    text = str(record.content)
+    name = record.metadata.get("entity_name")
+    speaker = record.speaker or record.user or "user"
+    if record.kind == "entity" and isinstance(name, str):
+        return stated(text, speaker=name) or stated(f"I {text}", speaker=name)
+    found = stated(text, speaker=speaker)
+    return found or (stated(f"I {text}", speaker=speaker) if record.kind == "user_fact" else [])
+
+
+def _subject(fact: Fact, record: Record) -> str:
+    """Return the id of whom a fact is about. What a user says of "I" is about the subject of facts of the user."""
+    subject = fact.subject if fact.subject is not None else record.entity or record.conversation or record.user or ""
+    if subject.casefold() in ("user", (record.user or "user").casefold()) and record.user is not None:
+        subject = record.user
+    elif record.speaker is None and record.user is None and subject == "user":
+        subject = record.conversation or "user"
+    return entity_id(subject) if subject else ""
+
+
+def disagreeing(found: Iterable[Stated]) -> list[Contradiction]:
+    """Return the newest statement of each attribute with each earlier one that disagrees with it."""
+    groups: dict[tuple[Any, ...], list[Stated]] = defaultdict(list)
+    for each in found:
+        groups[each[:3]].append(each)
+    out = []
+    for (_, subject, attribute), members in sorted(groups.items(), key=lambda each: each[0]):
+        members.sort(key=lambda each: (_since(each.record), each.record.position or 0, each.record.id))
+        newest = members[-1]
+        for older in members[:-1]:
+            if older.record.id != newest.record.id and _disagree(older, newest):
+                values = (older.value, newest.value)
+                out.append(Contradiction(subject, attribute, older.record, newest.record, values))
+    return out
+
+
+def _disagree(older: Stated, newer: Stated) -> bool:
+    ended = older.record.valid_to is not None and older.record.valid_to <= _since(newer.record)
+    linked = older.record.id in newer.record.supersedes
+    return not ended and not linked and not same_value(older.value, newer.value)
+
+
+def _since(record: Record) -> datetime:
+    """Return the time from which a record is true."""
+    return record.valid_from or record.time or _FIRST
