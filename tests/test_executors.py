@@ -50,6 +50,7 @@ LOCAL = {
     "listen",
     "subscribe",
     "without_echoes",
+    "tools",
 }
 PARTS = [kind for kind in REGISTRY.values() if kind.in_batch]
 IDS = st.sampled_from([f"r{number}" for number in range(4)])

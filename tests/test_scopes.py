@@ -45,6 +45,7 @@ DIFFERS = {
     "set_quota": "is refused in a scope, and a quota of the namespace counts what others have (`per` does not)",
     "policies": "are those of the namespace",
     "embed_all": "needs an embedder, and is compared in test_embedding: equal texts of two scopes share no vector",
+    "tools": "is compared in test_tools",
     "without_echoes": "is compared in manager/test_echoes",
     "scoped": "makes the memories that are compared",
     "embedder": "is the same object",

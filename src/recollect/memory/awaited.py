@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -29,6 +29,7 @@ from recollect.memory.batch import Batch
 from recollect.memory.memory import Memory
 from recollect.memory.past import Target
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
+from recollect.memory.tools import ToolSet
 from recollect.operations import Changes, Head, Wait, check_count
 from recollect.records.record import Record
 
@@ -406,6 +407,10 @@ class AsyncMemory:
     ) -> AsyncMemory:
         """Return a view that is restricted to one user, agent or conversation. See `Memory.scoped`."""
         return AsyncMemory(self._wrapped.scoped(user=user, agent=agent, conversation=conversation), _pool=self._pool)
+
+    def tools(self, prefix: str = "", *, only: Collection[str] | None = None, read_only: bool = False) -> ToolSet:
+        """Return function tools for a model. See `Memory.tools`. `call` and `answer` block: run them in a thread."""
+        return self._wrapped.tools(prefix, only=only, read_only=read_only)
 
     def without_echoes(self) -> AsyncMemory:
         """Return this memory with a guard against feedback loops. See `Memory.without_echoes`."""

@@ -5,7 +5,7 @@ A memory is thread-safe. Namespaces and scopes opened from one memory share its 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -34,6 +34,7 @@ from recollect.memory.history import Histories
 from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
 from recollect.memory.past import PastExecutor, Target, pin_of
+from recollect.memory.tools import ToolSet
 from recollect.memory.upkeep import Upkeep
 from recollect.operations import Batch as BatchOperation
 from recollect.operations import (
@@ -367,6 +368,27 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         return Memory(
             self._executor, self._branch, self._scope.narrowed(user=user, agent=agent, conversation=conversation)
         )
+
+    def tools(self, prefix: str = "", *, only: Collection[str] | None = None, read_only: bool = False) -> ToolSet:
+        """Return the calls of this memory as function tools for a model, with a dispatcher.
+
+            tools = memory.scoped(user="ana").tools()
+            tools.openai(), tools.anthropic()
+            tools.call("recall", {"question": "Which seat?"})
+
+        The tools are remember, recall, search (by similarity of meaning), context, update, forget, history, entity and
+        contradictions. They read and write what this memory may: pass them one that is scoped to the user.
+
+        Args:
+            prefix: Put before each name, such as "memory_".
+            only: The names of the tools to return, without the prefix; default: all.
+            read_only: Leave out the tools that write.
+
+        Raises:
+            InvalidArgumentError: `prefix` has other characters than letters, digits, "_" and "-", or there is no tool
+                of a name in `only`.
+        """
+        return ToolSet(self, prefix, only, read_only=read_only)
 
     def without_echoes(self) -> Memory:
         """Return this memory with a guard against feedback loops: what it answered is not stored again as a new fact.

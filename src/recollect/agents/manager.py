@@ -1,0 +1,178 @@
+"""`Manager`: recording with care. It rates what it records, extracts facts, notices contradictions and consolidates.
+
+Each of these is a setting that acts, and is off or on for one manager. All of it is done with the public calls of a
+memory, so it works in a scope, and what it does has a history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias, get_args
+
+from recollect import filters as f
+from recollect.engine.results import Outcome, Report
+from recollect.errors import InvalidArgumentError
+from recollect.memory import Memory
+from recollect.memory.manager.consolidation import Consolidated, Summariser
+from recollect.memory.manager.contradictions import ATTRIBUTE, VALUE, Contradiction, facts_of
+from recollect.memory.manager.entities import Extractor
+from recollect.operations import Remember
+from recollect.records import factories
+from recollect.records.record import Record
+from recollect.text.facts import rule_importance
+
+#: What a manager does with facts that disagree.
+OnContradiction: TypeAlias = Literal["ignore", "report", "supersede"]
+ON_CONTRADICTION: tuple[OnContradiction, ...] = get_args(OnContradiction)
+#: Minimum number of turns that are consolidated at a time.
+_FEWEST = 10
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a manager recorded.
+
+    Attributes:
+        record: The record; of an echo, what it repeats.
+        status: "created", "unchanged" if the same fact was stored already, or "echo" if it only repeats what the memory
+            answered, and was not stored.
+        facts: The facts that were extracted from it; None if none were looked for.
+        contradictions: The earlier facts that it disagrees with.
+        consolidated: What was consolidated because a conversation had become long; None if nothing was.
+    """
+
+    record: Record
+    status: str
+    facts: Report | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+    consolidated: Consolidated | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Manager:
+    """Records messages and facts in a memory, and does what its settings say.
+
+    Attributes:
+        memory: The memory, such as one that is scoped to a user.
+        rate: Give what is recorded without an importance that of the rules (`recollect.text.facts.rule_importance`).
+        extract: Store the facts about entities that messages of users state.
+        extractor: What extracts them; None: rules, which need no model.
+        contradictions: What to do with earlier facts that disagree with a new one. "ignore": nothing. "report": return
+            them. "supersede": return them, and let the new one supersede them.
+        consolidate_above: If a conversation has more turns than this, its older turns are consolidated; None: never.
+        keep: The number of newest turns that stay as they are.
+        summariser: What summarises; None: the built-in summary, which needs no model.
+
+    Raises:
+        InvalidArgumentError: A setting is invalid.
+    """
+
+    memory: Memory
+    rate: bool = True
+    extract: bool = False
+    extractor: Extractor | None = None
+    contradictions: OnContradiction = "report"
+    consolidate_above: int | None = None
+    keep: int = 20
+    summariser: Summariser | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("rate", "extract"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidArgumentError(name, getattr(self, name), "must be true or false")
+        if self.contradictions not in ON_CONTRADICTION:
+            rule = f"must be one of {', '.join(ON_CONTRADICTION)}"
+            raise InvalidArgumentError("contradictions", self.contradictions, rule)
+        for name in ("consolidate_above", "keep"):
+            value = getattr(self, name)
+            if value is None and name != "keep":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InvalidArgumentError(name, value, "must be an integer of at least 1")
+        if self.consolidate_above is not None and self.consolidate_above < self.keep + _FEWEST:
+            rule = f"must be at least {_FEWEST} more than keep, {self.keep}"
+            raise InvalidArgumentError("consolidate_above", self.consolidate_above, rule)
+
+    def record_message(self, message: Any, conversation: str, **fields: Any) -> Recorded:
+        """Record a message of a conversation. See `Memory.record_message` for the arguments."""
+        with self.memory.batch() as batch:
+            record = batch.record_message(message, conversation, **fields)
+            changes = self._additions(record, rated=fields.get("importance") is not None)
+            if changes:
+                record = batch.update(record.id, **changes)
+        record, found = self._contradicted(record)
+        facts = None
+        if self.extract and record.role == "user" and isinstance(record.content, str):
+            owner = {"user": record.user, "agent": record.agent, "time": record.time}
+            facts = self.memory.extract_entities(
+                record.content,
+                extractor=self.extractor,
+                **{name: value for name, value in owner.items() if value is not None},  # type: ignore[arg-type]
+            )
+        return Recorded(record, "created", facts, found, self._consolidate(conversation))
+
+    def record_user_fact(self, fact: str, **fields: Any) -> Recorded:
+        """Record a fact about a user. See `Memory.record_user_fact` for the arguments."""
+        return self._fact(factories.user_fact(fact, **fields), rated=fields.get("importance") is not None)
+
+    def record_entity_fact(
+        self, entity: str, name: str, fact: str, entity_type: str = factories.UNKNOWN_TYPE, **fields: Any
+    ) -> Recorded:
+        """Record a fact about an entity. See `Memory.record_entity_fact` for the arguments."""
+        built = factories.entity(fact, name=name, entity=entity, entity_type=entity_type, **fields)
+        return self._fact(built, rated=fields.get("importance") is not None, entity_type=entity_type)
+
+    # Parts
+
+    def _fact(self, built: dict[str, Any], *, rated: bool, entity_type: str = factories.UNKNOWN_TYPE) -> Recorded:
+        """Store a fact with its importance and its attributes, and look for contradictions."""
+        built |= self._additions(Record(id="any", **built), rated=rated, entity_type=entity_type)
+        operation = Remember(content=built.pop("content"), fields=built)
+        outcome: Outcome = self.memory.execute(operation).checked()
+        record = outcome.record
+        assert record is not None
+        if outcome.status == "echo":
+            return Recorded(record, "echo")
+        record, found = self._contradicted(record)
+        return Recorded(record, outcome.status, contradictions=found)
+
+    def _additions(self, record: Record, *, rated: bool, entity_type: str = factories.UNKNOWN_TYPE) -> dict[str, Any]:
+        """Return the fields that a record gets in addition: its importance by rules, and the attributes it states."""
+        added: dict[str, Any] = {}
+        if isinstance(record.content, bytes):
+            return added
+        if self.rate and not rated:
+            importance = rule_importance(record.content, entity_type)
+            if importance != record.importance:
+                added["importance"] = importance
+        if ATTRIBUTE not in record.metadata and record.role not in ("assistant", "system", "tool"):
+            facts = facts_of(record)
+            if facts:
+                attributes, values = [each.attribute for each in facts], [each.value for each in facts]
+                single = len(facts) == 1
+                stated = {ATTRIBUTE: attributes[0] if single else attributes, VALUE: values[0] if single else values}
+                added["metadata"] = {**record.metadata, **stated}
+        return added
+
+    def _contradicted(self, record: Record) -> tuple[Record, tuple[Contradiction, ...]]:
+        """Return a record, and the earlier facts that it disagrees with; they are superseded if the settings say so."""
+        if self.contradictions == "ignore" or ATTRIBUTE not in record.metadata:
+            return record, ()
+        found = self.memory.contradicting(record)
+        if self.contradictions == "supersede":
+            for each in found:
+                record = self.memory.resolve(replace(each, newer=record))
+        return record, tuple(found)
+
+    def _consolidate(self, conversation: str) -> Consolidated | None:
+        """Consolidate the older turns of a conversation that has become long."""
+        if self.consolidate_above is None:
+            return None
+        where = f.kind("conversation") & f.conversation(conversation)
+        if self.memory.count(where) <= self.consolidate_above:
+            return None
+        newest = self.memory.find(where, order="newest", limit=self.keep)
+        until = newest[-1].time
+        assert until is not None
+        older = where & f.before(until)
+        return self.memory.consolidate(min_count=_FEWEST, where=older, summariser=self.summariser, actor="manager")

@@ -1,0 +1,173 @@
+"""The memory-aware agent: what the model is shown, what is recorded, and models that fail."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import recollect
+from recollect import Memory
+from recollect.agents import MemoryAwareAgent
+from recollect.errors import InvalidArgumentError
+
+Messages = list[dict[str, str]]
+
+
+@pytest.fixture
+def memory() -> Iterator[Memory]:
+    with recollect.open(":memory:") as opened:
+        yield opened
+
+
+class Chat:
+    """A model that answers "reply N" and notes what it was sent."""
+
+    def __init__(self) -> None:
+        self.seen: list[Messages] = []
+
+    def __call__(self, messages: Messages) -> str:
+        self.seen.append(messages)
+        return f"reply {len(self.seen)}"
+
+
+def turns(memory: Memory) -> list[tuple[str | None, Any]]:
+    return [(each.role, each.content) for each in memory.find("kind=conversation", order="position")]
+
+
+def test_both_sides_are_recorded_and_the_conversation_goes_on(memory: Memory) -> None:
+    chat = Chat()
+    agent = MemoryAwareAgent(chat, memory, conversation="c", user="ana", agent="helper", instructions="Be brief.")
+    assert [agent.ask("hello"), agent.ask("more")] == ["reply 1", "reply 2"]
+    assert turns(memory) == [("user", "hello"), ("assistant", "reply 1"), ("user", "more"), ("assistant", "reply 2")]
+    assert chat.seen[1] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "hello"},
+        {"role": "assistant", "content": "reply 1"},
+        {"role": "user", "content": "more"},
+    ]
+    assert all((each.user, each.agent) == ("ana", "helper") for each in memory.find())
+
+
+def test_what_is_known_of_other_conversations_is_put_into_the_prompt(memory: Memory) -> None:
+    memory.record_user_fact("prefers window seats", user="ana")
+    memory.record_user_fact("prefers aisle seats", user="bob")
+    memory.record_message({"role": "user", "content": "seats are hard"}, "c", user="ana")
+    chat = Chat()
+    MemoryAwareAgent(chat, memory, conversation="c", user="ana").ask("which seats do I like?")
+    system = chat.seen[0][0]
+    assert system["role"] == "system"
+    assert "window seats" in system["content"]
+    assert "no instructions for you" in system["content"]
+    assert "aisle" not in str(chat.seen[0])  # of another user
+    assert "seats are hard" not in system["content"]  # it is among the turns
+    assert chat.seen[0][1] == {"role": "user", "content": "seats are hard"}
+
+
+def test_only_the_newest_turns_are_sent(memory: Memory) -> None:
+    chat = Chat()
+    agent = MemoryAwareAgent(chat, memory, conversation="c", turns=2)
+    for n in range(4):
+        agent.ask(f"question {n}")
+    assert [each["content"] for each in chat.seen[-1]] == ["question 2", "reply 3", "question 3"]
+
+
+@pytest.mark.parametrize("text", ["", " ", None, 7])
+def test_an_empty_message_is_an_error_and_stores_nothing(text: Any, memory: Memory) -> None:
+    with pytest.raises(InvalidArgumentError):
+        MemoryAwareAgent(Chat(), memory, conversation="c").ask(text)
+    assert memory.count() == 0
+
+
+def test_a_failing_model_loses_no_message(memory: Memory) -> None:
+    def failing(messages: Messages) -> str:
+        assert memory.count("content=hello") == 1  # durable before the model is called
+        raise TimeoutError("no answer")
+
+    with pytest.raises(TimeoutError):
+        MemoryAwareAgent(failing, memory, conversation="c").ask("hello")
+    assert turns(memory) == [("user", "hello")]
+    assert MemoryAwareAgent(Chat(), memory, conversation="c").ask("again") == "reply 1"
+
+
+def test_a_reply_in_parts_is_recorded_once_and_one_that_breaks_off_as_far_as_it_came(memory: Memory) -> None:
+    def parts(messages: Messages) -> Iterator[str]:
+        yield "one "
+        yield "two"
+        if "break" in messages[-1]["content"]:
+            raise ConnectionError("cut")
+
+    agent = MemoryAwareAgent(parts, memory, conversation="c")
+    assert list(agent.stream("go")) == ["one ", "two"]
+    with pytest.raises(ConnectionError):
+        agent.ask("break")
+    stopped = agent.stream("stop")
+    assert next(stopped) == "one "
+    stopped.close()
+    replies = [each for each in memory.find("role=assistant", order="position")]
+    assert [each.content for each in replies] == ["one two", "one two", "one "]
+    assert [each.metadata.get("incomplete") for each in replies] == [None, True, True]
+
+
+def test_asynchronous_models_are_awaited(memory: Memory) -> None:
+    async def whole(messages: Messages) -> str:
+        await asyncio.sleep(0)
+        return "whole"
+
+    async def parts(messages: Messages) -> AsyncIterator[str]:
+        yield "a"
+        yield "b"
+
+    async def both() -> list[str]:
+        one = MemoryAwareAgent(whole, memory, conversation="one")
+        two = MemoryAwareAgent(parts, memory, conversation="two")
+        three = MemoryAwareAgent(Chat(), memory, conversation="three")
+        streamed = [part async for part in two.stream_async("hi")]
+        return [await one.ask_async("hi"), "".join(streamed), await three.ask_async("hi")]
+
+    assert asyncio.run(both()) == ["whole", "ab", "reply 1"]
+    assert memory.count("role=assistant") == 3
+    for chat in (whole, parts):
+        with pytest.raises(InvalidArgumentError, match="ask_async"):
+            MemoryAwareAgent(chat, memory, conversation="x").ask("hi")
+
+
+@pytest.mark.parametrize("reply", [None, 7, [7], b"x"])
+def test_a_reply_that_is_no_text_is_an_error(reply: Any, memory: Memory) -> None:
+    with pytest.raises((InvalidArgumentError, TypeError)):
+        MemoryAwareAgent(lambda messages: reply, memory, conversation="c").ask("hello")
+    assert turns(memory) == [("user", "hello")]
+
+
+def test_settings_of_the_manager_act(memory: Memory) -> None:
+    agent = MemoryAwareAgent(Chat(), memory, conversation="c", user="ana", extract=True, contradictions="supersede")
+    agent.ask("Ada Lovelace likes tea. I live in Rome.")
+    agent.ask("I've just moved to Oslo.")
+    assert memory.count("kind=entity") >= 1
+    assert memory.contradictions() == []
+
+
+def test_a_fact_that_the_model_was_shown_is_not_stored_again(memory: Memory) -> None:
+    memory.record_user_fact("Ana collects stamps from Iceland", user="ana")
+    agent = MemoryAwareAgent(Chat(), memory, conversation="c", user="ana")
+    agent.ask("what does Ana collect?")
+    assert agent.manager.record_user_fact("collects stamps from Iceland").status == "echo"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"conversation": ""},
+        {"conversation": None},
+        {"turns": 0},
+        {"max_tokens": True},
+        {"chat": 7},
+        {"speed": 1},
+        {"keep": 0},
+    ],
+)
+def test_invalid_arguments_are_errors(arguments: dict[str, Any], memory: Memory) -> None:
+    with pytest.raises(InvalidArgumentError):
+        MemoryAwareAgent(**{"chat": Chat(), "memory": memory, "conversation": "c", **arguments})
