@@ -31,6 +31,10 @@ store is in, and what to do. An error that corresponds to a built-in exception i
         EmbedderError
             EmbedderRefusedError
             EmbedderUnavailableError
+        ModelError
+            ModelRefusedError
+            ModelReplyError
+            ModelUnavailableError
         ImportFormatError (ValueError)
         StoreError
             StoreMissingError
@@ -593,6 +597,46 @@ class EmbedderUnavailableError(EmbedderError):
     """The embedder cannot be used with its current settings. Other texts would fail as well."""
 
     code = "embedder_unavailable"
+
+
+class ModelError(RecollectError):
+    """A language model gave no usable reply. Nothing was stored because of it."""
+
+    code = "model"
+
+    def __init__(self, model: str, detail: str) -> None:
+        super().__init__(model, detail)
+
+    def __str__(self) -> str:
+        return f"the model {self.args[0]} failed: {self.args[1]}; nothing was stored: try again, or do without a model"
+
+
+class ModelRefusedError(ModelError):
+    """The server of a model refused the prompt."""
+
+    code = "model_refused"
+
+    def __str__(self) -> str:
+        model, detail = self.args
+        return f"the model {model} refused the prompt: {detail}; nothing was stored: send less or other text"
+
+
+class ModelUnavailableError(ModelError):
+    """A model cannot be used with these settings."""
+
+    code = "model_unavailable"
+
+    def __str__(self) -> str:
+        return f"the model {self.args[0]} cannot be used: {self.args[1]}; nothing was stored: correct the settings"
+
+
+class ModelReplyError(ModelError):
+    """The reply of a model does not have the form that was asked for."""
+
+    code = "model_reply"
+
+    def __str__(self) -> str:
+        return f"the reply of the model {self.args[0]} cannot be read: {self.args[1]}; nothing was stored: try again"
 
 
 class ImportFormatError(RecollectError, ValueError):

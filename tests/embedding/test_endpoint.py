@@ -21,7 +21,7 @@ from tests.embedding.stub import CLOSED, SILENT, Answer, Endless, Script, StubSe
 
 import recollect
 from recollect.embedding.base import Embedder, embedded
-from recollect.embedding.endpoint import LONGEST_PAUSE_S, Endpoint, _Request
+from recollect.embedding.endpoint import Endpoint
 from recollect.embedding.hashed import hashed_vector
 from recollect.embedding.voyage import Voyage
 from recollect.errors import (
@@ -31,6 +31,7 @@ from recollect.errors import (
     InvalidArgumentError,
     MissingExtraError,
 )
+from recollect.remote.client import LONGEST_PAUSE_S, _Request
 
 KEY = "sk-very-secret-0123456789"
 Make = Callable[..., Endpoint]
@@ -340,7 +341,7 @@ def test_an_answer_that_trickles_in_has_a_deadline_as_a_whole(
     assert pauses == [0.5]
     assert server.left.wait(60)
     server.script.clear()  # a busy machine may let 0.1 s pass before the server reads a request
-    embedder._timeout_s = 30.0
+    embedder._client.timeout_s = 30.0
     assert len(embedded(embedder, ["a"]).vectors) == 1  # and it can be asked again
 
 
@@ -351,7 +352,7 @@ def test_recall_answers_without_the_signal_whose_server_trickles(make: Make, ser
         memory.remember("Ana prefers window seats", id="a")
         memory.embed_all()
         assert "dense" in memory.recall("window seats")[0].why.shares
-        embedder._timeout_s = 0.05
+        embedder._client.timeout_s = 0.05
         server.script = [Endless(HEAD + b"\r\n", b" ", 0.01, 200)]
         hits = memory.recall("which seats?")  # whose vector is not known yet
         assert [hit.record.id for hit in hits] == ["a"]
@@ -415,13 +416,13 @@ def test_a_request_past_its_deadline_ends_no_other(make: Make, server: StubServe
     with ThreadPoolExecutor(1) as pool:
         slow = pool.submit(embedder.embed, ["slow"])
         assert held.reached.wait(PATIENCE_S)
-        embedder._timeout_s = 0.1
+        embedder._client.timeout_s = 0.1
         assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))
         held.go_on.set()
         assert len(slow.result(PATIENCE_S)) == 1
     assert "no answer within 0.1 s" in str(failing(embedder, ("late",)))  # also on a connection that was kept
     assert server.left.wait(PATIENCE_S)
-    embedder._timeout_s = PATIENCE_S
+    embedder._client.timeout_s = PATIENCE_S
     assert len(embedder.embed(["again"])) == 1
     requests_are_over()
 

@@ -132,6 +132,7 @@ def test_records_of_different_owners_pinned_ones_and_standing_instructions_stay_
             memory.record_entity_fact("ada", "Ada", f"{user} knows {n}", user=user)
     memory.record_entity_fact("ada", "Ada", "pinned", user="ana", pinned=True)
     memory.record_entity_fact("ada", "Ada", "standing", user="ana", tags=["standing:preference"])
+    memory.record_entity_fact("ada", "Ada", "former", user="ana", valid_to=START)
     groups = memory.consolidate(min_count=2, dry_run=True).groups
     assert [len(each.sources) for each in groups] == [3, 3]
     for each in groups:

@@ -6,7 +6,7 @@ The message of the user is durable before the model is called, so a model that f
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterable
 from typing import Any
 
 from recollect import filters as f
@@ -89,7 +89,7 @@ class MemoryAwareAgent:
         """
         return "".join(self.stream(text))
 
-    def stream(self, text: str) -> Iterator[str]:
+    def stream(self, text: str) -> Generator[str, None, None]:
         """As `ask`, yielding the parts of the reply as they come. It is recorded when the last part was taken.
 
         A reply that is cut short, by an error or because the caller stops, is recorded as far as it came, with

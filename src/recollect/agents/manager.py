@@ -6,7 +6,7 @@ memory, so it works in a scope, and what it does has a history.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect import filters as f
@@ -159,9 +159,8 @@ class Manager:
         if self.contradictions == "ignore" or ATTRIBUTE not in record.metadata:
             return record, ()
         found = self.memory.contradicting(record)
-        if self.contradictions == "supersede":
-            for each in found:
-                record = self.memory.resolve(replace(each, newer=record))
+        if self.contradictions == "supersede" and found:
+            record = self.memory.resolve(found)
         return record, tuple(found)
 
     def _consolidate(self, conversation: str) -> Consolidated | None:

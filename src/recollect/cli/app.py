@@ -129,6 +129,7 @@ COMMANDS = {
         "evaluating": "eval",
         "erasing": "erase",
         "keeping": "backup compact migrate rescue restore",
+        "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
         "proving": "prove replay verify",
         "redacting": "policies redact",

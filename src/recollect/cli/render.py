@@ -99,6 +99,14 @@ def table(columns: Sequence[tuple[str, dict[str, Any]]], rows: Iterable[Sequence
     console().print(out)
 
 
+def show_rows(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print texts as a table, the last column as wide as there is room; nothing if there are no rows."""
+    cells = [[plain(cell) for cell in row] for row in rows]
+    if cells:
+        wide = {"ratio": 1, "overflow": "fold"}
+        table([(name, wide if name == headings[-1] else {"overflow": "fold"}) for name in headings], cells)
+
+
 def _is_wide() -> bool:
     return console().width >= _WIDE_COLUMNS
 

@@ -16,10 +16,10 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from recollect.embedding.base import Embedder, Unusable
 from recollect.errors import InvalidArgumentError, shown
+from recollect.remote.servers import ALL, address_of
 
 _log = logging.getLogger("recollect")
 #: Environment variable that names the embedder if no argument does.
@@ -30,29 +30,8 @@ SHARED_VARIABLE = "LLM_EMBEDDING_MODEL"
 NO_EMBEDDER = "none"
 
 
-class Server(NamedTuple):
-    """A provider with an HTTP API.
-
-    Attributes:
-        url: The default address.
-        url_variable: The environment variable for another address.
-        key_variable: The environment variable for the key.
-        key_needed: Whether the default address requires a key.
-    """
-
-    url: str
-    url_variable: str
-    key_variable: str
-    key_needed: bool = False
-
-
-SERVERS = {
-    "openai": Server("https://api.openai.com/v1", "OPENAI_BASE_URL", "OPENAI_API_KEY", key_needed=True),
-    "voyage": Server("https://api.voyageai.com/v1", "VOYAGE_BASE_URL", "VOYAGE_API_KEY", key_needed=True),
-    "ollama": Server("http://127.0.0.1:11434", "OLLAMA_HOST", "OLLAMA_API_KEY"),
-    "vllm": Server("http://127.0.0.1:8000/v1", "VLLM_BASE_URL", "VLLM_API_KEY"),
-    "lmstudio": Server("http://127.0.0.1:1234/v1", "LMSTUDIO_BASE_URL", "LMSTUDIO_API_KEY"),
-}
+#: The providers of embeddings with an HTTP API.
+SERVERS = {name: server for name, server in ALL.items() if name in ("openai", "voyage", "ollama", "vllm", "lmstudio")}
 
 
 def embedder_from(text: str, environment: Mapping[str, str] | None = None) -> Embedder:
@@ -116,14 +95,7 @@ def ignored_variable(environment: Mapping[str, str] | None = None) -> str:
 
 
 def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedder:
-    server = SERVERS[provider]
-    own_url = environment.get(server.url_variable, "").strip()
-    url = own_url or server.url
-    if provider == "ollama":
-        url = _ollama_url(url)
-    # A private server with the API of a provider may not require a key.
-    needed = server.key_variable if server.key_needed and not own_url else ""
-    key = environment.get(server.key_variable, "").strip() or None
+    url, key, needed = address_of(SERVERS[provider], environment)
     if provider == "voyage":
         from recollect.embedding.voyage import Voyage
 
@@ -131,26 +103,6 @@ def _served(provider: str, model: str, environment: Mapping[str, str]) -> Embedd
     from recollect.embedding.endpoint import Endpoint
 
     return Endpoint(model, url=url, key=key, provider=provider, key_variable=needed)
-
-
-def _ollama_url(host: str) -> str:
-    """Return OLLAMA_HOST as a URL.
-
-    The variable may lack scheme and port. 0.0.0.0, on which a server listens, becomes 127.0.0.1.
-
-    >>> _ollama_url("0.0.0.0"), _ollama_url("https://models.example/"), _ollama_url("[::1]:5000")
-    ('http://127.0.0.1:11434/v1', 'https://models.example/v1', 'http://[::1]:5000/v1')
-    """
-    scheme, found, rest = host.partition("://")
-    if not found:
-        scheme, rest = "http", host
-    host_port, _, path = rest.partition("/")
-    if not found and ":" not in host_port.rpartition("]")[2]:
-        host_port += ":11434"
-    if host_port.startswith("0.0.0.0"):
-        host_port = host_port.replace("0.0.0.0", "127.0.0.1", 1)
-    path = path.rstrip("/")
-    return f"{scheme}://{host_port}/" + (path if path.endswith("v1") else f"{path}/v1".lstrip("/"))
 
 
 def _sentence_transformers(model: str) -> Embedder:

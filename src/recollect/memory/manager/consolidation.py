@@ -144,8 +144,9 @@ class Consolidation(Calls):
 
         Turns are grouped by conversation, facts about entities by entity, facts about users by user, knowledge by
         source, and tasks by success; records of different users or agents are never summarised together. Records that
-        have no such value stay, and so do other kinds, pinned records and standing instructions. Of a group with more
-        than 50 records the newest 50 are summarised, of a conversation the oldest 50; call it again for the others.
+        have no such value stay, and so do other kinds, pinned records, standing instructions and superseded facts. Of a
+        group with more than 50 records the newest 50 are summarised, of a conversation the oldest 50; call it again for
+        the others.
 
         A summary has the kind of its group, the latest time, the highest importance, all tags, the first value of each
         name in the metadata, and `derived_from` with the ids of all records that it replaces. These go with the cause
@@ -184,7 +185,7 @@ class Consolidation(Calls):
         if older_than is not None:
             limit = now - older_than if isinstance(older_than, timedelta) else check_instant("older_than", older_than)
             condition = condition & f.before(limit + timedelta.resolution)  # at that time, too
-        groups = groups_of(self.find(f.kind(*GROUPED_BY) & condition, order="id"), min_count)
+        groups = groups_of(self.find(f.kind(*GROUPED_BY) & condition, order="id"), min_count, now)
         method = _Method(summariser, min_count, strict=strict, dry_run=dry_run)
         prepared = [method.summary(group) for group in groups]
         if dry_run or not any(each.text for each, _ in prepared):

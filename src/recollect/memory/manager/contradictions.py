@@ -7,7 +7,7 @@ rules (`recollect.text.attributes`). Nothing is superseded unless it is asked fo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -125,29 +125,44 @@ class Contradictions(Calls):
         records = self.find(f.kind(*KINDS) & condition, order="id")
         return disagreeing(each for record in records for each in statements(record))
 
-    def resolve(self, contradiction: Contradiction) -> Record:
+    def resolve(self, found: Contradiction | Sequence[Contradiction]) -> Record:
         """Let the newer of two records supersede the older one, and return the newer one.
 
         The older record stays, valid until the time of the newer one (`valid_to`), and `supersedes` of the newer one
-        names it. This is one commit, and `revert` takes it back.
+        names it. This is one commit, also for several contradictions, and `revert` takes it back.
 
         Args:
-            contradiction: Two records, as `contradictions` returns them.
+            found: Two records, as `contradictions` returns them, or a list of such pairs.
+
+        Returns:
+            The newer record of the first contradiction.
 
         Raises:
-            ConflictError: One of them was changed meanwhile; nothing was changed.
-            UnknownRecordError: One of them is not there any more; nothing was changed.
+            ConflictError: A record was changed meanwhile; nothing was changed.
+            UnknownRecordError: A record is not there any more; nothing was changed.
             InvalidArgumentError: It is no contradiction.
             StoreError: The store failed.
         """
-        if not isinstance(contradiction, Contradiction):
-            raise InvalidArgumentError("contradiction", contradiction, "must be one that contradictions() returned")
-        older, newer = contradiction.older, contradiction.newer
-        until = _since(newer)
-        supersedes = tuple(dict.fromkeys((*newer.supersedes, older.id)))
+        records: dict[str, Record] = {}
+        changes: dict[str, dict[str, Any]] = defaultdict(dict)
+        pairs = [found] if isinstance(found, Contradiction) else found
+        if (
+            not isinstance(pairs, (list, tuple))
+            or not pairs
+            or not all(isinstance(each, Contradiction) for each in pairs)
+        ):
+            raise InvalidArgumentError("found", found, "must be what contradictions() returned")
+        for each in pairs:
+            older, newer = each.older, each.newer
+            records |= {older.id: older, newer.id: newer}
+            ends = changes[older.id].get("valid_to", _since(newer))
+            changes[older.id]["valid_to"] = min(ends, _since(newer))
+            known = changes[newer.id].get("supersedes", newer.supersedes)
+            changes[newer.id]["supersedes"] = tuple(dict.fromkeys((*known, older.id)))
         with self._one_commit() as calls:
-            calls.update(older.id, valid_to=until, expect=older)
-            return calls.update(newer.id, supersedes=supersedes, expect=newer)
+            for record_id, fields in changes.items():
+                records[record_id] = calls.update(record_id, expect=records[record_id], **fields)
+        return records[pairs[0].newer.id]
 
     def contradicting(self, record: Record) -> list[Contradiction]:
         """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded.

@@ -2,12 +2,14 @@
 
 Turns belong together by their conversation, facts about entities by their entity, facts about users by their user,
 knowledge by its source, and tasks by their success. Records without that belong to no group. Other kinds are never
-grouped, nor are pinned records and standing instructions, which recall returns by themselves.
+grouped, nor are pinned records and standing instructions, which recall returns by themselves, nor facts that are not
+true any more, which a summary would state as if they were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from recollect.records.record import Record
@@ -41,7 +43,7 @@ class Group(NamedTuple):
     records: tuple[Record, ...]
 
 
-def groups_of(records: Iterable[Record], min_count: int) -> list[Group]:
+def groups_of(records: Iterable[Record], min_count: int, now: datetime) -> list[Group]:
     """Return the groups of records, ordered by kind, key and owner.
 
     A group is cut to `LARGEST` records, its newest, of a conversation its oldest, and then needs `min_count`.
@@ -49,11 +51,13 @@ def groups_of(records: Iterable[Record], min_count: int) -> list[Group]:
     Args:
         records: The records.
         min_count: Minimum number of records of a group after the cut.
+        now: Records whose validity ended at or before this time are left out.
     """
     found: dict[tuple[str, str, Hashable], list[Record]] = {}
     for record in records:
         key = _key(record)
-        if key is not None and not record.pinned and not any(tag in STANDING_TAGS for tag in record.tags):
+        ended = record.valid_to is not None and record.valid_to <= now
+        if key is not None and not ended and not record.pinned and not any(tag in STANDING_TAGS for tag in record.tags):
             owner = tuple(getattr(record, name) or "" for name in _OWNERS)
             found.setdefault((record.kind, key, owner), []).append(record)
     groups = [

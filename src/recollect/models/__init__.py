@@ -1,0 +1,14 @@
+"""Language models: one small protocol, adapters for servers, and what uses them: summaries and extraction of facts.
+
+Nothing here is needed to remember or recall. No model is called on the write path.
+"""
+
+from __future__ import annotations
+
+from recollect.models.base import Model, as_model
+from recollect.models.environment import model_from, model_of_environment
+from recollect.models.extraction import ModelExtractor
+from recollect.models.summaries import ModelSummariser
+from recollect.text.facts import Extracted
+
+__all__ = ["Extracted", "Model", "ModelExtractor", "ModelSummariser", "as_model", "model_from", "model_of_environment"]

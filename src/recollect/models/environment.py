@@ -1,0 +1,61 @@
+"""Creation of models from "provider/model" text and the environment.
+
+The text is an argument or the variable RECOLLECT_MODEL; keys and addresses come from the variables that the providers'
+own tools use. Creating a model imports no library and opens no connection.
+
+>>> model_from("openai/gpt-4o-mini", {"OPENAI_API_KEY": "sk-secret"})
+<Chat 'openai/gpt-4o-mini' at https://api.openai.com/v1/chat/completions>
+>>> model_from("anthropic/claude-3-5-haiku-latest", {"ANTHROPIC_API_KEY": "sk-secret"})
+<Anthropic 'anthropic/claude-3-5-haiku-latest' at https://api.anthropic.com/v1/messages>
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from recollect.errors import InvalidArgumentError
+from recollect.models.base import WINDOW, Model
+from recollect.models.served import Anthropic, Chat
+from recollect.remote.servers import ALL, address_of
+
+#: Environment variable that names the model if no argument does.
+MODEL_VARIABLE = "RECOLLECT_MODEL"
+#: As an argument or in the variable: no model.
+NO_MODEL = "none"
+PROVIDERS = ("openai", "anthropic", "ollama", "vllm", "llamacpp", "lmstudio")
+
+
+def model_from(text: str, environment: Mapping[str, str] | None = None, *, window: int | None = None) -> Model:
+    """Return the model for "provider/model" text.
+
+    Providers: openai (and any server with its API, by OPENAI_BASE_URL), anthropic, ollama, vllm, llamacpp, lmstudio.
+
+    Args:
+        text: "provider/model".
+        environment: The environment variables. Default: those of the process.
+        window: The number of tokens that a prompt and its reply may have together; default: 8,192.
+
+    Raises:
+        InvalidArgumentError: The provider is unknown, or the model is missing.
+    """
+    environment = os.environ if environment is None else environment
+    provider, _, model = text.partition("/") if isinstance(text, str) else ("", "", "")
+    provider = provider.lower()
+    if provider not in PROVIDERS or not model:
+        raise InvalidArgumentError("model", text, f"must be PROVIDER/MODEL with one of {', '.join(PROVIDERS)}")
+    url, key, needed = address_of(ALL[provider], environment)
+    kind = Anthropic if provider == "anthropic" else Chat
+    size = WINDOW if window is None else window
+    return kind(model, url=url, key=key, provider=provider, key_variable=needed, window=size)
+
+
+def model_of_environment(environment: Mapping[str, str] | None = None) -> Model | None:
+    """Return the model that RECOLLECT_MODEL names; None if it is not set, or is "none".
+
+    Raises:
+        InvalidArgumentError: It names no model.
+    """
+    environment = os.environ if environment is None else environment
+    text = environment.get(MODEL_VARIABLE, "").strip()
+    return None if text in ("", NO_MODEL) else model_from(text, environment)

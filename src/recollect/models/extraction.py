@@ -1,0 +1,122 @@
+"""`ModelExtractor`: facts about entities by a language model, and the reading of its replies, which may be anything."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from recollect.errors import ModelReplyError
+from recollect.models.base import as_model, completed
+from recollect.models.prompts import filled
+from recollect.redaction import redact
+from recollect.text.facts import Extracted, distinct
+
+#: The prompt.
+PROMPT = "extract-1"
+#: Maximum depth of arrays and objects in a reply, and of facts that are read from one.
+DEEPEST, _MOST = 512, 1000
+_LONGEST_NAME, _LONGEST_FACT = 200, 4000
+_REPLY_TOKENS = 4096
+#: A code fence around the whole reply. Its end may be missing.
+_FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\r?\n?(.*?)(?:\s*```\s*)?\Z", re.DOTALL)
+_BRACKETS = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
+
+
+class ModelExtractor:
+    """Extracts facts about entities with a language model, for `Memory.extract_entities`.
+
+    The text is sent without what `recollect.redaction` finds in it.
+
+    Args:
+        model: A model, a function from a prompt to a reply, or "provider/model" text (`as_model`).
+        window: The window of the model in tokens, if `model` is a function or a text.
+
+    Raises:
+        InvalidArgumentError: It is no model.
+    """
+
+    def __init__(self, model: Any, *, window: int | None = None) -> None:
+        self._model = as_model(model, window=window)
+
+    @property
+    def name(self) -> str:
+        """The model and the version of the prompt."""
+        return f"{self._model.name} {PROMPT}"
+
+    def __call__(self, text: str) -> list[Extracted]:
+        """Return the facts that a text states.
+
+        Raises:
+            ModelError: The model failed.
+            ModelReplyError: Its reply is no JSON array of facts.
+        """
+        reply = completed(self._model, filled(PROMPT, [redact(text).text]), max_tokens=_REPLY_TOKENS)
+        return facts_of(reply, self._model.name)
+
+
+def facts_of(reply: str, model: str = "") -> list[Extracted]:
+    """Return the facts in a reply: a JSON array of {entity_name, entity_type, fact, importance?}.
+
+    A code fence around it is tolerated. Items without a name or a fact are left out, and of equal ones, ignoring case,
+    all but the first. An importance that is no number is none; one outside of 0 to 1 is clamped.
+
+    >>> facts_of('[{"entity_name": "Ada", "entity_type": "person", "fact": "Ada counts", "importance": 7}, {}]')
+    [Extracted(entity_name='Ada', entity_type='person', fact='Ada counts', importance=1.0)]
+
+    Raises:
+        ModelReplyError: It is not JSON, is no array, or is nested too deeply.
+    """
+    fenced = _FENCE.match(reply)
+    text = (fenced[1] if fenced else reply).strip()
+    if _depth(text) > DEEPEST:
+        raise ModelReplyError(model, f"it is nested more than {DEEPEST} levels deep")
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        raise ModelReplyError(model, "it is not JSON") from None
+    if not isinstance(items, list):
+        raise ModelReplyError(model, "it is no JSON array")
+    return distinct(fact for item in items[:_MOST] if (fact := _fact(item)) is not None)
+
+
+def _depth(text: str) -> int:
+    """Return how deeply arrays and objects are nested in a JSON text, without building them."""
+    depth = deepest = 0
+    for found in _BRACKETS.finditer(text):
+        if found[0][0] in "[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif found[0][0] in "]}":
+            depth -= 1
+    return deepest
+
+
+def _fact(item: Any) -> Extracted | None:
+    if not isinstance(item, Mapping):
+        return None
+    name, fact = (_text(item.get(key), most) for key, most in (("entity_name", _LONGEST_NAME), ("fact", _LONGEST_FACT)))
+    if not name or not fact:
+        return None
+    kind = _text(item.get("entity_type"), _LONGEST_NAME) or "unknown"
+    return Extracted(name, kind, fact, _number(item.get("importance")))
+
+
+def _text(value: Any, most: int) -> str:
+    """Return a value as a text that a record can have; "" if it is none."""
+    if not isinstance(value, str):
+        return ""
+    text = value.strip()
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:  # a lone surrogate
+        return ""
+    return text if len(text) <= most and "\0" not in text else ""
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return None
+    return float(min(1, max(0, value)))
