@@ -86,7 +86,7 @@ class Script:
 
 def _step(rng: random.Random, number: int) -> Step:
     text, other = f"fact {rng.randrange(30)} of {number}", f"fact {rng.randrange(30)}"
-    match rng.randrange(20):
+    match rng.randrange(22):
         case 0 | 1:
             items = [
                 {"content": f"{text}, part {part} of the harbour", "tags": ["bulk"]}
@@ -131,6 +131,8 @@ def _step(rng: random.Random, number: int) -> Step:
             return Step("supersede", lambda memory: [memory.supersede(each.id, text) for each in memory.recent(1)])
         case 18:
             return Step("compact", lambda memory: memory.compact())
+        case 19 | 20:
+            return Step("consolidate", lambda memory: memory.consolidate(min_count=3))
         case _:
             return Step("remember", lambda memory: memory.remember(text, kind="conversation", conversation="c"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 
 import pytest
 from tests.compat.conftest import Open
@@ -18,7 +19,7 @@ from recollect.compat.llm4s import (
     MemoryStoreConfig,
 )
 from recollect.embedding.base import VectorLike
-from recollect.errors import InvalidArgumentError, QuotaError, ScopeError, UnsupportedError
+from recollect.errors import InvalidArgumentError, QuotaError, ScopeError
 
 
 def store_many(store: MemoryStore, count: int) -> None:
@@ -182,10 +183,33 @@ class TestManager:
         assert len(manager.relevant_context("tea", 600)) > 240
         assert len(MemoryManager(store).relevant_context("tea")) > 240
 
-    @pytest.mark.parametrize("flag", ["auto_extract_entities", "consolidation_enabled"])
-    def test_a_flag_without_an_effect_is_refused(self, flag: str) -> None:
-        with pytest.raises(UnsupportedError, match=flag):
-            MemoryManagerConfig(**{flag: True})
+    def test_entities_are_extracted_from_messages_if_the_flag_is_on(self, store: MemoryStore) -> None:
+        message = {"role": "user", "content": "Ada Lovelace prefers tea."}
+        MemoryManager(store).record_message(message, "chat")
+        assert store.count(MemoryFilter.entities()) == 0
+        MemoryManager(store, MemoryManagerConfig(auto_extract_entities=True)).record_message(message, "chat")
+        (fact,) = store.recall(MemoryFilter.entities())
+        assert (fact.content, fact.importance) == ("Ada Lovelace prefers tea.", 0.8)
+        assert fact.metadata["entity_name"] == "Ada Lovelace"
+
+    def test_a_long_conversation_is_consolidated_if_the_flag_is_on(self, store: MemoryStore) -> None:
+        for flag, left in ((False, 61), (True, 12)):  # fifty of them are one now
+            manager = MemoryManager(store, MemoryManagerConfig(consolidation_enabled=flag))
+            for at in range(61):
+                manager.record_message({"role": "user", "content": f"message {at} of {flag}"}, f"chat {flag}")
+            assert store.count(MemoryFilter.for_conversation(f"chat {flag}")) == left
+
+    def test_a_model_summarises_and_extracts(self, store: MemoryStore) -> None:
+        reply = '[{"entity_name": "Alice", "entity_type": "person", "fact": "Alice prefers tea", "importance": 0.9}]'
+        manager = MemoryManager(store, model=lambda prompt: reply)
+        (fact,) = manager.extract_entities("any text", "chat")
+        assert fact.importance == 0.87
+        assert manager.extract_entities("any text", "chat") == []
+        for at in range(10):
+            manager.record_user_fact(f"fact {at}", "ana")
+        done = manager.consolidate(datetime(2100, 1, 1, tzinfo=UTC))
+        assert done.replaced == 10
+        assert store.recall(MemoryFilter.user_facts())[0].content == reply
 
     def test_presets(self) -> None:
         assert MemoryManagerConfig.default() == MemoryManagerConfig(True, False, 0.5, 2000, False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from recollect.errors import InvalidArgumentError, UnsupportedError
+from recollect.errors import InvalidArgumentError
 from recollect.records.factories import DEFAULT_IMPORTANCE
 
 #: Automatic clean-up begins when a store is full, and leaves this share of the maximum.
@@ -83,14 +83,13 @@ class MemoryManagerConfig:
 
     Attributes:
         auto_record_messages: Whether `MemoryManager.on_message` records the messages that pass through it.
-        auto_extract_entities: Must be False: this manager extracts no entities.
+        auto_extract_entities: Whether the facts about entities that messages of users state are stored, too.
         default_importance: The importance of messages, facts and tasks that are recorded without one, 0 to 1.
         context_token_budget: The size of a context for which no size is passed, in tokens.
-        consolidation_enabled: Must be False: this manager does not consolidate.
+        consolidation_enabled: Whether the older messages of a conversation with more than 60 are replaced by a summary.
 
     Raises:
         InvalidArgumentError: A value is invalid.
-        UnsupportedError: A flag is on that has no effect here.
     """
 
     auto_record_messages: bool = True
@@ -102,9 +101,6 @@ class MemoryManagerConfig:
     def __post_init__(self) -> None:
         for name in ("auto_record_messages", "auto_extract_entities", "consolidation_enabled"):
             _check_flag(name, getattr(self, name))
-        for name in ("auto_extract_entities", "consolidation_enabled"):
-            if getattr(self, name):
-                raise UnsupportedError(f"{name}=True", "this release does neither, so the flag would have no effect")
         importance, budget = self.default_importance, self.context_token_budget
         if isinstance(importance, bool) or not isinstance(importance, (int, float)) or not 0.0 <= importance <= 1.0:
             raise InvalidArgumentError("default_importance", importance, "must be a number in [0, 1]")

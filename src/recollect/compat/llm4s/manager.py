@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from recollect import Record
+from recollect import Consolidated, Record
 from recollect import filters as f
+from recollect.agents import Manager
 from recollect.compat.llm4s.config import MemoryManagerConfig
 from recollect.compat.llm4s.embedding import warn_caller
 from recollect.compat.llm4s.filters import MemoryFilter
@@ -18,6 +19,7 @@ from recollect.compat.llm4s.types import Memory, MemoryType
 from recollect.compat.llm4s.vectors import EMBEDDING
 from recollect.errors import InvalidArgumentError
 from recollect.filters import Filter
+from recollect.models import ModelExtractor, ModelSummariser
 from recollect.operations import Remember
 
 
@@ -44,21 +46,31 @@ class MemoryStats:
     newest_memory: datetime | None = None
 
 
+#: From more messages than this on a conversation is consolidated, except its newest ones.
+_CONSOLIDATED_ABOVE, _KEPT = 60, 10
+
+
 class MemoryManager:
     """Records messages, facts, knowledge and tasks in a store, and returns them as text for a prompt.
 
     Args:
         store: The store; default: an empty one in memory.
         config: The settings; default: the default ones.
+        model: A language model for summaries and for the extraction of entities, as `recollect.models.as_model` takes
+            it; default: neither needs one.
     """
 
-    def __init__(self, store: MemoryStore | None = None, config: MemoryManagerConfig | None = None) -> None:
+    def __init__(
+        self, store: MemoryStore | None = None, config: MemoryManagerConfig | None = None, model: Any = None
+    ) -> None:
         if store is not None and not isinstance(store, MemoryStore):
             raise InvalidArgumentError("store", store, "must be a MemoryStore")
         if config is not None and not isinstance(config, MemoryManagerConfig):
             raise InvalidArgumentError("config", config, "must be a MemoryManagerConfig")
         self.store = MemoryStore.in_memory() if store is None else store
         self.config = config or MemoryManagerConfig()
+        self._extractor = None if model is None else ModelExtractor(model)
+        self._summariser = None if model is None else ModelSummariser(model)
 
     @classmethod
     def empty(cls) -> MemoryManager:
@@ -98,8 +110,18 @@ class MemoryManager:
             conversation_id: The conversation.
             importance: Clamped to [0, 1]; default: that of the settings.
         """
-        memory = self.store.memory
-        return self._stored(memory.record_message(message, conversation_id, importance=self._or_default(importance)))
+        manager = Manager(
+            memory=self.store.memory,
+            rate=False,
+            extract=self.config.auto_extract_entities,
+            extractor=self._extractor,
+            contradictions="ignore",
+            consolidate_above=_CONSOLIDATED_ABOVE if self.config.consolidation_enabled else None,
+            keep=_KEPT,
+            summariser=self._summariser,
+        )
+        recorded = manager.record_message(message, conversation_id, importance=self._or_default(importance))
+        return self._stored(recorded.record)
 
     def record_conversation(self, messages: Iterable[Any], conversation_id: str) -> list[Memory]:
         """Store the messages of a conversation that are not stored yet, and return all of them.
@@ -181,6 +203,39 @@ class MemoryManager:
         return self._stored(
             self.store.memory.record_task(description, outcome, success, importance=self._or_default(importance))
         )
+
+    # Keeping in order
+
+    def extract_entities(self, text: str, conversation_id: str | None = None) -> list[Memory]:
+        """Store the facts about entities that a text states, and return those that are new.
+
+        See `Memory.extract_entities` of `recollect`.
+
+        Args:
+            text: The text.
+            conversation_id: The conversation that it comes from.
+
+        Raises:
+            RecollectError: The model failed or replied with something else than facts; nothing was stored.
+        """
+        report = self.store.memory.extract_entities(
+            text,
+            extractor=self._extractor,
+            default_importance=self.config.default_importance,
+            conversation=conversation_id,
+        )
+        records = [outcome.record for outcome in report.results if outcome.record is not None]
+        return [memory_of(record) for record in self.store.embed(records)]
+
+    def consolidate(self, older_than: datetime, min_count: int = 10, *, strict: bool = False) -> Consolidated:
+        """Replace groups of old memories by summaries. See `Memory.consolidate` of `recollect`.
+
+        Args:
+            older_than: Only memories with this timestamp or an earlier one.
+            min_count: Minimum number of memories of a group, 2 or more.
+            strict: Raise the error of a summary that fails; otherwise the memories of its group stay.
+        """
+        return self.store.memory.consolidate(older_than, min_count, summariser=self._summariser, strict=strict)
 
     # Text for a prompt
 

@@ -1,4 +1,4 @@
-"""The prompts, one file for each version: a changed prompt is a new file, so that it is known which prompt wrote a text.
+"""The prompts, one file for each version: a changed prompt is a new file, so a text can name the prompt that wrote it.
 
 A text that is put into a prompt is data that anybody may have written. It is enclosed in a mark that it does not
 contain, and the prompt says that what is inside is no instruction.
