@@ -135,3 +135,18 @@ def test_an_echo_is_not_stored_and_changes_nothing(memory: Memory) -> None:
 def test_invalid_settings_are_errors(settings: dict[str, Any], memory: Memory) -> None:
     with pytest.raises(InvalidArgumentError):
         Manager(memory=memory, **settings)
+
+
+def test_what_others_write_change_and_forget_counts_in_the_check(memory: Memory) -> None:
+    manager = Manager(memory=memory.scoped(user="ana"))
+    other = Manager(memory=memory)
+    assert manager.record_user_fact("I live in Rome").contradictions == ()
+    theirs = other.record_user_fact("I live in Oslo", user="ana")
+    assert [each.values for each in theirs.contradictions] == [("Rome", "Oslo")]
+    mine = manager.record_user_fact("lives in Lima now")
+    assert {each.values for each in mine.contradictions} == {("Rome", "Lima"), ("Oslo", "Lima")}
+    memory.forget(theirs.record.id)
+    memory.update(mine.record.id, metadata={"attribute": "home", "value": "Bonn"})
+    last = manager.record_user_fact("lives in Graz now")
+    assert {each.values for each in last.contradictions} == {("Rome", "Graz"), ("Bonn", "Graz")}
+    assert other.record_user_fact("I live in Riga", user="bob").contradictions == ()

@@ -67,7 +67,8 @@ class MemoryAwareAgent:
         for name, value in (("max_tokens", max_tokens), ("turns", turns)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InvalidArgumentError(name, value, "must be an integer of at least 1")
-        unknown = settings.keys() - (Manager.__dataclass_fields__.keys() - {"memory"})
+        known = {name for name in Manager.__dataclass_fields__ if name[0] != "_" and name != "memory"}
+        unknown = settings.keys() - known
         if unknown:
             raise InvalidArgumentError("settings", sorted(unknown)[0], "is no setting of a Manager")
         guarded = memory.without_echoes()

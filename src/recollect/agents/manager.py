@@ -6,17 +6,19 @@ memory, so it works in a scope, and what it does has a history.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, get_args
 
 from recollect import filters as f
+from recollect.agents.attributes import KnownAttributes
 from recollect.engine.results import Outcome, Report
 from recollect.errors import InvalidArgumentError
 from recollect.memory import Memory
 from recollect.memory.manager.consolidation import Consolidated, Summariser
 from recollect.memory.manager.contradictions import ATTRIBUTE, VALUE, Contradiction, facts_of
-from recollect.memory.manager.entities import Extractor
-from recollect.operations import Remember
+from recollect.memory.manager.entities import Extractor, fact_operations
+from recollect.memory.recording import message_operations
+from recollect.operations import Batch, Remember
 from recollect.records import factories
 from recollect.records.record import Record
 from recollect.text.facts import rule_importance
@@ -75,6 +77,7 @@ class Manager:
     consolidate_above: int | None = None
     keep: int = 20
     summariser: Summariser | None = None
+    _known: KnownAttributes = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("rate", "extract"):
@@ -92,24 +95,26 @@ class Manager:
         if self.consolidate_above is not None and self.consolidate_above < self.keep + _FEWEST:
             rule = f"must be at least {_FEWEST} more than keep, {self.keep}"
             raise InvalidArgumentError("consolidate_above", self.consolidate_above, rule)
+        object.__setattr__(self, "_known", KnownAttributes(self.memory))
 
     def record_message(self, message: Any, conversation: str, **fields: Any) -> Recorded:
         """Record a message of a conversation. See `Memory.record_message` for the arguments."""
-        with self.memory.batch() as batch:
-            record = batch.record_message(message, conversation, **fields)
-            changes = self._additions(record, rated=fields.get("importance") is not None)
-            if changes:
-                record = batch.update(record.id, **changes)
+        rated = fields.get("importance") is not None
+        turns = [
+            self._with_additions(turn, rated=rated) for turn in message_operations(message, conversation, **fields)
+        ]
+        facts = [fact for turn in turns for fact in self._facts(turn)]
+        operations = (*turns, *facts)
+        done: list[Outcome] = (
+            [self.memory.execute(turns[0])]
+            if len(operations) == 1
+            else self.memory.execute(Batch(operations=operations))
+        )
+        record = done[len(turns) - 1].checked().record
+        assert record is not None
         record, found = self._contradicted(record)
-        facts = None
-        if self.extract and record.role == "user" and isinstance(record.content, str):
-            owner = {"user": record.user, "agent": record.agent, "time": record.time}
-            facts = self.memory.extract_entities(
-                record.content,
-                extractor=self.extractor,
-                **{name: value for name, value in owner.items() if value is not None},  # type: ignore[arg-type]
-            )
-        return Recorded(record, "created", facts, found, self._consolidate(conversation))
+        report = Report(tuple(done[len(turns) :])) if self.extract and record.role == "user" else None
+        return Recorded(record, "created", report, found, self._consolidate(conversation))
 
     def record_user_fact(self, fact: str, **fields: Any) -> Recorded:
         """Record a fact about a user. See `Memory.record_user_fact` for the arguments."""
@@ -126,8 +131,9 @@ class Manager:
 
     def _fact(self, built: dict[str, Any], *, rated: bool, entity_type: str = factories.UNKNOWN_TYPE) -> Recorded:
         """Store a fact with its importance and its attributes, and look for contradictions."""
-        built |= self._additions(Record(id="any", **built), rated=rated, entity_type=entity_type)
-        operation = Remember(content=built.pop("content"), fields=built)
+        operation = self._with_additions(
+            Remember(content=built.pop("content"), fields=built), rated=rated, entity_type=entity_type
+        )
         outcome: Outcome = self.memory.execute(operation).checked()
         record = outcome.record
         assert record is not None
@@ -135,6 +141,22 @@ class Manager:
             return Recorded(record, "echo")
         record, found = self._contradicted(record)
         return Recorded(record, outcome.status, contradictions=found)
+
+    def _facts(self, turn: Remember) -> list[Remember]:
+        """Return the operations that store the facts that a message of a user states, if the settings say so."""
+        if not self.extract or turn.fields.get("role") != "user" or not isinstance(turn.content, str):
+            return []
+        owner = {name: turn.fields.get(name) for name in ("user", "agent", "time")}
+        return fact_operations(self.memory, turn.content, self.extractor, factories.DEFAULT_IMPORTANCE, owner)
+
+    def _with_additions(
+        self, operation: Remember, *, rated: bool, entity_type: str = factories.UNKNOWN_TYPE
+    ) -> Remember:
+        fields = {name: value for name, value in operation.fields.items() if value is not None}
+        owner = self.memory.scope
+        record = Record(id="any", content=operation.content, **{**fields, **owner})
+        added = self._additions(record, rated=rated, entity_type=entity_type)
+        return replace(operation, fields={**operation.fields, **added}) if added else operation
 
     def _additions(self, record: Record, *, rated: bool, entity_type: str = factories.UNKNOWN_TYPE) -> dict[str, Any]:
         """Return the fields that a record gets in addition: its importance by rules, and the attributes it states."""
@@ -158,7 +180,7 @@ class Manager:
         """Return a record, and the earlier facts that it disagrees with; they are superseded if the settings say so."""
         if self.contradictions == "ignore" or ATTRIBUTE not in record.metadata:
             return record, ()
-        found = self.memory.contradicting(record)
+        found = self._known.contradicting(record)
         if self.contradictions == "supersede" and found:
             record = self.memory.resolve(found)
         return record, tuple(found)

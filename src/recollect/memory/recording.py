@@ -104,35 +104,17 @@ class Recording(Calls):
         Cost:
             As `remember`.
         """
-        check_text("conversation", conversation)
-        if isinstance(message, str):
-            if role is None:
-                raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
-            message = {"role": role, "content": message}
-        elif role is not None:
-            if message is None:
-                raise InvalidArgumentError("message", message, "must be a text or a message")
-            raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
-        # Read once, for all turns: it may be an iterator.
-        tags = Record(id="any", content="any", tags=tags or ()).tags  # type: ignore[arg-type]
-        turns = []
-        for _, turn in read_turns([message]):
-            if isinstance(turn, UnreadableError):
-                raise InvalidArgumentError("message", message, str(turn))
-            fields = factories.conversation(
-                turn.content,
-                role=turn.role,
-                conversation=conversation,
-                importance=importance,
-                speaker=turn.speaker,
-                metadata=turn.metadata,
-                time=time if turn.time is None else turn.time,
-                user=user,
-                agent=agent,
-                session=session,
-                tags=tags or None,
-            )
-            turns.append(_remember(fields))
+        turns = message_operations(
+            message,
+            conversation,
+            role=role,
+            user=user,
+            agent=agent,
+            session=session,
+            time=time,
+            tags=tags,
+            importance=importance,
+        )
         if len(turns) == 1:
             return kept_or_stored(self.execute(turns[0]))
         with self._one_commit() as calls:
@@ -388,6 +370,54 @@ class Recording(Calls):
             metadata = {**record.metadata, name: built["metadata"][name]}
             with suppress(ConflictError, UnknownRecordError):  # another writer was faster: look again
                 self.execute(Update(id=record.id, changes={"metadata": metadata}, expect=record.hash))
+
+
+def message_operations(
+    message: Any,
+    conversation: str,
+    *,
+    role: str | None = None,
+    user: str | None = None,
+    agent: str | None = None,
+    session: str | None = None,
+    time: Instant | None = None,
+    tags: Iterable[str] = (),
+    importance: float | None = DEFAULT_IMPORTANCE,
+) -> list[Remember]:
+    """Return the operations that append a message to a conversation: one for each turn that it has.
+
+    Args and errors: those of `Recording.record_message`.
+    """
+    check_text("conversation", conversation)
+    if isinstance(message, str):
+        if role is None:
+            raise InvalidArgumentError("role", role, 'must be passed with a text, such as "user" or "assistant"')
+        message = {"role": role, "content": message}
+    elif role is not None:
+        if message is None:
+            raise InvalidArgumentError("message", message, "must be a text or a message")
+        raise InvalidArgumentError("role", role, "can only be passed with a text: a message states its own")
+    # Read once, for all turns: it may be an iterator.
+    tags = Record(id="any", content="any", tags=tags or ()).tags  # type: ignore[arg-type]
+    turns = []
+    for _, turn in read_turns([message]):
+        if isinstance(turn, UnreadableError):
+            raise InvalidArgumentError("message", message, str(turn))
+        fields = factories.conversation(
+            turn.content,
+            role=turn.role,
+            conversation=conversation,
+            importance=importance,
+            speaker=turn.speaker,
+            metadata=turn.metadata,
+            time=time if turn.time is None else turn.time,
+            user=user,
+            agent=agent,
+            session=session,
+            tags=tags or None,
+        )
+        turns.append(_remember(fields))
+    return turns
 
 
 def _remember(fields: dict[str, Any]) -> Remember:

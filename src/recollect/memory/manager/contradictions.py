@@ -32,6 +32,8 @@ ATTRIBUTE, VALUE = "attribute", "value"
 KINDS = ("user_fact", "entity", "knowledge", "conversation")
 #: Turns of these roles state nothing about the world: they are prompts and results of programs.
 _MACHINES = ("assistant", "system", "developer", "tool")
+#: Maximum number of facts with an attribute that a new one is compared with, the newest ones.
+_MOST_COMPARED = 50
 _FIRST = datetime(1, 1, 2, tzinfo=UTC)
 
 
@@ -167,7 +169,8 @@ class Contradictions(Calls):
     def contradicting(self, record: Record) -> list[Contradiction]:
         """Return the earlier facts that disagree with one record: the check that is made when a fact is recorded.
 
-        Only facts are compared whose attribute is in their metadata, as `Manager` records them: it reads these alone.
+        The newest 50 valid facts of the same user are compared that have its attribute in their metadata, as `Manager`
+        records them.
 
         Args:
             record: The record.
@@ -177,13 +180,16 @@ class Contradictions(Calls):
             StoreError: The store failed.
 
         Cost:
-            A look-up for each attribute that the record states; nothing if it states none.
+            With the index of words in memory, as after a recall, a look-up for each attribute that the record states;
+            otherwise reads the facts of the namespace. Nothing if it states none.
         """
         if not isinstance(record, Record):
             raise InvalidArgumentError("record", record, "must be a record")
         out: list[Contradiction] = []
         for new in statements(record):
-            known = self.find(f.meta(ATTRIBUTE, contains=new.attribute) & f.kind(*KINDS), order="id")
+            owner = f.everything() if record.user is None else f.user(record.user)
+            valid = owner & f.kind(*KINDS) & f.valid_at(max(_since(record), _FIRST))
+            known = self.find(valid & f.meta(ATTRIBUTE, contains=new.attribute), limit=_MOST_COMPARED)
             others = (each for other in known if other.id != record.id for each in statements(other))
             same = [each for each in others if each[:3] == new[:3]]
             out += [each for each in disagreeing([*same, new]) if each.newer.id == record.id]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 from recollect import filters as f
@@ -212,26 +212,37 @@ class EntityCalls(Calls):
         for name in fields:
             if name not in _FIELDS[:-1]:
                 raise InvalidArgumentError("fields", name, f"must be one of {', '.join(_FIELDS[:-1])}")
-        found = facts_in(text) if extractor is None else _checked(extractor(text))
-        items = []
-        for each in distinct(found):
-            known = self.find(f.kind("entity") & f.entity(entity_id(each.entity_name)))
-            if any(str(record.content).lower() == each.fact.lower() for record in known):
-                continue
-            importance = blended(each.importance, rule_importance(each.fact, each.entity_type, default_importance))
-            built = factories.entity(
-                each.fact,
-                name=each.entity_name,
-                entity=entity_id(each.entity_name),
-                entity_type=each.entity_type,
-                importance=importance,
-                **{name: value for name, value in fields.items() if value is not None},
-            )
-            items.append(Remember(content=built.pop("content"), fields=built))
+        items = fact_operations(self, text, extractor, default_importance, fields)
         if not items:
             return Report()
         report: Report = self.execute(RememberAll(items=tuple(items)))
         return warned(report)
+
+
+def fact_operations(
+    calls: Calls, text: str, extractor: Extractor | None, default_importance: float, fields: Mapping[str, Any]
+) -> list[Remember]:
+    """Return the operations that store the facts about entities that a text states and that are not stored yet.
+
+    Args and errors: those of `EntityCalls.extract_entities`.
+    """
+    found = facts_in(text) if extractor is None else _checked(extractor(text))
+    items = []
+    for each in distinct(found):
+        known = calls.find(f.kind("entity") & f.entity(entity_id(each.entity_name)))
+        if any(str(record.content).lower() == each.fact.lower() for record in known):
+            continue
+        importance = blended(each.importance, rule_importance(each.fact, each.entity_type, default_importance))
+        built = factories.entity(
+            each.fact,
+            name=each.entity_name,
+            entity=entity_id(each.entity_name),
+            entity_type=each.entity_type,
+            importance=importance,
+            **{name: value for name, value in fields.items() if value is not None},
+        )
+        items.append(Remember(content=built.pop("content"), fields=built))
+    return items
 
 
 def _checked(facts: Any) -> list[Extracted]:
