@@ -67,6 +67,7 @@ WRITES: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.promise("policy.refused")
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
 def test_a_refused_text_raises_the_verdict_and_stores_nothing(write: Callable[[Any], object], refusing: Memory) -> None:
     before = refusing.export_records()
@@ -146,6 +147,7 @@ def test_what_is_redacted_is_stored_with_asterisks_and_has_an_id_of_its_own(reda
     assert redacting.get(record.id) == record
 
 
+@pytest.mark.promise("policy.redacted")
 def test_a_conversation_that_is_passed_again_is_recognised_in_its_redacted_form(redacting: Memory) -> None:
     messages = [{"role": "user", "content": "my password is hunter2"}, {"role": "assistant", "content": "noted"}]
     first = redacting.add_messages(messages)
@@ -192,6 +194,7 @@ def test_bytes_have_no_text_to_redact(redacting: Memory) -> None:
 # The setting
 
 
+@pytest.mark.promise("policy.everyone")
 def test_policies_apply_to_scopes_reserved_namespaces_and_other_handles(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "m.db") as one, recollect.open(tmp_path / "m.db") as other:
         one.set_policies(redaction="refuse")

@@ -142,6 +142,7 @@ def test_records_of_different_owners_pinned_ones_and_standing_instructions_stay_
 # One commit, in the log, and back
 
 
+@pytest.mark.promise("consolidate.commit")
 def test_it_is_one_commit_with_the_cause_superseded_that_revert_takes_back(memory: Memory) -> None:
     chat(memory, 12, "one")
     chat(memory, 12, "two")
@@ -173,6 +174,7 @@ def test_a_dry_run_changes_nothing_and_shows_the_summaries_of_the_built_in_metho
     memory.consolidate(min_count=2, summariser=never, dry_run=True)
 
 
+@pytest.mark.promise("consolidate.changed")
 def test_a_record_that_another_writer_changed_meanwhile_stays_with_its_group(memory: Memory) -> None:
     one, two = chat(memory, 3, "one"), chat(memory, 3, "two")
 

@@ -137,6 +137,7 @@ texts = st.sampled_from(["Ada Lovelace", "Charles Babbage", "Oslo", "Ada Lovelac
 steps = st.lists(st.tuples(st.sampled_from("abc"), st.none() | texts), max_size=12)
 
 
+@pytest.mark.promise("entities.follows")
 @settings(max_examples=some(60), deadline=None)
 @given(steps=steps)
 def test_after_any_writes_the_index_is_what_reading_all_records_gives(steps: list[tuple[str, str | None]]) -> None:
