@@ -49,7 +49,7 @@ def main() -> None:
             if record.valid_to is None:
                 print("now:", record.content)
             else:
-                print(f"before: {record.content} (until {record.valid_to.date()})")
+                print("before:", record.content, f"(until {record.valid_to.date()})")
         for hit in memory.recall("what should I do before a commit?", k=1):
             print("-", hit.record.content)
 

@@ -48,8 +48,8 @@ def main() -> None:
         for found in memory.contradictions():
             print(f"contradiction: {found.attribute}, {' or '.join(found.values)}")
         done = memory.consolidate(timedelta(days=30), actor="night")
-        for group in done.groups:
-            print(f"summarised: {len(group.sources)} turns of {group.key}")
+        for summary in done.groups:
+            print(f"summarised: {len(summary.sources)} turns of {summary.key}")
         print(f"records: {before} before, {memory.count()} after")
         print("-", done.groups[0].text.splitlines()[0])
 

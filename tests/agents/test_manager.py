@@ -12,7 +12,7 @@ import recollect
 from recollect import Memory
 from recollect import filters as f
 from recollect.agents import Manager
-from recollect.errors import InvalidArgumentError
+from recollect.errors import InvalidArgumentError, RejectedError
 from recollect.text.facts import Extracted
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -150,3 +150,14 @@ def test_what_others_write_change_and_forget_counts_in_the_check(memory: Memory)
     last = manager.record_user_fact("lives in Graz now")
     assert {each.values for each in last.contradictions} == {("Rome", "Graz"), ("Bonn", "Graz")}
     assert other.record_user_fact("I live in Riga", user="bob").contradictions == ()
+
+
+def test_a_message_that_a_policy_refuses_leaves_no_facts_behind(memory: Memory) -> None:
+    memory.set_policies(redaction="refuse")
+    manager = Manager(memory=memory, extract=True)
+    with pytest.raises(RejectedError):
+        manager.record_message(said("Ada Lovelace likes tea. My password is hunter2."), "c")
+    assert memory.count() == 0
+    fine = manager.record_message(said("Ada Lovelace likes tea. She writes."), "c").facts
+    assert fine is not None
+    assert fine.count("created") == 1

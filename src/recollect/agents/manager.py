@@ -18,7 +18,7 @@ from recollect.memory.manager.consolidation import Consolidated, Summariser
 from recollect.memory.manager.contradictions import ATTRIBUTE, VALUE, Contradiction, facts_of
 from recollect.memory.manager.entities import Extractor, fact_operations
 from recollect.memory.recording import message_operations
-from recollect.operations import Batch, Remember
+from recollect.operations import Remember, RememberAll
 from recollect.records import factories
 from recollect.records.record import Record
 from recollect.text.facts import rule_importance
@@ -104,17 +104,22 @@ class Manager:
             self._with_additions(turn, rated=rated) for turn in message_operations(message, conversation, **fields)
         ]
         facts = [fact for turn in turns for fact in self._facts(turn)]
-        operations = (*turns, *facts)
-        done: list[Outcome] = (
-            [self.memory.execute(turns[0])]
-            if len(operations) == 1
-            else self.memory.execute(Batch(operations=operations))
-        )
-        record = done[len(turns) - 1].checked().record
+        outcomes, report = self._stored(turns, facts)
+        record = outcomes[-1].record
         assert record is not None
         record, found = self._contradicted(record)
-        report = Report(tuple(done[len(turns) :])) if self.extract and record.role == "user" else None
-        return Recorded(record, "created", report, found, self._consolidate(conversation))
+        extracted = report if self.extract and record.role == "user" else None
+        return Recorded(record, "created", extracted, found, self._consolidate(conversation))
+
+    def _stored(self, turns: list[Remember], facts: list[Remember]) -> tuple[list[Outcome], Report]:
+        """Store turns with the facts that they state, in one commit; nothing if a policy rejects a turn."""
+        if len(turns) == 1 and not facts:
+            outcome: Outcome = self.memory.execute(turns[0])
+            return [outcome.checked()], Report()
+        with self.memory.batch() as batch:
+            said = [batch.execute(turn).checked() for turn in turns]
+            report: Report = batch.execute(RememberAll(items=tuple(facts)))
+        return said, report
 
     def record_user_fact(self, fact: str, **fields: Any) -> Recorded:
         """Record a fact about a user. See `Memory.record_user_fact` for the arguments."""

@@ -201,14 +201,14 @@ class Core:
 
     def on_mentions(self, branch: Branch, read: Callable[[View, MentionIndex], T]) -> T:
         """Call `read` with a view of the store and the index of mentions at that view, which stays unchanged."""
-        with self.read(branch) as view:
+        # The view is opened under the lock, so that no other thread has caught the index up to a newer commit.
+        with self.mentions.entry(branch).lock, self.read(branch) as view:
             entry = self.mentions.at(view, branch, branch)
-            if entry is None:  # another thread has caught it up to a newer commit
-                return read(view, self.mentions.start(view, branch, branch))
-            with entry.lock:
-                if entry.reflects(view.head(branch)) and entry.value is not None:
-                    return read(view, entry.value)
-            return read(view, self.mentions.start(view, branch, branch))
+            if entry is not None:
+                with entry.lock:  # that of another entry, if the first one was dropped because of an erasure
+                    if entry.reflects(view.head(branch)) and entry.value is not None:
+                        return read(view, entry.value)
+            return read(view, self.mentions.start(view, branch, branch))  # an older copy was restored
 
     @contextmanager
     def writing(
