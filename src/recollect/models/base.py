@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from recollect.errors import InvalidArgumentError, ModelError, RecollectError
 
@@ -81,6 +81,32 @@ def as_model(value: Any, *, window: int | None = None) -> Model:
     if callable(value):
         return _Function(value, WINDOW if window is None else window)
     raise InvalidArgumentError("model", value, "must be a model, a function of a prompt, or PROVIDER/MODEL")
+
+
+class Prompted:
+    """What asks a model with one prompt: the base class of a summariser and an extractor.
+
+    Args:
+        model: A model, a function from a prompt to a reply, or "provider/model" text (`as_model`).
+        window: The window of the model in tokens, if `model` is a function or a text.
+
+    Raises:
+        InvalidArgumentError: It is no model.
+    """
+
+    #: The prompt and its version.
+    prompt: ClassVar[str]
+
+    def __init__(self, model: Any, *, window: int | None = None) -> None:
+        self._model = as_model(model, window=window)
+
+    @property
+    def name(self) -> str:
+        """The model and the version of the prompt."""
+        return f"{self._model.name} {self.prompt}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r}>"
 
 
 def completed(model: Model, prompt: str, *, system: str = "", max_tokens: int = 1024) -> str:

@@ -9,13 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.errors import ModelReplyError
-from recollect.models.base import as_model, completed
+from recollect.models.base import Prompted, completed
 from recollect.models.prompts import filled
 from recollect.redaction import redact
 from recollect.text.facts import Extracted, distinct
 
-#: The prompt.
-PROMPT = "extract-1"
 #: Maximum depth of arrays and objects in a reply, and of facts that are read from one.
 DEEPEST, _MOST = 512, 1000
 _LONGEST_NAME, _LONGEST_FACT = 200, 4000
@@ -25,26 +23,13 @@ _FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\r?\n?(.*?)(?:\s*```\s*)?\Z", re.DO
 _BRACKETS = re.compile(r'[\[{]|[\]}]|"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
-class ModelExtractor:
+class ModelExtractor(Prompted):
     """Extracts facts about entities with a language model, for `Memory.extract_entities`.
 
-    The text is sent without what `recollect.redaction` finds in it.
-
-    Args:
-        model: A model, a function from a prompt to a reply, or "provider/model" text (`as_model`).
-        window: The window of the model in tokens, if `model` is a function or a text.
-
-    Raises:
-        InvalidArgumentError: It is no model.
+    The text is sent without what `recollect.redaction` finds in it. It takes the arguments of `Prompted`.
     """
 
-    def __init__(self, model: Any, *, window: int | None = None) -> None:
-        self._model = as_model(model, window=window)
-
-    @property
-    def name(self) -> str:
-        """The model and the version of the prompt."""
-        return f"{self._model.name} {PROMPT}"
+    prompt = "extract-1"
 
     def __call__(self, text: str) -> list[Extracted]:
         """Return the facts that a text states.
@@ -53,7 +38,7 @@ class ModelExtractor:
             ModelError: The model failed.
             ModelReplyError: Its reply is no JSON array of facts.
         """
-        reply = completed(self._model, filled(PROMPT, [redact(text).text]), max_tokens=_REPLY_TOKENS)
+        reply = completed(self._model, filled(self.prompt, [redact(text).text]), max_tokens=_REPLY_TOKENS)
         return facts_of(reply, self._model.name)
 
 

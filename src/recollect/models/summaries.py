@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from recollect.errors import ModelError
-from recollect.models.base import as_model, completed
+from recollect.models.base import Prompted, completed
 from recollect.models.prompts import filled
 from recollect.text.pieces import SENTENCE_END
 from recollect.text.summaries import LONGEST
 
-#: The prompt.
-PROMPT = "summarise-1"
 #: Tokens of the window that are kept for the prompt's own text and for the reply.
 RESERVE = 1536
 #: The share of the rest that texts may fill, and the characters of a token.
@@ -23,24 +20,10 @@ _AROUND = 40
 _REPLY_TOKENS = 1024
 
 
-class ModelSummariser:
-    """Summarises texts with a language model.
+class ModelSummariser(Prompted):
+    """Summarises texts with a language model, for `Memory.consolidate`. It takes the arguments of `Prompted`."""
 
-    Args:
-        model: A model, a function from a prompt to a reply, or "provider/model" text (`as_model`).
-        window: The window of the model in tokens, if `model` is a function or a text.
-
-    Raises:
-        InvalidArgumentError: It is no model.
-    """
-
-    def __init__(self, model: Any, *, window: int | None = None) -> None:
-        self._model = as_model(model, window=window)
-
-    @property
-    def name(self) -> str:
-        """The model and the version of the prompt, stored as the method of a summary."""
-        return f"{self._model.name} {PROMPT}"
+    prompt = "summarise-1"
 
     def fitting(self, texts: Sequence[str]) -> int:
         """Return how many of the texts, from the first on, fit in the window of the model.
@@ -60,7 +43,7 @@ class ModelSummariser:
         Raises:
             ModelError: The model failed, or replied with something else than a text.
         """
-        reply = completed(self._model, filled(PROMPT, texts), max_tokens=_REPLY_TOKENS).strip()
+        reply = completed(self._model, filled(self.prompt, texts), max_tokens=_REPLY_TOKENS).strip()
         if len(reply) <= LONGEST:
             return reply
         ends = [found.end() for found in SENTENCE_END.finditer(reply[: LONGEST + 1]) if found.end() <= LONGEST]
