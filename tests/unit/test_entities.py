@@ -69,9 +69,9 @@ def test_every_mention_is_where_it_says_and_none_overlap(text: str) -> None:
     assert all(one.end <= other.start for one, other in pairwise(found))
 
 
-@pytest.mark.parametrize("name", ["ADDRESS", "HANDLE", "DATE", "YEAR", "MONTH", "QUANTITY"])
+@pytest.mark.parametrize("name", patterns.Patterns._fields)
 def test_no_pattern_of_entities_can_take_more_than_linear_time(name: str) -> None:
-    pattern: re.Pattern[str] = getattr(patterns, name)
+    pattern: re.Pattern[str] = getattr(patterns.compiled(), name)
     assert faults(pattern.pattern) == []
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import string
-import tomllib
 from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
@@ -66,6 +65,8 @@ class _Pattern(NamedTuple):
 @cache
 def descriptions() -> list[dict[str, Any]]:
     """Return the patterns as `patterns.toml` describes them, with their examples."""
+    import tomllib  # with the patterns, so that what redacts nothing does not load it
+
     text = (files("recollect.redaction") / "patterns.toml").read_text(encoding="utf-8")
     found: list[dict[str, Any]] = tomllib.loads(text)["pattern"]
     return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date
+from functools import cache
 from typing import NamedTuple
 
 from recollect.text import dates
@@ -21,12 +22,11 @@ ATTRIBUTES = "rules-1"
 _LONGEST, _MOST = 600, 20_000
 _LINE = re.compile(r"[^\r\n]+")
 #: A sentence with one of these states nothing for certain, or nothing of the present.
-_UNCERTAIN = re.compile(
+_UNCERTAIN = (
     r"\b(?:if|unless|whether|would|wouldn't|could|might|maybe|perhaps|possibly|probably|wish|hope|hoping|imagine|"
     r"suppose|pretend|plan|plans|planning|thinking of|thinking about|considering|used to|formerly|previously|"
     r"no longer|not|never|isn't|aren't|don't|doesn't|won't|wasn't|was|were|lived|worked|had been|until|once|"
-    r"about to|like to|love to|dream|dreaming|said|says|asked|example|e\.g\.)\b",
-    re.IGNORECASE,
+    r"about to|like to|love to|dream|dreaming|said|says|asked|example|e\.g\.)\b"
 )
 #: Words that every statement that is found here has, in lower case; most sentences have none.
 _SIGNS = (
@@ -96,27 +96,37 @@ class Fact(NamedTuple):
     end: int
 
 
-_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (attribute, re.compile(pattern))
-    for attribute, pattern in (
-        ("home", rf"{_SUBJECT}(?: {_NOW}lives?|{_IS} {_NOW}living) {_NOW}in {_PLACE}"),
-        ("home", rf"{_SUBJECT}(?: have| has|'ve|’ve|'s|’s)? {_NOW}(?:moved|relocated) (?:back )?to {_PLACE}"),
-        ("home", rf"{_SUBJECT}{_IS} (?:[^.;:!?\n]{{1,60}}? )??(?:based|living) in {_PLACE}"),
-        ("employer", rf"{_SUBJECT}(?: {_NOW}works?|{_IS} {_NOW}working) (?:at|for) (?P<value>(?:the )?{_NAME})"),
-        ("job", rf"{_SUBJECT}(?: {_NOW}works?|{_IS} {_NOW}working) as (?:an?|the) {_SHORT}"),
-        ("job", rf"{_SUBJECT}{_IS} {_NOW}an? (?P<value>{_OCCUPATION})\b"),
-        ("job", rf"{_SUBJECT}{_IS} {_NAME}, an? (?P<value>{_OCCUPATION})\b"),
-        ("age", rf"{_SUBJECT}(?:, who)?{_IS} {_NOW}(?P<value>[1-9][0-9]?|1[01][0-9])(?= years? old\b|,| and\b|\.|$)"),
-        ("name", rf"(?P<subject>\bI){_IS} (?P<value>{_NAME})(?=,|\.|$| and\b)"),
-        ("partner", rf"{_SUBJECT}(?:{_IS}| have been|'ve been|’ve been| has been) {_NOW}"
-                    rf"(?:married to|engaged to|dating) (?P<value>{_NAME})"),
-        ("income", rf"{_SUBJECT}(?: {_NOW}(?:earns?|makes?)|{_IS} (?:[^.;:!?\n]{{1,60}}? )??earning) (?P<value>"
-                   r"(?:around |about |roughly )?[$€£]?[0-9][0-9.,]{0,12}k?(?: (?:dollars|euros|pounds))?)"
-                   r"(?= (?:a|per) (?:year|month|hour|week)| annually| monthly| yearly)"),
-        ("favourite", rf"{_OWNER} (?:all-time )?(?:favou?rite|fave) (?P<of>[a-z][\w ]{{1,25}}?)(?: is|'s|’s) {_SHORT}"),
-        ("", rf"{_OWNER} (?P<of>{_SINGLE})(?: is|'s|’s) (?:now |currently )?{_SHORT}"),
-    )
-)  # fmt: skip
+@cache
+def _uncertain() -> re.Pattern[str]:
+    return re.compile(_UNCERTAIN, re.IGNORECASE)
+
+
+@cache
+def _rules() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Return the attributes with their patterns. They are compiled when a text is first read: it takes a while."""
+    return tuple(
+        (attribute, re.compile(pattern))
+        for attribute, pattern in (
+            ("home", rf"{_SUBJECT}(?: {_NOW}lives?|{_IS} {_NOW}living) {_NOW}in {_PLACE}"),
+            ("home", rf"{_SUBJECT}(?: have| has|'ve|’ve|'s|’s)? {_NOW}(?:moved|relocated) (?:back )?to {_PLACE}"),
+            ("home", rf"{_SUBJECT}{_IS} (?:[^.;:!?\n]{{1,60}}? )??(?:based|living) in {_PLACE}"),
+            ("employer", rf"{_SUBJECT}(?: {_NOW}works?|{_IS} {_NOW}working) (?:at|for) (?P<value>(?:the )?{_NAME})"),
+            ("job", rf"{_SUBJECT}(?: {_NOW}works?|{_IS} {_NOW}working) as (?:an?|the) {_SHORT}"),
+            ("job", rf"{_SUBJECT}{_IS} {_NOW}an? (?P<value>{_OCCUPATION})\b"),
+            ("job", rf"{_SUBJECT}{_IS} {_NAME}, an? (?P<value>{_OCCUPATION})\b"),
+            ("age", rf"{_SUBJECT}(?:, who)?{_IS} {_NOW}(?P<value>[1-9][0-9]?|1[01][0-9])"
+                    r"(?= years? old\b|,| and\b|\.|$)"),
+            ("name", rf"(?P<subject>\bI){_IS} (?P<value>{_NAME})(?=,|\.|$| and\b)"),
+            ("partner", rf"{_SUBJECT}(?:{_IS}| have been|'ve been|’ve been| has been) {_NOW}"
+                        rf"(?:married to|engaged to|dating) (?P<value>{_NAME})"),
+            ("income", rf"{_SUBJECT}(?: {_NOW}(?:earns?|makes?)|{_IS} (?:[^.;:!?\n]{{1,60}}? )??earning) (?P<value>"
+                       r"(?:around |about |roughly )?[$€£]?[0-9][0-9.,]{0,12}k?(?: (?:dollars|euros|pounds))?)"
+                       r"(?= (?:a|per) (?:year|month|hour|week)| annually| monthly| yearly)"),
+            ("favourite", rf"{_OWNER} (?:all-time )?(?:favou?rite|fave) (?P<of>[a-z][\w ]{{1,25}}?)"
+                          rf"(?: is|'s|’s) {_SHORT}"),
+            ("", rf"{_OWNER} (?P<of>{_SINGLE})(?: is|'s|’s) (?:now |currently )?{_SHORT}"),
+        )
+    )  # fmt: skip
 
 
 def stated(text: str, *, speaker: str | None = None) -> list[Fact]:
@@ -137,9 +147,9 @@ def stated(text: str, *, speaker: str | None = None) -> list[Fact]:
         if len(sentence) > _LONGEST or not any(sign in lower for sign in _SIGNS):
             continue
         for clause_start, clause in _clauses(sentence):
-            if _UNCERTAIN.search(clause):
+            if _uncertain().search(clause):
                 continue
-            for attribute, pattern in _RULES:
+            for attribute, pattern in _rules():
                 for match in pattern.finditer(clause):
                     fact = _fact(match, attribute, speaker, start + clause_start)
                     if fact is not None:

@@ -108,16 +108,17 @@ def entities(text: str, *, speaker: str | None = None) -> list[Mention]:
 def _formed(text: str) -> Iterator[Mention]:
     """Yield the mentions that have a form of their own."""
     ends: list[tuple[int, int]] = []
+    known = patterns.compiled()
     lower = text.lower()
     letters = set(_LETTERS.findall(lower))
     digits = not letters.isdisjoint("0123456789")
     for type_, pattern, group, possible in (
-        ("address", patterns.ADDRESS, 0, "@" in text or "://" in text or "www." in lower),
-        ("handle", patterns.HANDLE, 0, "@" in text),
-        ("date", patterns.DATE, 0, digits or not letters.isdisjoint(patterns.DATE_WORDS)),
-        ("date", patterns.YEAR, 1, digits),
-        ("date", patterns.MONTH, 1, not letters.isdisjoint(patterns.MONTHS)),
-        ("quantity", patterns.QUANTITY, 0, digits or not letters.isdisjoint(patterns.NUMBER_WORDS)),
+        ("address", known.address, 0, "@" in text or "://" in text or "www." in lower),
+        ("handle", known.handle, 0, "@" in text),
+        ("date", known.date, 0, digits or not letters.isdisjoint(patterns.DATE_WORDS)),
+        ("date", known.year, 1, digits),
+        ("date", known.month, 1, not letters.isdisjoint(patterns.MONTHS)),
+        ("quantity", known.quantity, 0, digits or not letters.isdisjoint(patterns.NUMBER_WORDS)),
     ):
         if not possible:
             continue

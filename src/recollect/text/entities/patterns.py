@@ -6,6 +6,8 @@ Repeats are bounded, or possessive with nothing after them that can fail.
 from __future__ import annotations
 
 import re
+from functools import cache
+from typing import NamedTuple
 
 _MONTH = (
     "(?:january|february|march|april|may|june|july|august|september|october|november|december"
@@ -40,32 +42,57 @@ _UNIT = (
 _CLOCK = "(?:[01]?[0-9]|2[0-3])(?::[0-5][0-9])(?: ?[ap]\\.?m\\.?)?|(?:1[0-2]|0?[1-9]) ?[ap]\\.?m\\b\\.?"
 _ZONE = "(?: (?:utc|gmt|[a-z]{1,3}[sd]?t)\\b)?"
 
-ADDRESS = re.compile(
-    r"(?i:(?<![\w.@/])(?:https?://|www\.)[^\s<>\"')\]]++"
-    r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,62})\.){1,6}[a-z]{2,24}(?![\w-]))"
-)
-HANDLE = re.compile(r"(?<![\w@./-])@[A-Za-z_][A-Za-z0-9_]{1,30}(?![\w@])")
-DATE = re.compile(
-    rf"(?i:(?<![\w.-])(?:"
-    rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?!-?[0-9])"
-    rf"|{_MONTH}\.? (?:the )?[0-9]{{1,2}}(?:st|nd|rd|th)?(?:,? (?:19|20)[0-9]{{2}})?(?![0-9:])"
-    rf"|(?:the )?[0-9]{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?:19|20)[0-9]{{2}})?\b"
-    rf"|{_MONTH},? (?:19|20)[0-9]{{2}}\b"
-    rf"|[0-9]{{1,2}}[./][0-9]{{1,2}}[./](?:19|20)?[0-9]{{2}}(?![0-9./])"
-    rf"|the day (?:before yesterday|after tomorrow)|yesterday|tomorrow|tonight|today"
-    rf"|(?:last|this|next|past|previous|coming) (?:week(?:end)?|month|year|summer|winter|spring|autumn|fall|night"
-    rf"|{_DAY}|{_MONTH})\b"
-    rf"|(?:{_WORD_NUMBER}|[0-9]{{1,3}}) (?:day|week|month|year|decade)s? ago\b"
-    rf"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
-    rf"|(?:{_CLOCK}){_ZONE}"
-    rf"))"
-)
-#: A year after a preposition. Group 1 is the year.
-YEAR = re.compile(r"(?i:\b(?:in|since|until|till|from|of|by|during|around) ((?:19|20)[0-9]{2})\b(?![.,]?[0-9-]))")
-#: A month after a preposition. Group 1 is the month.
-MONTH = re.compile(rf"(?i:\b(?:in|since|until|till|by|during) ({_MONTH})\b)")
-QUANTITY = re.compile(
-    rf"(?i:(?<![\w.,-])(?:[$€£¥] ?{_NUMBER}(?: ?(?:k|m|bn|thousand|million|billion))?(?![0-9])"
-    rf"|{_NUMBER} ?(?:%|[$€£¥])"
-    rf"|(?:{_NUMBER}|{_WORD_NUMBER})(?: ?(?:thousand|million|billion))?[ -]?{_UNIT}\b(?! ago\b)(?:-old\b)?))"
-)
+
+class Patterns(NamedTuple):
+    """The patterns.
+
+    Attributes:
+        address: An e-mail address, or a URL.
+        handle: A name after "@".
+        date: A date, a time of day, or a day relative to today.
+        year: A year after a preposition, as group 1.
+        month: A month after a preposition, as group 1.
+        quantity: A number with a unit or a currency.
+    """
+
+    address: re.Pattern[str]
+    handle: re.Pattern[str]
+    date: re.Pattern[str]
+    year: re.Pattern[str]
+    month: re.Pattern[str]
+    quantity: re.Pattern[str]
+
+
+@cache
+def compiled() -> Patterns:
+    """Return the patterns. They are compiled when a text is first read: it takes a while."""
+    address = re.compile(
+        r"(?i:(?<![\w.@/])(?:https?://|www\.)[^\s<>\"')\]]++"
+        r"|(?<![\w.+-])[\w.+-]{1,64}@(?:[a-z0-9](?:[a-z0-9-]{0,62})\.){1,6}[a-z]{2,24}(?![\w-]))"
+    )
+    handle = re.compile(r"(?<![\w@./-])@[A-Za-z_][A-Za-z0-9_]{1,30}(?![\w@])")
+    date = re.compile(
+        rf"(?i:(?<![\w.-])(?:"
+        rf"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}(?!-?[0-9])"
+        rf"|{_MONTH}\.? (?:the )?[0-9]{{1,2}}(?:st|nd|rd|th)?(?:,? (?:19|20)[0-9]{{2}})?(?![0-9:])"
+        rf"|(?:the )?[0-9]{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}(?:,? (?:19|20)[0-9]{{2}})?\b"
+        rf"|{_MONTH},? (?:19|20)[0-9]{{2}}\b"
+        rf"|[0-9]{{1,2}}[./][0-9]{{1,2}}[./](?:19|20)?[0-9]{{2}}(?![0-9./])"
+        rf"|the day (?:before yesterday|after tomorrow)|yesterday|tomorrow|tonight|today"
+        rf"|(?:last|this|next|past|previous|coming) (?:week(?:end)?|month|year|summer|winter|spring|autumn|fall|night"
+        rf"|{_DAY}|{_MONTH})\b"
+        rf"|(?:{_WORD_NUMBER}|[0-9]{{1,3}}) (?:day|week|month|year|decade)s? ago\b"
+        rf"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b"
+        rf"|(?:{_CLOCK}){_ZONE}"
+        rf"))"
+    )
+    #: A year after a preposition. Group 1 is the year.
+    year = re.compile(r"(?i:\b(?:in|since|until|till|from|of|by|during|around) ((?:19|20)[0-9]{2})\b(?![.,]?[0-9-]))")
+    #: A month after a preposition. Group 1 is the month.
+    month = re.compile(rf"(?i:\b(?:in|since|until|till|by|during) ({_MONTH})\b)")
+    quantity = re.compile(
+        rf"(?i:(?<![\w.,-])(?:[$€£¥] ?{_NUMBER}(?: ?(?:k|m|bn|thousand|million|billion))?(?![0-9])"
+        rf"|{_NUMBER} ?(?:%|[$€£¥])"
+        rf"|(?:{_NUMBER}|{_WORD_NUMBER})(?: ?(?:thousand|million|billion))?[ -]?{_UNIT}\b(?! ago\b)(?:-old\b)?))"
+    )
+    return Patterns(address, handle, date, year, month, quantity)
