@@ -1,4 +1,4 @@
-"""`python -m bench.entities DATA`: precision and recall of the rule-based extractor on 200 hand-labelled turns.
+"""`python -m bench.entities DATA`: precision and recall of the rule-based extractor on hand-labelled turns.
 
 A mention is right if its first and last character and its type are those of a label; "overlap" asks only that it
 shares a character with a label of its type.
@@ -35,16 +35,17 @@ class Figures(NamedTuple):
         return self.right / self.labelled if self.labelled else 1.0
 
 
-def measured(data: Path, parity: int | None = None) -> dict[str, Figures]:
+def measured(data: Path, parity: int | None = None, name: str = "entities") -> dict[str, Figures]:
     """Return the figures by type and for "all".
 
     Args:
         data: The development data.
+        name: The labels.
         parity: Only turns with an even (0) or an odd (1) number among those labelled; None: all.
     """
     known = turns(data)
     counts: Counter[tuple[str, str]] = Counter()
-    for number, (turn_id, spans) in enumerate(labels("entities").items()):
+    for number, (turn_id, spans) in enumerate(labels(name).items()):
         if parity is None or number % 2 == parity:
             _count(counts, known[turn_id], [(start, end, kind) for start, end, kind in spans])
     return {
@@ -69,10 +70,14 @@ def _count(counts: Counter[tuple[str, str]], turn: Turn, spans: Sequence[Span]) 
 
 def main() -> None:
     data = Path(sys.argv[1])
-    for title, parity in (("all 200 turns", None), ("the 100 turns that were not looked at", 1)):
+    for title, parity, labelled in (
+        ("all 200 turns", None, "entities"),
+        ("the 100 turns that were not looked at", 1, "entities"),
+        ("109 other turns, labelled by another person", None, "entities-2"),
+    ):
         print(title)
         print(f"{'type':14}{'labels':>8}{'found':>8}{'precision':>11}{'recall':>8}{'overlap':>9}")
-        for kind, each in measured(data, parity).items():
+        for kind, each in measured(data, parity, labelled).items():
             if each.labelled or each.found:
                 overlap = each.overlapping / each.found if each.found else 1.0
                 row = f"{kind:14}{each.labelled:8}{each.found:8}{100 * each.precision:11.1f}{100 * each.recall:8.1f}"

@@ -4,7 +4,8 @@ Both sets of labels are of the same 200 turns, chosen before the rules were writ
 conversation of LoCoMo's development file in its order (two of the second conversation) up to 120 turns; of each of
 BEAM's ten chats the first six messages of the user with 41 to 260 characters and no code block; and ten turns each of
 the second session of LoCoMo's first and third conversation. One person labelled all of them, and wrote the rules: the
-turns with an even number were looked at while the rules were written, the others only counted.
+turns with an even number were looked at while the rules were written, the others only counted. "entities-2" has 109
+other turns, labelled by another person, who did not know the rules; no rule was changed because of them.
 """
 
 from __future__ import annotations

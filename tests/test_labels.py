@@ -19,7 +19,9 @@ needs_data = pytest.mark.skipif(not (DATA / "locomo").is_dir(), reason="RECOLLEC
 
 def test_the_labels_are_of_200_turns_and_contain_no_text() -> None:
     spans, stated = labels("entities"), labels("contradictions")
-    assert len(spans) == 200
+    others = labels("entities-2")
+    assert (len(spans), len(others), spans.keys() & others.keys()) == (200, 109, set())
+    assert all(0 <= start < end and kind in TYPES for each in others.values() for start, end, kind in each)
     assert spans.keys() == stated["turns"].keys()
     assert all(0 <= start < end and kind in TYPES for each in spans.values() for start, end, kind in each)
     assert all(turn in spans for pair in stated["pairs"] for turn in pair)
@@ -33,6 +35,9 @@ def test_most_entities_are_found_and_most_of_what_is_found_is_right() -> None:
     found = entity_bench.measured(DATA)["all"]
     assert found.precision > 0.9
     assert found.recall > 0.9
+    others = entity_bench.measured(DATA, name="entities-2")["all"]
+    assert others.precision > 0.8
+    assert others.recall > 0.8
 
 
 @needs_data
