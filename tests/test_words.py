@@ -13,6 +13,8 @@ import pytest
 
 from recollect.cli.app import app
 
+#: One process reads the source once.
+pytestmark = pytest.mark.xdist_group("words")
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "recollect"
 #: (CONTRIBUTING quotes the words that we do not write.)

@@ -33,8 +33,8 @@ store is in, and what to do. An error that corresponds to a built-in exception i
             EmbedderUnavailableError
         ModelError
             ModelRefusedError
-            ModelReplyError
             ModelUnavailableError
+            ModelReplyError
         ImportFormatError (ValueError)
         StoreError
             StoreMissingError

@@ -188,8 +188,11 @@ class Contradictions(Calls):
         out: list[Contradiction] = []
         for new in statements(record):
             owner = f.everything() if record.user is None else f.user(record.user)
-            valid = owner & f.kind(*KINDS) & f.valid_at(max(_since(record), _FIRST))
-            known = self.find(valid & f.meta(ATTRIBUTE, contains=new.attribute), limit=_MOST_COMPARED)
+            since = record.valid_from or record.time
+            valid = f.everything() if since is None else f.valid_at(since)
+            known = self.find(
+                owner & f.kind(*KINDS) & valid & f.meta(ATTRIBUTE, contains=new.attribute), limit=_MOST_COMPARED
+            )
             others = (each for other in known if other.id != record.id for each in statements(other))
             same = [each for each in others if each[:3] == new[:3]]
             out += [each for each in disagreeing([*same, new]) if each.newer.id == record.id]
