@@ -15,8 +15,8 @@ FULL = PROFILE != "ci"
 
 
 def some(number: int) -> int:
-    """A number of examples, or, by default, a sixth of it."""
-    return number if FULL else max(5, number // 6)
+    """A number of examples, or, by default, an eighth of it."""
+    return number if FULL else max(4, number // 8)
 
 
 def spread(*axes: Sequence[Any], every: int) -> list[Any]:
