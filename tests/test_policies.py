@@ -160,6 +160,15 @@ def test_a_conversation_that_is_passed_again_is_recognised_in_its_redacted_form(
     assert not any("hunter2" in str(record.content) for record in redacting.find())
 
 
+def test_the_name_of_a_conversation_is_derived_from_the_redacted_text_by_every_call(redacting: Memory) -> None:
+    messages = [{"role": "user", "content": SECRET}, {"role": "assistant", "content": "noted"}]
+    first = redacting.remember_all(messages)
+    assert redacting.add_messages(messages).count("unchanged") == 2
+    with redacting.batch() as batch:
+        assert batch.remember_all(messages).count("unchanged") == 2
+    assert first.count("created") == redacting.count() == 2
+
+
 def test_a_conversation_with_a_refused_turn_is_recognised_without_it(refusing: Memory) -> None:
     messages = [{"role": "user", "content": text} for text in ("hello", "how are you?", SECRET, "bye")]
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
-from recollect.engine.policies import NONE, Policies, set_policies
+from recollect.engine.policies import NONE, Policies, policies_of, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
 from recollect.engine.read.entities import Mentions
 from recollect.engine.read.filter_bounds import index_helps, selective
@@ -22,6 +22,7 @@ from recollect.engine.read.queries import Reading, importance_limit, stored_reco
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
+from recollect.engine.write.admission import Admission
 from recollect.engine.write.batch import Writing, drafts_of
 from recollect.engine.write.drafts import draft
 from recollect.engine.write.messages import Addition
@@ -205,7 +206,10 @@ def _remember(core: Core, request: Request) -> Outcome:
 def _remember_all(core: Core, request: Request) -> Report:
     """Check all items, then store the valid ones in commits of `BULK` items."""
     operation: RememberAll = request.operation
-    drafts, failed = drafts_of(operation, request.scope, core.now(), core.intake)
+    now = core.now()
+    with core.read(request.branch) as view:
+        admission = Admission(policies_of(view, request.branch))
+    drafts, failed = drafts_of(operation, request.scope, now, core.intake, admission)
     if operation.on_error == "raise":
         with core.writing(*request[1:]) as writing:
             return Report(tuple(writing.remember_drafts([writing.writer.admitted(each) for _, each in drafts])))

@@ -64,6 +64,15 @@ class Admission:
         changed = self._texts(texts)
         return record.changed(**changed) if changed else record
 
+    def text(self, text: str) -> str:
+        """Return a text as it may be stored.
+
+        Raises:
+            RejectedError: It may not be stored.
+        """
+        changed = self._texts({"content": text})
+        return str(changed.get("content", text))
+
     def turn(self, turn: Turn) -> Turn:
         """Return a message as it may be stored.
 

@@ -16,6 +16,7 @@ from recollect.engine.read.queries import Reading
 from recollect.engine.read.targets import Point
 from recollect.engine.results import Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
+from recollect.engine.write.admission import Admission
 from recollect.engine.write.drafts import Draft, Intake, draft
 from recollect.engine.write.merging import merge
 from recollect.engine.write.messages import Addition, with_conversations
@@ -162,8 +163,9 @@ class Writing:
 
     def remember_all(self, operation: RememberAll) -> Report:
         """Store the valid items."""
-        drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake)
-        drafts, rejected = self.writer.admission.drafts(drafts, operation.items)
+        admission = self.writer.admission
+        drafts, failed = drafts_of(operation, self._scope, self._now, self._services.intake, admission)
+        drafts, rejected = admission.drafts(drafts, operation.items)
         if rejected and operation.on_error == "raise":
             raise rejected[0].reason
         failed += rejected
@@ -369,7 +371,7 @@ def rejection(error: RejectedError) -> Outcome:
 
 
 def drafts_of(
-    operation: RememberAll, scope: Scope, now: datetime, intake: Intake
+    operation: RememberAll, scope: Scope, now: datetime, intake: Intake, admission: Admission
 ) -> tuple[list[tuple[int, Draft]], list[Failed]]:
     """Return the valid items as drafts, each with its index, and the invalid items.
 
@@ -378,7 +380,7 @@ def drafts_of(
     """
     drafts: list[tuple[int, Draft]] = []
     failed: list[Failed] = []
-    for index, item in enumerate(with_conversations(operation.items, scope, intake.id_key)):
+    for index, item in enumerate(with_conversations(operation.items, scope, intake.id_key, admission)):
         try:
             # Default times are a microsecond apart, so that later items are newer.
             drafts.append((index, draft(item, scope, now + timedelta(microseconds=index), intake)))

@@ -154,8 +154,13 @@ class Addition:
         return out
 
 
-def with_conversations(items: Sequence[Remember], scope: Scope, id_key: bytes | None) -> Sequence[Remember]:
-    """Return items, in which messages without a conversation share one, derived from the first of the same owners."""
+def with_conversations(
+    items: Sequence[Remember], scope: Scope, id_key: bytes | None, admission: Admission
+) -> Sequence[Remember]:
+    """Return items, in which messages without a conversation share one, derived from the first of the same owners.
+
+    It is derived from the text that the policies of the namespace allow, as by `Addition`.
+    """
     if not any(map(_lacks_conversation, items)) or any(name == "conversation" for name, _ in scope.fixed):
         return items
     owners: dict[int, tuple[Any, Any]] = {}
@@ -165,7 +170,7 @@ def with_conversations(items: Sequence[Remember], scope: Scope, id_key: bytes | 
             with suppress(RecollectError):  # an invalid item is reported when it is drafted
                 owner = scope.fill(item.fields)
                 key = owners[index] = owner.get("user"), owner.get("agent")
-                said.setdefault(key, []).append((item.fields["role"], item.content))
+                said.setdefault(key, []).append((item.fields["role"], admission.text(item.content)))
     out = list(items)
     names: dict[tuple[Any, Any], str] = {}
     for key, messages in said.items():
