@@ -246,7 +246,10 @@ def test_a_scope_cannot_set_policies(memory: Memory) -> None:
         memory.scoped(user="ana").set_policies(redaction="keep")
 
 
-@pytest.mark.parametrize("policies", [{"redaction": "drop"}, {"redaction": None}, {"categories": ["mail"]}])
+@pytest.mark.parametrize(
+    "policies",
+    [{"redaction": "drop"}, {"redaction": None}, {"categories": ["mail"]}, {"categories": "secret"}, {"categories": 7}],
+)
 def test_an_unknown_policy_is_an_error(policies: dict[str, Any], memory: Memory) -> None:
     with pytest.raises(InvalidArgumentError):
         memory.set_policies(**policies)

@@ -78,13 +78,26 @@ def test_the_calls_return_the_source_with_a_warning(memory: Memory) -> None:
         batch.remember("The harbour of Oslo freezes in February!")
 
 
-def test_context_counts_as_returned_and_scopes_share_it(memory: Memory) -> None:
+def test_context_counts_as_returned(memory: Memory) -> None:
     with recollect.open(":memory:") as plain:
         plain.record_user_fact("Ana collects stamps from Iceland", user="ana")
         guarded = plain.without_echoes()
         assert "stamps" in guarded.context("what does Ana collect?", user="ana")
-        assert guarded.scoped(user="ana").execute(fact("collects stamps from Iceland")).status == "echo"
+        assert guarded.execute(fact("collects stamps from Iceland")).status == "echo"
         assert plain.execute(fact("Ana collects stamps from Iceland")).status == "unchanged"  # no guard
+
+
+def test_other_scopes_and_namespaces_do_not_learn_what_was_returned() -> None:
+    with recollect.open(":memory:") as plain:
+        plain.remember("Ana collects stamps from Iceland", kind="knowledge", agent="one")
+        guarded = plain.without_echoes()
+        assert len(guarded.recall("stamps"))
+        same = Remember(content="Ana collects stamps from Iceland", fields={"kind": "knowledge"})
+        assert guarded.scoped(agent="two").execute(same).status == "created"
+        assert guarded.namespace("other").execute(same).status == "created"
+        scoped = guarded.scoped(agent="one")
+        assert len(scoped.recall("stamps"))
+        assert guarded.scoped(agent="one").execute(same).status == "echo"
 
 
 def test_turns_are_always_stored(memory: Memory) -> None:

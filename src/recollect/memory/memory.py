@@ -403,7 +403,7 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
         `if_exists` than "keep" are stored, since the caller knows which record they mean.
 
         It compares with the last 2,000 records that were returned, in this process. That survives neither the memory
-        that this returns nor a restart, and memories that are scoped from it share it.
+        that this returns nor a restart. Each scope and namespace that is opened from it has a guard of its own.
         """
         return Memory(EchoExecutor(self._executor), self._branch, self._scope)
 

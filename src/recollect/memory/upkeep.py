@@ -116,7 +116,7 @@ class Upkeep(Calls):
             One durable write. With another redaction than "keep", each write searches its text: a fraction of a
             millisecond for a kilobyte.
         """
-        self.execute(SetPolicies(redaction=redaction, categories=tuple(categories)))
+        self.execute(SetPolicies(redaction=redaction, categories=categories))  # type: ignore[arg-type]
 
     def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired".

@@ -143,7 +143,11 @@ class EchoExecutor:
 
     def __init__(self, executor: Executor) -> None:
         self.executor = executor
-        self.guard = EchoGuard()
+        self._guards: dict[tuple[Branch, Scope], EchoGuard] = {}
+
+    def _guard(self, branch: Branch, scope: Scope) -> EchoGuard:
+        """Return what was returned from a namespace within a scope: others do not learn of it."""
+        return self._guards.setdefault((branch, scope), EchoGuard())
 
     @property
     def location(self) -> str:
@@ -160,7 +164,8 @@ class EchoExecutor:
     ) -> Any:
         """Execute an operation, except for facts that are echoes."""
         execute = self.executor.execute
-        return _guarded(operation, scope, self.guard, lambda each: execute(each, branch, scope, actor, reason))
+        guard = self._guard(branch, scope)
+        return _guarded(operation, scope, guard, lambda each: execute(each, branch, scope, actor, reason))
 
     @contextmanager
     def batch(
@@ -168,7 +173,7 @@ class EchoExecutor:
     ) -> Iterator[BatchExecutor]:
         """Open a batch that stores no echo."""
         with self.executor.batch(branch, scope, actor, reason, expect_head) as opened:
-            yield _EchoBatch(opened, scope, self.guard)
+            yield _EchoBatch(opened, scope, self._guard(branch, scope))
 
     def log(self, branch: Branch, scope: Scope) -> CommitLog:
         """Return the log of a branch as a scope sees it."""
