@@ -272,6 +272,15 @@ def test_facts_are_extracted_by_rules_and_stored_once(memory: Memory) -> None:
     assert memory.extract_entities("").results == ()
 
 
+def test_what_is_stored_for_one_user_is_still_stored_for_another(memory: Memory) -> None:
+    for user in ("ana", "bob", None):
+        fields: Any = {} if user is None else {"user": user}
+        assert memory.extract_entities("Ada Lovelace prefers tea.", **fields).count("created") == 1
+        assert memory.extract_entities("Ada Lovelace prefers tea.", **fields).results == ()
+    scoped = memory.scoped(user="ana")
+    assert scoped.extract_entities("Ada Lovelace prefers tea.").results == ()
+
+
 def test_facts_of_an_extractor_are_deduplicated_and_weighted(memory: Memory) -> None:
     facts = [
         Extracted("Alice", "person", "Alice prefers tea", 0.9),

@@ -22,6 +22,7 @@ from recollect.text.facts import Extracted, blended, distinct, facts_in, rule_im
 #: A function from a text to the facts that it states, such as `recollect.models.ModelExtractor`.
 Extractor = Callable[[str], Sequence[Extracted]]
 #: The fields that relations and extracted facts can have.
+_OWNERS = ("user", "agent")
 _FIELDS = ("user", "agent", "conversation", "session", "source", "tags", "time", "importance")
 
 
@@ -187,7 +188,8 @@ class EntityCalls(Calls):
     ) -> Report:
         """Store the facts about entities that a text states (kind "entity"), and return the outcomes.
 
-        Facts that are stored already, about the same entity and in the same words apart from case, are left out. The
+        Facts that are stored already, of the same user and agent, about the same entity and in the same words apart
+        from case, are left out. The
         importance of a fact follows from rules (`recollect.text.facts.rule_importance`); if the extractor gives one,
         it counts 0.7 and the rules 0.3.
 
@@ -228,9 +230,11 @@ def fact_operations(
     """
     found = facts_in(text) if extractor is None else _checked(extractor(text))
     items = []
+    owner = {name: fields.get(name) or calls.scope.get(name) for name in _OWNERS}
     for each in distinct(found):
         known = calls.find(f.kind("entity") & f.entity(entity_id(each.entity_name)))
-        if any(str(record.content).lower() == each.fact.lower() for record in known):
+        own = [record for record in known if all(getattr(record, name) == value for name, value in owner.items())]
+        if any(str(record.content).lower() == each.fact.lower() for record in own):
             continue
         importance = blended(each.importance, rule_importance(each.fact, each.entity_type, default_importance))
         built = factories.entity(
