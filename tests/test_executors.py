@@ -30,6 +30,7 @@ from recollect.memory.awaited import AsyncBatch, AsyncMemory
 from recollect.messages import Turn
 from recollect.operations.base import REGISTRY
 from recollect.records.record import Fields, Record
+from recollect.salience import LEVELS
 from recollect.stores.memory import MemoryStore
 from recollect.testing import filters, memory_on, records
 from recollect.testing.loopback import _through_bytes
@@ -127,6 +128,7 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
         ops.SetPolicies,
         redaction=st.sampled_from(("keep", "redact", "refuse")),
         categories=st.sampled_from(((), ("email",), ("card", "secret"))),
+        salience=st.sampled_from(LEVELS),
     ),
     ops.Erase: st.builds(ops.Erase, id=IDS, redact=st.booleans())
     | st.builds(ops.Erase, where=WHERE, redact=st.booleans(), derived=st.booleans()),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from recollect._version import __version__
 
 if TYPE_CHECKING:
-    from recollect import errors, filters, operations, redaction
+    from recollect import errors, filters, operations, redaction, salience
     from recollect.engine.call_log import Call
     from recollect.engine.history_results import (
         ChangedRecord,
@@ -112,12 +112,13 @@ __all__ = [
     "redaction",
     "rescue",
     "restore",
+    "salience",
     "verify",
 ]
 
 #: Module -> the public names that it defines. Submodules that are public themselves are listed under "".
 _HOMES = {
-    "": ("errors", "filters", "operations", "redaction"),
+    "": ("errors", "filters", "operations", "redaction", "salience"),
     "memory.awaited": ("AsyncMemory",),
     "memory.context.values": ("Context", "ContextItem"),
     "engine.call_log": ("Call",),

@@ -132,7 +132,7 @@ COMMANDS = {
         "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
         "proving": "prove replay verify",
-        "redacting": "policies redact",
+        "policies": "policies redact salience",
         "serving": "mcp",
         "reading": "context grep list log namespaces recall show stats",
         "versions": "diff history revert rollback snapshot snapshots",

@@ -312,7 +312,7 @@ def _set_quota(core: Core, request: Request) -> None:
 def _set_policies(core: Core, request: Request) -> None:
     request.check_whole("the policies of the namespace")
     operation: SetPolicies = request.operation
-    policies = Policies(redaction=operation.redaction, categories=operation.categories)
+    policies = Policies(redaction=operation.redaction, categories=operation.categories, salience=operation.salience)
     with core.store.write(request.branch) as transaction:
         set_policies(transaction, request.branch, policies)
 

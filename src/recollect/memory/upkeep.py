@@ -28,6 +28,7 @@ from recollect.operations import (
     WhenFull,
 )
 from recollect.redaction import CATEGORIES
+from recollect.salience import Level
 from recollect.stores.reports import CheckReport, Compacted
 from recollect.stores.values import Backup
 
@@ -94,7 +95,13 @@ class Upkeep(Calls):
         policies: Policies = self.execute(GetPolicies())
         return policies
 
-    def set_policies(self, *, redaction: Redaction = "keep", categories: Collection[str] = CATEGORIES) -> None:
+    def set_policies(
+        self,
+        *,
+        redaction: Redaction = "keep",
+        categories: Collection[str] = CATEGORIES,
+        salience: Level = "off",
+    ) -> None:
         """Set the policies of this namespace, all of them. They are stored, and apply to every process that writes.
 
         They apply to the content and the metadata of what is written from now on; what is stored already stays.
@@ -106,6 +113,9 @@ class Upkeep(Calls):
                 "refuse": it is rejected: `remember` raises RejectedError, `execute` returns an outcome with the
                 status "rejected", and calls that store many texts list it in their report.
             categories: What is looked for: see `recollect.redaction.redact`.
+            salience: How strictly a text is judged by whether it is worth remembering (`recollect.salience.judge`).
+                "normal": narration of an agent's own steps, bare file paths and texts under 8 characters are rejected
+                in the same way. "strict": also what is short and has no word of importance. "off": nothing is.
 
         Raises:
             InvalidArgumentError: An argument is invalid.
@@ -113,10 +123,9 @@ class Upkeep(Calls):
             StoreError: The store failed.
 
         Cost:
-            One durable write. With another redaction than "keep", each write searches its text: a fraction of a
-            millisecond for a kilobyte.
+            One durable write. With a policy, each write searches its text: a fraction of a millisecond for a kilobyte.
         """
-        self.execute(SetPolicies(redaction=redaction, categories=categories))  # type: ignore[arg-type]
+        self.execute(SetPolicies(redaction=redaction, categories=categories, salience=salience))  # type: ignore[arg-type]
 
     def sweep(self, limit: int = 1000) -> int:
         """Remove expired records in one commit and return how many. The log names each with the cause "expired".

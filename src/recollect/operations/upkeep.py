@@ -12,6 +12,7 @@ from recollect.operations.base import Operation
 from recollect.operations.checks import check_choice, check_count
 from recollect.redaction import CATEGORIES
 from recollect.redaction.redactor import check_categories
+from recollect.salience import LEVELS, Level
 
 #: What a write that exceeds the quota can do.
 WhenFull: TypeAlias = Literal["refuse", "least recent", "least important"]
@@ -65,9 +66,11 @@ class SetPolicies(Operation, name="set_policies", in_batch=False):
 
     redaction: Redaction = "keep"
     categories: tuple[str, ...] = CATEGORIES
+    salience: Level = "off"
 
     def __post_init__(self) -> None:
         check_choice("redaction", self.redaction, REDACTIONS)
+        check_choice("salience", self.salience, LEVELS)
         object.__setattr__(self, "categories", check_categories(self.categories))
 
 

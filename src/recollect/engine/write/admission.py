@@ -13,8 +13,11 @@ from recollect.engine.results import Failed
 from recollect.engine.write.drafts import Draft
 from recollect.errors import RejectedError
 from recollect.messages import Turn
+from recollect.records.graph import NODE, RELATION
 from recollect.records.record import Record
 from recollect.records.redacted import redacted_texts
+from recollect.salience import judge
+from recollect.salience.rules import LONG, SHORTEST
 
 _WORDS = {
     "secret": "a key, token or password",
@@ -24,6 +27,16 @@ _WORDS = {
     "phone": "a phone number",
     "national_id": "an identity number",
 }
+
+
+_WHY = {
+    "narration": "narrates a step of the work and states nothing",
+    "path": "is a file path and nothing else",
+    "short": f"has fewer than {SHORTEST} characters",
+    "other": f"has fewer than {LONG} characters, or only asks, and has no word of importance",
+}
+#: The kinds that are names and not texts.
+_NAMES = (NODE, RELATION)
 
 
 class Admission:
@@ -39,7 +52,7 @@ class Admission:
     @property
     def is_open(self) -> bool:
         """Whether every text is stored as it is."""
-        return self.policies.redaction == "keep"
+        return self.policies.redaction == "keep" and self.policies.salience == "off"
 
     def draft(self, draft: Draft) -> Draft:
         """Return a draft as it may be stored.
@@ -61,6 +74,8 @@ class Admission:
         """
         texts = {name: getattr(record, name) for name in ("content", "metadata")}
         texts = {name: text for name, text in texts.items() if before is None or getattr(before, name) != text}
+        if record.kind not in _NAMES:
+            self._judge(texts.get("content"))
         changed = self._texts(texts)
         return record.changed(**changed) if changed else record
 
@@ -70,6 +85,7 @@ class Admission:
         Raises:
             RejectedError: It may not be stored.
         """
+        self._judge(text)
         changed = self._texts({"content": text})
         return str(changed.get("content", text))
 
@@ -79,12 +95,21 @@ class Admission:
         Raises:
             RejectedError: It may not be stored.
         """
+        self._judge(turn.content)
         changed = self._texts({"content": turn.content, "metadata": turn.metadata})
         return turn._replace(**changed) if changed else turn
 
+    def _judge(self, content: object) -> None:
+        """Raise RejectedError for a text that is not worth remembering."""
+        if self.policies.salience == "off" or not isinstance(content, str):
+            return
+        verdict = judge(content, self.policies.salience)
+        if not verdict.accepted:
+            raise RejectedError("salience", _WHY[verdict.reason], verdict.reason)
+
     def _texts(self, texts: dict[str, Any]) -> dict[str, Any]:
         """Return those of some texts that the policies change."""
-        if self.is_open:
+        if self.policies.redaction == "keep":
             return {}
         changed, found = redacted_texts(texts, self.policies.categories)
         if found and self.policies.redaction == "refuse":

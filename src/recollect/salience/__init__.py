@@ -1,0 +1,7 @@
+"""Salience: whether a text is worth remembering, judged by rules without a model."""
+
+from __future__ import annotations
+
+from recollect.salience.rules import LEVELS, Level, Verdict, judge
+
+__all__ = ["LEVELS", "Level", "Verdict", "judge"]
