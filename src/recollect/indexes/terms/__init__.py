@@ -1,0 +1,1 @@
+"""The terms of a glossary: scored by BM25, and found where they occur in a text."""

@@ -1,0 +1,264 @@
+"""The terms of one glossary, scored for a question by BM25, with names that the question contains above words.
+
+The text of a term is its key, value, aliases and description together. A score is BM25's (Robertson and Zaragoza, 2009)
+with k1 = 1.2, b = 0.75 and the IDF ln(1 + (N - n + 0.5) / (n + 0.5)), over the terms of this index alone. A key or an
+alias that occurs in the question adds the most that words could give, so that it is ranked above every term that only
+shares words, and is never scored below `EXACT`. Logarithms are exact and sums have one order, so every machine computes
+the same scores.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.indexes.fixed_point import ONE, log_ratio
+from recollect.indexes.terms.occurrences import Names, tokens
+from recollect.indexes.words.fuzzy import Vocabulary
+
+#: BM25's constants.
+K1, B = 1.2, 0.75
+#: The least score of a term whose key or alias occurs in the question.
+EXACT = 3.0
+
+#: A function from a text to its tokens, as the index compares them.
+Tokenize = Callable[[str], Sequence[str]]
+
+
+class Term(NamedTuple):
+    """What the index keeps of a term.
+
+    Attributes:
+        key: Its key.
+        names: Its key and its aliases.
+        counts: How often each token occurs in its text.
+        length: The number of these tokens.
+        slot: Its number in the postings.
+    """
+
+    key: str
+    names: tuple[str, ...]
+    counts: dict[str, int]
+    length: int
+    slot: int
+
+
+class Scored(NamedTuple):
+    """A term that answers a question.
+
+    Attributes:
+        id: The id of the term.
+        score: Its score.
+        exact: The names of it that occur in the question.
+        words: The tokens that both share.
+    """
+
+    id: str
+    score: float
+    exact: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+class Mention(NamedTuple):
+    """Where a term occurs in a text.
+
+    Attributes:
+        start: The offset of its first character.
+        end: The offset after its last one.
+        ids: The terms that have this name, those with this key first, then by key.
+        name: The name.
+    """
+
+    start: int
+    end: int
+    ids: tuple[str, ...]
+    name: str
+
+
+class TermIndex:
+    """The terms of a glossary. Changed in place: a caller locks it.
+
+    Args:
+        tokenize: Returns the tokens of a text.
+    """
+
+    def __init__(self, tokenize: Tokenize) -> None:
+        self._tokenize = tokenize
+        self.terms: dict[str, Term] = {}
+        self._ids: list[str] = []  # of each slot; a free one has a term no more
+        self._free: list[int] = []
+        self._lengths = np.zeros(0)  # of the term in each slot
+        self._postings: dict[str, dict[int, int]] = {}  # token -> slot -> count
+        self._arrays: dict[str, _Postings] = {}  # of the tokens that questions had
+        self._named: dict[tuple[str, ...], dict[str, str]] = {}  # the tokens of a name -> the terms, and its spelling
+        self._sizes: Counter[int] = Counter()  # of the names, in tokens
+        self._length = 0
+        self._vocabulary = Vocabulary()
+        self._names: tuple[Names, list[tuple[str, ...]]] | None = None
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def put(self, term_id: str, key: str, aliases: Sequence[str], text: str) -> None:
+        """Insert a term, or replace it.
+
+        Args:
+            term_id: Its id.
+            key: Its key.
+            aliases: Its other names.
+            text: All of its text, the names included.
+        """
+        self.remove(term_id)
+        counts = Counter(self._tokenize(text))
+        term = Term(key, (key, *aliases), dict(counts), counts.total(), self._new_slot(term_id))
+        self.terms[term_id] = term
+        self._lengths[term.slot] = term.length
+        self._length += term.length
+        for token, count in term.counts.items():
+            self._postings.setdefault(token, {})[term.slot] = count
+            self._arrays.pop(token, None)
+            self._vocabulary.add(token, token)
+        for name in term.names:
+            spelt = tuple(tokens(name))
+            if spelt and term_id not in self._named.setdefault(spelt, {}):
+                self._named[spelt][term_id] = name
+                self._sizes[len(spelt)] += 1
+
+    def remove(self, term_id: str) -> None:
+        """Remove a term, if it is there."""
+        self._names = None
+        term = self.terms.pop(term_id, None)
+        if term is None:
+            return
+        self._free.append(term.slot)
+        self._length -= term.length
+        for token in term.counts:
+            self._arrays.pop(token, None)
+            del self._postings[token][term.slot]
+            if not self._postings[token]:
+                del self._postings[token]
+        for spelt in {tuple(tokens(name)) for name in term.names} - {()}:
+            del self._named[spelt][term_id]
+            self._sizes[len(spelt)] -= 1
+            if not self._named[spelt]:
+                del self._named[spelt]
+
+    def _new_slot(self, term_id: str) -> int:
+        if self._free:
+            slot = self._free.pop()
+            self._ids[slot] = term_id
+            return slot
+        self._ids.append(term_id)
+        if len(self._ids) > len(self._lengths):
+            self._lengths = np.concatenate((self._lengths, np.zeros(max(64, len(self._lengths)))))
+        return len(self._ids) - 1
+
+    def search(self, question: str, k: int | None = None, *, typos: bool = False) -> list[Scored]:
+        """Return the terms that share a token or a name with a question, best first, ties by key and id.
+
+        Args:
+            question: The question.
+            k: Maximum number of terms; None: no limit.
+            typos: Whether a token that is in no term stands for the known ones that resemble it, with a lower weight.
+
+        Cost:
+            In proportion to the terms that share a token with the question.
+        """
+        if not self.terms:
+            return []
+        weights = self._weights(question, typos=typos)
+        factors = {token: weight * self._idf(token) * (K1 + 1) for token, weight in weights.items()}
+        scores = np.zeros(len(self._ids))
+        norms = K1 * (1 - B + B * self._lengths[: len(self._ids)] / max(self._length / len(self.terms), 1e-9))
+        for token, factor in factors.items():
+            slots, counts = self._array(token)
+            scores[slots] += factor * counts / (counts + norms[slots])
+        exact = self._exact(question)
+        ceiling = sum(factors.values())
+        for term_id in exact:
+            slot = self.terms[term_id].slot
+            scores[slot] = max(EXACT, scores[slot] + ceiling)
+        found = np.flatnonzero(scores)
+        if k is not None and 0 < k < len(found):
+            least = np.partition(scores[found], len(found) - k)[len(found) - k]
+            found = found[scores[found] >= least]
+        best = sorted((-scores[slot].item(), self.terms[self._ids[slot]].key, self._ids[slot]) for slot in found)
+        return [
+            Scored(term_id, -score, tuple(exact.get(term_id, ())), self._shared(term_id, factors))
+            for score, _, term_id in best[:k]
+        ]
+
+    def mentions(self, text: str) -> list[Mention]:
+        """Return where terms occur in a text, in order, without overlaps; of names at one place the longest.
+
+        Cost:
+            Linear in the text; after a change also in the names of all terms.
+        """
+        if self._names is None:
+            known = list(self._named)
+            self._names = Names(known), known
+        names, known = self._names
+        out: list[Mention] = []
+        for start, end, number in names.find(text):
+            named = self._named[known[number]]
+            ids = sorted(named, key=lambda each: (named[each] != self.terms[each].key, self.terms[each].key, each))
+            out.append(Mention(start, end, tuple(ids), named[ids[0]]))
+        return out
+
+    def shared_names(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Return the names that several terms have, sorted, each with the ids of the terms, sorted by key."""
+        shared = [
+            (min(named.values()), tuple(sorted(named, key=lambda each: (self.terms[each].key, each))))
+            for named in self._named.values()
+            if len(named) > 1
+        ]
+        return sorted(shared)
+
+    def _weights(self, question: str, *, typos: bool) -> dict[str, float]:
+        """Return the weight of each token of a question that terms have: its number of occurrences."""
+        weights: dict[str, float] = {}
+        for token, count in Counter(self._tokenize(question)).items():
+            if token in self._postings:
+                weights[token] = weights.get(token, 0.0) + count
+            elif typos:
+                for similar in self._vocabulary.similar(token, lambda word, _: word in self._postings):
+                    weights[similar.word] = weights.get(similar.word, 0.0) + count * (similar.dice / ONE)
+        return dict(sorted(weights.items()))
+
+    def _idf(self, token: str) -> float:
+        count = len(self._postings[token])
+        return log_ratio(2 * len(self.terms) + 2, 2 * count + 1) / ONE
+
+    def _array(self, token: str) -> _Postings:
+        found = self._arrays.get(token)
+        if found is None:
+            postings = self._postings[token]
+            found = _Postings(np.array(list(postings), dtype=np.int64), np.array(list(postings.values()), dtype=float))
+            self._arrays[token] = found
+        return found
+
+    def _exact(self, question: str) -> dict[str, list[str]]:
+        """Return the names that a question contains, by the id of the term."""
+        said = tuple(tokens(question))
+        found: dict[str, list[str]] = {}
+        for size in sorted(size for size, count in self._sizes.items() if count and size <= len(said)):
+            for start in range(len(said) - size + 1):
+                for term_id, name in self._named.get(said[start : start + size], {}).items():
+                    if name not in found.setdefault(term_id, []):
+                        found[term_id].append(name)
+        return found
+
+    def _shared(self, term_id: str, factors: dict[str, float]) -> tuple[str, ...]:
+        counts = self.terms[term_id].counts
+        return tuple(token for token in factors if token in counts)
+
+
+class _Postings(NamedTuple):
+    """The terms that have a token: their slots, and how often they have it."""
+
+    slots: NDArray[np.int64]
+    counts: NDArray[np.float64]
