@@ -26,7 +26,8 @@ from recollect.errors import InvalidArgumentError, InvalidOperationError, Recoll
 from recollect.ledger.commits import Snapshot
 from recollect.ledger.merkle import EMPTY
 from recollect.memory import Batch, Memory
-from recollect.memory.awaited import AsyncBatch, AsyncMemory
+from recollect.memory.awaited import AsyncBatch, AsyncGlossary, AsyncMemory
+from recollect.memory.glossary.glossary import Glossary
 from recollect.messages import Turn
 from recollect.operations.base import REGISTRY
 from recollect.records.record import Fields, Record
@@ -153,6 +154,9 @@ STRATEGIES: dict[type[ops.Operation], st.SearchStrategy[ops.Operation]] = {
     ops.GetQuota: st.builds(ops.GetQuota),
     ops.GetPolicies: st.builds(ops.GetPolicies),
     ops.Entities: st.builds(ops.Entities, type=st.none() | st.just("person"), limit=st.integers(1, 3)),
+    ops.RecallTerms: st.builds(ops.RecallTerms, agent=names, question=texts, typos=st.booleans()),
+    ops.AnnotateTerms: st.builds(ops.AnnotateTerms, agent=names, text=texts),
+    ops.SharedNames: st.builds(ops.SharedNames, agent=names),
     ops.EntityOf: st.builds(ops.EntityOf, entity=names),
     ops.Neighbours: st.builds(ops.Neighbours, entity=names, depth=st.integers(1, 2)),
     ops.Paths: st.builds(ops.Paths, source=names, target=names),
@@ -217,6 +221,10 @@ def comparable(result: Any) -> Any:
     return result
 
 
+#: The operations that a memory has on its glossary, with the names of their calls.
+OF_THE_GLOSSARY = {"recall_terms": "recall", "annotate_terms": "annotate", "shared_names": "shared_names"}
+
+
 class TestEveryCallIsAnOperation:
     def test_each_operation_has_a_handler_and_a_form_of_its_result(self) -> None:
         assert HANDLERS.keys() == set(REGISTRY.values()) == STRATEGIES.keys()
@@ -227,9 +235,11 @@ class TestEveryCallIsAnOperation:
             assert (handler.in_batch is not None) is kind.in_batch, kind.name
 
     def test_each_operation_has_a_method_on_both_memories(self) -> None:
-        for name in REGISTRY:
+        for name in REGISTRY.keys() - OF_THE_GLOSSARY.keys():
             assert callable(getattr(Memory, METHODS.get(name, name)))
             assert callable(getattr(AsyncMemory, METHODS.get(name, name)))
+        for name in OF_THE_GLOSSARY.values():
+            assert callable(getattr(Glossary, name))
 
     def test_the_awaited_twins_have_the_same_calls(self) -> None:
         assert public(AsyncMemory) == public(Memory)
@@ -237,6 +247,10 @@ class TestEveryCallIsAnOperation:
         for name in public(Batch) - LOCAL | {"execute"}:
             assert inspect.signature(getattr(AsyncBatch, name)) == inspect.signature(getattr(Batch, name))
             assert inspect.iscoroutinefunction(getattr(AsyncBatch, name))
+        assert public(AsyncGlossary) == public(Glossary)
+        for name in public(Glossary):
+            assert inspect.signature(getattr(AsyncGlossary, name)) == inspect.signature(getattr(Glossary, name))
+            assert inspect.iscoroutinefunction(getattr(AsyncGlossary, name))
 
     def test_each_public_call_executes_only_operations(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """With an executor that can do nothing else, every call works."""
@@ -305,7 +319,22 @@ class TestEveryCallIsAnOperation:
             "extract_entities": ["find", "remember_all"],
             "rollback": ["pin", "rollback"],
         }
-        for name in sorted(public(Memory) - LOCAL - {"resolve"}):  # two updates: manager/test_contradictions.py
+        of_terms: dict[str, tuple[Any, ...]] = {
+            "memorize": ("tea", "a drink", "", "a"),
+            "get": ("tea", "a"),
+            "recall": ("tea", "a"),
+            "annotate": ("tea", "a"),
+            "forget": ("tea", "a"),
+            "forget_many": (["tea"], "a"),
+            "history": ("tea", "a"),
+        }
+        for name in sorted(public(Glossary)):
+            spy.executed.clear()
+            getattr(memory.glossary, name)(*of_terms.get(name, ("a",)))
+            assert len(spy.executed) == 1, name
+        for name in sorted(
+            public(Memory) - LOCAL - {"resolve", "glossary"}
+        ):  # two updates: manager/test_contradictions.py
             spy.executed.clear()
             try:
                 called = getattr(memory, name)

@@ -248,6 +248,7 @@ does(
     said=st.lists(st.tuples(st.sampled_from(["user", "system"]), st.sampled_from(TEXTS[:3])), max_size=5),
     chat=st.none() | st.just("c"),
 )
+words = st.sampled_from(("tea", "Tea", "green tea", "boat"))
 entities, successes = st.sampled_from(("e", "f")), st.booleans()
 whom = st.none() | st.sampled_from(("ana", "bob"))
 does("record_message", lambda m, text, user: m.record_message(text, "c", role="user", user=user), text=texts, user=whom)
@@ -326,6 +327,11 @@ does("paths", lambda m: m.paths("Ana", "Bob"))
 does("relate", lambda m, one, two: m.relate(one, "knows", two), one=texts, two=texts)
 does("merge_entities", lambda m, one, two: m.merge_entities(one, two), one=texts, two=texts)
 does("extract_entities", lambda m: m.extract_entities("Ana likes Oslo").results)
+does("glossary: memorize", lambda m, key, text: m.glossary.memorize(key, f"v {text}", "", "a"), key=words, text=texts)
+does("glossary: forget", lambda m, key: m.glossary.forget(key, "a"), key=words)
+does("glossary: recall", lambda m, text: m.glossary.recall(text, "a"), text=texts)
+does("glossary: annotate", lambda m, text: m.glossary.annotate(text, "a"), text=texts)
+does("glossary: list", lambda m: (m.glossary.list_all("a"), m.glossary.entry_count("a"), m.glossary.shared_names("a")))
 does("supersede for another", lambda m, id: m.supersede(id, "tea", user="bob"), id=names)  # noqa: A006
 does("forget", lambda m, id: m.forget(id), id=names | st.sampled_from(DERIVED))  # noqa: A006
 does("forget on condition", lambda m, id, s: m.forget(id, expect=_current(m, id, s)), id=names, s=st.booleans())  # noqa: A006

@@ -226,7 +226,7 @@ class TestJson:
             (None, InvalidOperationError, "must be a JSON object"),
             ([], InvalidOperationError, "must be a JSON object"),
             ("clear", InvalidOperationError, "must be a JSON object"),
-            ({}, InvalidOperationError, "is not one of add_messages, at, backup, batch"),
+            ({}, InvalidOperationError, "is not one of add_messages, annotate_terms, at"),
             ({"op": None}, InvalidOperationError, "is not one of"),
             ({"op": ["clear"]}, InvalidOperationError, "is not one of"),
             ({"op": "drop"}, InvalidOperationError, "is not one of"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -19,9 +19,11 @@ from recollect.embedding.base import Embedder
 from recollect.engine.cursors import Cursors
 from recollect.engine.erasures import Erasures
 from recollect.engine.feed import Feed, StoreWatch
+from recollect.engine.follower import Follower
 from recollect.engine.index.keeper import IndexKeeper
-from recollect.engine.index.mentions import MentionIndex, MentionKeeper
+from recollect.engine.index.mentions import MentionKeeper
 from recollect.engine.index.past import PastIndexes
+from recollect.engine.index.terms import TermKeeper
 from recollect.engine.index.vectors import VECTOR_BYTES, QuestionVector, VectorKeeper
 from recollect.engine.log_trees import LogTrees
 from recollect.engine.read.export import export
@@ -44,6 +46,8 @@ from recollect.records.record import aware
 from recollect.stores.base import ReadView, Store, View
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
 #: Limit on the memory of all indexes together, in bytes; the least recently used ones are evicted first.
 INDEX_BYTES = 2**31
 #: The indexes of past moments may use this fraction (1/8) of it in addition.
@@ -61,6 +65,7 @@ class Core:
         keeper: The word indexes.
         past: The word indexes of past moments.
         mentions: The indexes of mentions.
+        terms: The terms of glossaries.
         fulltext: The full-text index.
         uses: When records were last used.
         vectors: The vectors and the embedder; None without one.
@@ -97,6 +102,7 @@ class Core:
         self._usage_totals = UsageTotalsCache(self.uses)
         self._turns = TurnCache()
         self.mentions = MentionKeeper()
+        self.terms = TermKeeper()
         self._exports: WeakSet[Export] = WeakSet()
         self.fulltext = derived.full_text()
         self.log_trees = LogTrees(derived.log_tiles(), store.path, store.key)
@@ -112,7 +118,7 @@ class Core:
             self.uses,
             self._vector_store,
             self.vectors,
-            _Caches(self._usage_totals, self._turns, self.mentions).drop,
+            _Caches(self._usage_totals, self._turns, self.mentions, self.terms).drop,
         )
         self.erasures.begin()
 
@@ -199,16 +205,23 @@ class Core:
                     if self.keeper.view(newer, branch) is None:
                         self.keeper.drop(branch)  # no view is as new as the index: an older copy was restored
 
-    def on_mentions(self, branch: Branch, read: Callable[[View, MentionIndex], T]) -> T:
-        """Call `read` with a view of the store and the index of mentions at that view, which stays unchanged."""
-        # The view is opened under the lock, so that no other thread has caught the index up to a newer commit.
-        with self.mentions.entry(branch).lock, self.read(branch) as view:
-            entry = self.mentions.at(view, branch, branch)
+    def followed(self, follower: Follower[K, V], branch: Branch, key: K, read: Callable[[View, V], T]) -> T:
+        """Call `read` with a view of the store and a followed value at that view, which stays unchanged.
+
+        Args:
+            follower: Has the value.
+            branch: The branch that the value is derived from.
+            key: The key of the value.
+            read: What to call.
+        """
+        # The view is opened under the lock, so that no other thread has caught the value up to a newer commit.
+        with follower.entry(key).lock, self.read(branch) as view:
+            entry = follower.at(view, branch, key)
             if entry is not None:
                 with entry.lock:  # that of another entry, if the first one was dropped because of an erasure
                     if entry.reflects(view.head(branch)) and entry.value is not None:
                         return read(view, entry.value)
-            return read(view, self.mentions.start(view, branch, branch))  # an older copy was restored
+            return read(view, follower.start(view, branch, key))  # an older copy was restored
 
     @contextmanager
     def writing(
@@ -322,11 +335,13 @@ class _Caches(NamedTuple):
     usage_totals: UsageTotalsCache
     turns: TurnCache
     mentions: MentionKeeper
+    terms: TermKeeper
 
     def drop(self, branch: Branch) -> None:
         """Discard what is cached of a branch."""
         self.usage_totals.drop(branch)
         self.mentions.drop(branch)
+        self.terms.drop_of(branch)
         self.turns.entries.clear()
 
 

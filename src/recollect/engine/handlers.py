@@ -11,6 +11,7 @@ from recollect.engine import history, past, receipts, replaying
 from recollect.engine.core import Core
 from recollect.engine.erasing import erase
 from recollect.engine.index.mentions import MentionIndex
+from recollect.engine.index.terms import Terms, TermsOf
 from recollect.engine.index.vectors import Embedded, Progress, QuestionVector, needs_embedder, no_embedder
 from recollect.engine.policies import NONE, Policies, policies_of, set_policies
 from recollect.engine.quota import REFUSE, Quota, quota_of, set_quota
@@ -19,6 +20,7 @@ from recollect.engine.read.filter_bounds import index_helps, selective
 from recollect.engine.read.full_text import grep
 from recollect.engine.read.proofs import prove, prove_log
 from recollect.engine.read.queries import Reading, importance_limit, stored_record
+from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Export, Failed, Hits, Outcome, RecordList, Report
 from recollect.engine.scope import Scope
 from recollect.engine.streams import CommitStream
@@ -40,6 +42,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.proofs import Proof
 from recollect.operations import (
     AddMessages,
+    AnnotateTerms,
     At,
     BackUp,
     Batch,
@@ -74,6 +77,7 @@ from recollect.operations import (
     Prove,
     ProveLog,
     Recall,
+    RecallTerms,
     Receipt,
     Remember,
     RememberAll,
@@ -81,6 +85,7 @@ from recollect.operations import (
     Rollback,
     SetPolicies,
     SetQuota,
+    SharedNames,
     Snapshots,
     Stats,
     Supersede,
@@ -359,10 +364,31 @@ def _about_entities(query: Callable[[Mentions, Any], Any]) -> Handler:
         def read(view: View, index: MentionIndex) -> Any:
             return query(Mentions(index, scope, core.reads_at(view, branch)), request.operation)
 
-        return core.on_mentions(branch, read)
+        return core.followed(core.mentions, branch, branch, read)
 
     def in_batch(writing: Writing, operation: Any) -> Any:
         return query(writing.reading().mentions(), operation)
+
+    return Handler(run, in_batch, atomic=False)
+
+
+def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
+    """Return the handler of an operation that reads the terms of an agent. In a batch, all of them are read."""
+
+    def run(core: Core, request: Request) -> Any:
+        core.now()
+        branch, scope = request.branch, request.scope
+        if isinstance(request.operation, RecallTerms):
+            core.intake.limits.check_question(request.operation.question)
+        key = TermsOf(branch, scope, request.operation.agent, getattr(request.operation, "tokenizer", None))
+
+        def read(view: View, terms: Terms) -> Any:
+            return query(Glossary(terms, view, branch, scope, core.reads_at(view, branch)), request.operation)
+
+        return core.followed(core.terms, branch, key, read)
+
+    def in_batch(writing: Writing, operation: Any) -> Any:
+        return query(writing.reading().glossary(operation), operation)
 
     return Handler(run, in_batch, atomic=False)
 
@@ -550,6 +576,9 @@ HANDLERS: dict[type[Operation], Handler] = {
     EntityOf: _about_entities(Mentions.entity),
     Neighbours: _about_entities(Mentions.neighbours),
     Paths: _about_entities(Mentions.paths),
+    RecallTerms: _about_terms(Glossary.recall),
+    AnnotateTerms: _about_terms(Glossary.annotate),
+    SharedNames: _about_terms(Glossary.shared_names),
     Head: _read(Reading.head),
     Stats: _read(Reading.stats),
     GetQuota: _read(Reading.quota),

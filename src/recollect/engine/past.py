@@ -28,6 +28,7 @@ from recollect.ledger.commits import Branch
 from recollect.ledger.merkle import root_of
 from recollect.ledger.proofs import Proof
 from recollect.operations import (
+    AnnotateTerms,
     At,
     Changes,
     Count,
@@ -47,7 +48,9 @@ from recollect.operations import (
     Pin,
     Prove,
     Recall,
+    RecallTerms,
     Receipt,
+    SharedNames,
     Stats,
 )
 from recollect.operations import Export as ExportOperation
@@ -234,6 +237,9 @@ _READS: dict[type[Operation], Callable[[_Past, Any], Any]] = {
     EntityOf: _on_index(lambda reading, operation: reading.mentions().entity(operation)),
     Neighbours: _on_index(lambda reading, operation: reading.mentions().neighbours(operation)),
     Paths: _on_index(lambda reading, operation: reading.mentions().paths(operation)),
+    RecallTerms: _on_index(lambda reading, operation: reading.glossary(operation).recall(operation)),
+    AnnotateTerms: _on_index(lambda reading, operation: reading.glossary(operation).annotate(operation)),
+    SharedNames: _on_index(lambda reading, operation: reading.glossary(operation).shared_names(operation)),
     Head: _on_view(Reading.head),
     Changes: _on_view(Reading.changes),
     Namespaces: _on_view(Reading.namespaces),

@@ -21,9 +21,11 @@ from recollect.engine.results import (
     record_from_json,
     record_json,
 )
+from recollect.engine.term_results import Annotation, FoundTerm, SharedName
 from recollect.ledger.commits import Commit, Snapshot
 from recollect.operations import (
     AddMessages,
+    AnnotateTerms,
     At,
     BackUp,
     Batch,
@@ -58,6 +60,7 @@ from recollect.operations import (
     Prove,
     ProveLog,
     Recall,
+    RecallTerms,
     Receipt,
     Remember,
     RememberAll,
@@ -66,6 +69,7 @@ from recollect.operations import (
     Rollback,
     SetPolicies,
     SetQuota,
+    SharedNames,
     Snapshots,
     Stats,
     Supersede,
@@ -126,6 +130,9 @@ _FORMS: dict[type[Operation], _Form] = {
     EntityOf: _optional(_Form(EntityView.to_json, EntityView.from_json)),
     Neighbours: _Form(EntityGraph.to_json, EntityGraph.from_json),
     Paths: _PLAIN,
+    RecallTerms: _list_of(_Form(FoundTerm.to_json, FoundTerm.from_json)),
+    AnnotateTerms: _list_of(_Form(Annotation.to_json, Annotation.from_json)),
+    SharedNames: _list_of(_Form(SharedName.to_json, SharedName.from_json)),
     Head: _Form(NamespaceHead.to_json, NamespaceHead.from_json),
     Stats: _PLAIN,
     GetPolicies: _Form(Policies.to_json, Policies.from_json),

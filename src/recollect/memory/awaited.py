@@ -26,6 +26,7 @@ from recollect.engine.results import NamespaceHead
 from recollect.errors import ClosedError, InvalidArgumentError
 from recollect.ledger.commits import Commit
 from recollect.memory.batch import Batch
+from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.memory import Memory
 from recollect.memory.past import Target
 from recollect.memory.streams import AsyncCommitStream, AsyncSubscription
@@ -61,6 +62,37 @@ def _awaited(call: Callable[Concatenate[M, P], T]) -> Callable[Concatenate[Any, 
         return await future
 
     return awaited
+
+
+class AsyncGlossary:
+    """The calls of a `Glossary`, as coroutines. Returned by `AsyncMemory.glossary`."""
+
+    def __init__(self, glossary: Glossary, pool: ThreadPoolExecutor) -> None:
+        self._wrapped = glossary
+        self._pool = pool
+
+    memorize = _awaited(Glossary.memorize)
+    """Store a term. One with the same key, in any casing, is replaced; its former version stays in the history."""
+    get = _awaited(Glossary.get)
+    """Return the term with a key, in any casing, or None if the agent knows none."""
+    recall = _awaited(Glossary.recall)
+    """Return the terms that answer a question, best first, ties by key."""
+    annotate = _awaited(Glossary.annotate)
+    """Return every place in a text where a key or an alias occurs, in order, without overlaps."""
+    forget = _awaited(Glossary.forget)
+    """Remove a term, and return whether there was one. Its history stays."""
+    forget_many = _awaited(Glossary.forget_many)
+    """Remove terms in one commit, and return how many there were."""
+    list_all = _awaited(Glossary.list_all)
+    """Return all terms of an agent, or those of a category, sorted by key, case-insensitively."""
+    entry_count = _awaited(Glossary.entry_count)
+    """Return the number of terms of an agent."""
+    categories = _awaited(Glossary.categories)
+    """Return the categories of the terms of an agent, sorted, each with the number of its terms."""
+    history = _awaited(Glossary.history)
+    """Return every version of a term, oldest first; [] if the agent never knew it."""
+    shared_names = _awaited(Glossary.shared_names)
+    """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
 
 
 class AsyncBatch:
@@ -411,6 +443,11 @@ class AsyncMemory:
     def tools(self, prefix: str = "", *, only: Collection[str] | None = None, read_only: bool = False) -> ToolSet:
         """Return function tools for a model. See `Memory.tools`. `call` and `answer` block: run them in a thread."""
         return self._wrapped.tools(prefix, only=only, read_only=read_only)
+
+    @property
+    def glossary(self) -> AsyncGlossary:
+        """The terms that agents know, with their aliases. See `Memory.glossary`."""
+        return AsyncGlossary(self._wrapped.glossary, self._pool)
 
     def without_echoes(self) -> AsyncMemory:
         """Return this memory with a guard against feedback loops. See `Memory.without_echoes`."""

@@ -30,6 +30,7 @@ from recollect.ledger.receipts import Receipt as ReceiptForm
 from recollect.memory.batch import Batch
 from recollect.memory.calls import Calls
 from recollect.memory.facets import Facets
+from recollect.memory.glossary.glossary import Glossary
 from recollect.memory.history import Histories
 from recollect.memory.manager.consolidation import Consolidation
 from recollect.memory.manager.echoes import EchoExecutor
@@ -389,6 +390,19 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
                 of a name in `only`.
         """
         return ToolSet(self, prefix, only, read_only=read_only)
+
+    @property
+    def glossary(self) -> Glossary:
+        """The terms that agents know, with their aliases: `memorize`, `recall`, `annotate` and more.
+
+        They belong to this namespace and lie beside its records: `recall` of the memory does not find them, and they
+        count towards its quota.
+        """
+        return Glossary(self._beside("terms").execute)
+
+    def _beside(self, what: str) -> Memory:
+        """Return what a facet stores beside the records of this namespace, as a memory with the same scope."""
+        return Memory(self._executor, self._branch.reserved(what), self._scope)
 
     def without_echoes(self) -> Memory:
         """Return this memory with a guard against feedback loops: what it answered is not stored again as a new fact.

@@ -52,6 +52,7 @@ from recollect.operations.reads import (
     Wait,
 )
 from recollect.operations.receipts import Receipt, Replay
+from recollect.operations.terms import AnnotateTerms, RecallTerms, SharedNames, Tokenizer
 from recollect.operations.upkeep import (
     SCOPED,
     WHEN_FULL,
@@ -101,6 +102,7 @@ __all__ = [
     "SCOPED",
     "WHEN_FULL",
     "AddMessages",
+    "AnnotateTerms",
     "At",
     "BackUp",
     "Batch",
@@ -140,6 +142,7 @@ __all__ = [
     "Prove",
     "ProveLog",
     "Recall",
+    "RecallTerms",
     "Receipt",
     "Redaction",
     "Remember",
@@ -149,11 +152,13 @@ __all__ = [
     "Rollback",
     "SetPolicies",
     "SetQuota",
+    "SharedNames",
     "Snapshots",
     "Stats",
     "Supersede",
     "Sweep",
     "TakeSnapshot",
+    "Tokenizer",
     "Update",
     "VectorStats",
     "Wait",

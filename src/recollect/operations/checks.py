@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime
 
@@ -37,6 +38,12 @@ def check_seconds(name: str, value: object) -> None:
         raise InvalidArgumentError(name, value, "must be seconds or a timedelta")
     if not 0 < value <= MAX_TTL_S:
         raise InvalidArgumentError(name, value, f"must be above 0 and at most {MAX_TTL_S} seconds (a hundred years)")
+
+
+def check_number(name: str, value: object) -> None:
+    """Raise InvalidArgumentError unless it is a finite number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise InvalidArgumentError(name, value, "must be a finite number")
 
 
 def check_share(name: str, value: object) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from recollect.engine.cursors import Cursors
 from recollect.engine.index.mentions import MentionIndex
+from recollect.engine.index.terms import TermsOf, terms_at
 from recollect.engine.index.vectors import QuestionVector
 from recollect.engine.policies import Policies, policies_of
 from recollect.engine.quota import Quota, quota_of
@@ -18,6 +19,7 @@ from recollect.engine.read.entities import Mentions
 from recollect.engine.read.filter_bounds import MAX_IDS, as_ids, bounds, exact_count, most_important
 from recollect.engine.read.recall import recall
 from recollect.engine.read.record_loader import Records
+from recollect.engine.read.terms import Glossary
 from recollect.engine.results import Hits, NamespaceHead, RecordList
 from recollect.engine.scope import Scope
 from recollect.errors import ScopeError
@@ -25,7 +27,21 @@ from recollect.filters.tree import AllOf, Everything, Filter
 from recollect.indexes.words.index import WordView
 from recollect.ledger.commits import Branch, Change, Commit, ScopedCommit
 from recollect.ledger.merkle import Root
-from recollect.operations import Changes, Count, Find, Get, GetPolicies, GetQuota, Head, Namespaces, Recall, Stats
+from recollect.operations import (
+    AnnotateTerms,
+    Changes,
+    Count,
+    Find,
+    Get,
+    GetPolicies,
+    GetQuota,
+    Head,
+    Namespaces,
+    Recall,
+    RecallTerms,
+    SharedNames,
+    Stats,
+)
 from recollect.records.codec import datetime_of
 from recollect.records.record import Record
 from recollect.stores.base import ReadView
@@ -182,6 +198,12 @@ class Reading:
         """Return the mentions of entities, read from all records."""
         records = self.view.select(self.branch, self.scope.filter, order="id", now=self.now)
         return Mentions(MentionIndex(records), self.scope, self.now)
+
+    def glossary(self, operation: RecallTerms | AnnotateTerms | SharedNames) -> Glossary:
+        """Return the terms of the agent that an operation names, read from all of its records."""
+        tokenizer = operation.tokenizer if isinstance(operation, RecallTerms) else None
+        terms = terms_at(self.view, TermsOf(self.branch, self.scope, operation.agent, tokenizer), self.now)
+        return Glossary(terms, self.view, self.branch, self.scope, self.now)
 
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""

@@ -96,9 +96,14 @@ class TermIndex:
         self._arrays: dict[str, _Postings] = {}  # of the tokens that questions had
         self._named: dict[tuple[str, ...], dict[str, str]] = {}  # the tokens of a name -> the terms, and its spelling
         self._sizes: Counter[int] = Counter()  # of the names, in tokens
-        self._length = 0
+        self._length = self._tokens = 0
         self._vocabulary = Vocabulary()
         self._names: tuple[Names, list[tuple[str, ...]]] | None = None
+
+    @property
+    def tokens(self) -> int:
+        """The number of pairs of a term and a token of it."""
+        return self._tokens
 
     def __len__(self) -> int:
         return len(self.terms)
@@ -118,6 +123,7 @@ class TermIndex:
         self.terms[term_id] = term
         self._lengths[term.slot] = term.length
         self._length += term.length
+        self._tokens += len(term.counts)
         for token, count in term.counts.items():
             self._postings.setdefault(token, {})[term.slot] = count
             self._arrays.pop(token, None)
@@ -136,6 +142,7 @@ class TermIndex:
             return
         self._free.append(term.slot)
         self._length -= term.length
+        self._tokens -= len(term.counts)
         for token in term.counts:
             self._arrays.pop(token, None)
             del self._postings[token][term.slot]

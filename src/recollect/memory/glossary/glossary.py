@@ -1,0 +1,231 @@
+"""`Glossary`, the terms that agents know: `memory.glossary`.
+
+Each agent has terms of its own. They are records in a namespace that belongs to the memory's, so they have a history
+and a quota, are in backups, and are reached through scopes and at past moments; recall of the memory never finds them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from recollect.arguments import all_named
+from recollect.engine.history_results import RecordVersion
+from recollect.engine.results import RecordList
+from recollect.engine.term_results import Annotation, FoundTerm, SharedName
+from recollect.errors import InvalidArgumentError
+from recollect.filters.tree import AllOf, Is
+from recollect.memory.calls import stored
+from recollect.memory.glossary.values import (
+    Listed,
+    Occurrence,
+    Recalled,
+    TermVersion,
+    is_category,
+    listed,
+    recalled,
+    sorted_by_key,
+)
+from recollect.operations import (
+    AnnotateTerms,
+    Count,
+    Find,
+    ForgetWhere,
+    Get,
+    History,
+    Operation,
+    RecallTerms,
+    Remember,
+    SharedNames,
+    Tokenizer,
+)
+from recollect.operations.checks import check_text
+from recollect.records.terms import TERM, entry_of, term_fields, term_id
+
+#: Executes an operation on the namespace of the terms.
+Execute = Callable[[Operation], Any]
+
+
+@all_named
+class Glossary:
+    """The terms that agents know. Returned by `Memory.glossary`.
+
+        memory.glossary.memorize("PII", "Personally Identifiable Information", category="abbreviation",
+                                 agent_id="compliance_bot", aliases=["private data"])
+        memory.glossary.recall("How do we handle private data?", "compliance_bot")
+
+    Every call raises InvalidArgumentError for an invalid argument and StoreError if the store fails.
+    """
+
+    def __init__(self, execute: Execute) -> None:
+        self._execute = execute
+
+    def memorize(
+        self,
+        key: str,
+        value: str,
+        category: str,
+        agent_id: str,
+        aliases: Sequence[str] | None = None,
+        description: str | None = None,
+        *,
+        ttl: float | timedelta | None = None,
+    ) -> None:
+        """Store a term. One with the same key, in any casing, is replaced; its former version stays in the history.
+
+        Args:
+            key: The term. It is stored as it is, with spaces around it.
+            value: What it means; not empty.
+            category: Its category, such as "abbreviation".
+            agent_id: The agent that knows it.
+            aliases: Its other names.
+            description: More about it.
+            ttl: Seconds or a timedelta after which it expires.
+
+        Raises:
+            InvalidRecordError: A text is too long, or `agent_id` is not a name.
+            ScopeError: This memory is scoped to another agent.
+            QuotaError: The term does not fit in the quota of the namespace.
+            RejectedError: A policy of the namespace does not allow the text.
+        """
+        for name, text in (("key", key), ("value", value), ("agent_id", agent_id)):
+            check_text(name, text)
+        check_text("category", category, blank=True)
+        check_text("description", description or "", blank=True)
+        names = _texts("aliases", aliases)
+        fields = term_fields(agent_id, key, value, category, names, description or "")
+        if ttl is None:
+            fields["expires"] = None  # also if it had one before
+        remembered = Remember(
+            content=fields.pop("content"),
+            id=fields.pop("id"),
+            fields=fields,
+            if_exists="update",
+            ttl=ttl,  # type: ignore[arg-type]
+        )
+        stored(self._execute(remembered))
+
+    def get(self, key: str, agent_id: str) -> Listed | None:
+        """Return the term with a key, in any casing, or None if the agent knows none."""
+        record = self._execute(Get(id=_id(key, agent_id)))
+        return None if record is None else listed(record)
+
+    def recall(
+        self,
+        query: str,
+        agent_id: str,
+        top_k: int = 5,
+        score_threshold: float | None = None,
+        *,
+        typos: bool = False,
+        tokenizer: Tokenizer | None = None,
+    ) -> list[Recalled]:
+        """Return the terms that answer a question, best first, ties by key.
+
+        The score is BM25's over the terms of this agent, on its raw scale. A term whose key or alias occurs in the
+        question is ranked above all that only share words, and never scored below 3.0. A term that shares no word with
+        the question is not returned: nothing is guessed.
+
+        Args:
+            query: The question.
+            agent_id: The agent.
+            top_k: Maximum number of terms, 1 or more.
+            score_threshold: The least score, inclusive. 1.0 to 3.0 usually leave out near misses.
+            typos: Whether a word that no term has stands for those that resemble it, with a lower weight.
+            tokenizer: A function from a text to its tokens, to be used for terms and question. Default: words without
+                their endings and without stop words.
+
+        Cost:
+            In proportion to the terms that share a word with the question. The first call reads all terms of the agent.
+        """
+        found: list[FoundTerm] = self._execute(
+            RecallTerms(
+                agent=agent_id, question=query, limit=top_k, minimum=score_threshold, typos=typos, tokenizer=tokenizer
+            )
+        )
+        return [recalled(each.record, each.score) for each in found]
+
+    def annotate(self, text: str, agent_id: str) -> list[Occurrence]:
+        """Return every place in a text where a key or an alias occurs, in order, without overlaps.
+
+        Of names that begin at one place the longest is found. Case and the width of white space make no difference, and
+        a name is found as whole words only; in scripts without spaces, between any two characters.
+
+        Args:
+            text: The text, such as a message.
+            agent_id: The agent.
+
+        Cost:
+            Linear in the text, whatever the terms are: about 15 milliseconds for 100 KB. The first call after a change
+            also reads the names of all terms of the agent.
+        """
+        found: list[Annotation] = self._execute(AnnotateTerms(agent=agent_id, text=text))
+        return [
+            Occurrence(each.start, each.end, text[each.start : each.end], each.name, tuple(map(listed, each.records)))
+            for each in found
+        ]
+
+    def forget(self, key: str, agent_id: str) -> bool:
+        """Remove a term, and return whether there was one. Its history stays."""
+        return self.forget_many([key], agent_id) == 1
+
+    def forget_many(self, keys: Iterable[str], agent_id: str) -> int:
+        """Remove terms in one commit, and return how many there were."""
+        if isinstance(keys, str):
+            raise InvalidArgumentError("keys", keys, "must be a list of texts, not one text")
+        check_text("agent_id", agent_id)
+        ids = tuple(dict.fromkeys(_id(key, agent_id) for key in keys))
+        return int(self._execute(ForgetWhere(where=Is("id", ids)))) if ids else 0
+
+    def list_all(self, agent_id: str, category: str | None = None) -> list[Listed]:
+        """Return all terms of an agent, or those of a category, sorted by key, case-insensitively."""
+        found: RecordList = self._execute(Find(where=_of(agent_id), order="id"))
+        return sorted_by_key([term for term in map(listed, found) if is_category(term, category)])
+
+    def entry_count(self, agent_id: str) -> int:
+        """Return the number of terms of an agent."""
+        return int(self._execute(Count(where=_of(agent_id))))
+
+    def categories(self, agent_id: str) -> dict[str, int]:
+        """Return the categories of the terms of an agent, sorted, each with the number of its terms."""
+        return dict(sorted(Counter(term["category"] for term in self.list_all(agent_id)).items()))
+
+    def history(self, key: str, agent_id: str) -> list[TermVersion]:
+        """Return every version of a term, oldest first; [] if the agent never knew it."""
+        versions: list[RecordVersion] = self._execute(History(id=_id(key, agent_id)))
+        return [
+            TermVersion(
+                each.commit.seq,
+                each.commit.time,
+                each.cause,
+                None if each.record is None or entry_of(each.record) is None else listed(each.record),
+            )
+            for each in versions
+        ]
+
+    def shared_names(self, agent_id: str) -> list[SharedName]:
+        """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
+        found: list[SharedName] = self._execute(SharedNames(agent=agent_id))
+        return found
+
+
+def _id(key: str, agent_id: str) -> str:
+    check_text("key", key)
+    check_text("agent_id", agent_id)
+    return term_id(agent_id, key)
+
+
+def _of(agent_id: str) -> AllOf:
+    check_text("agent_id", agent_id)
+    return AllOf((Is("kind", (TERM,)), Is("agent", (agent_id,))))
+
+
+def _texts(name: str, values: Sequence[str] | None) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InvalidArgumentError(name, values, "must be a list of texts, not one text")
+    texts = () if values is None else tuple(values)
+    for text in texts:
+        check_text(name, text)
+    return texts

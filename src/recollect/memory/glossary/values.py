@@ -1,0 +1,101 @@
+"""What a glossary returns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypedDict
+
+from recollect.errors import DamagedStoreError
+from recollect.records.record import Record
+from recollect.records.terms import entry_of
+
+
+class Listed(TypedDict):
+    """A term as `list_all` returns it."""
+
+    key: str
+    value: str
+    category: str
+    aliases: list[str]
+    description: str
+    agent_id: str
+    entry_id: str
+
+
+class Recalled(Listed):
+    """A term as `recall` returns it: with its score, on BM25's scale."""
+
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class TermVersion:
+    """A version of a term.
+
+    Attributes:
+        seq: The number of the commit that wrote it.
+        time: The time of the commit.
+        cause: Why the term changed, such as "written" and "forgotten".
+        term: The term after the commit; None if it was removed.
+    """
+
+    seq: int
+    time: datetime
+    cause: str
+    term: Listed | None
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """Where a term occurs in a text.
+
+    Attributes:
+        start: The offset of its first character.
+        end: The offset after its last one.
+        text: What the text says there.
+        name: The key or the alias that occurs, as the glossary writes it.
+        terms: The terms that have this name; those with this key first.
+    """
+
+    start: int
+    end: int
+    text: str
+    name: str
+    terms: tuple[Listed, ...]
+
+
+def listed(record: Record) -> Listed:
+    """Return the term of a record.
+
+    Raises:
+        DamagedStoreError: It is not that of a term.
+    """
+    entry = entry_of(record)
+    if entry is None or record.agent is None:
+        raise DamagedStoreError("the glossary", f"the record {record.id!r} is not a term")
+    return {
+        "key": entry.key,
+        "value": entry.value,
+        "category": entry.category,
+        "aliases": list(entry.aliases),
+        "description": entry.description,
+        "agent_id": record.agent,
+        "entry_id": record.id,
+    }
+
+
+def recalled(record: Record, score: float) -> Recalled:
+    """Return the term of a record with its score."""
+    return {**listed(record), "score": score}
+
+
+def sorted_by_key(terms: list[Listed]) -> list[Listed]:
+    """Return terms sorted by key, case-insensitively."""
+    return sorted(terms, key=lambda term: (term["key"].casefold(), term["key"]))
+
+
+def is_category(term: Mapping[str, object], category: str | None) -> bool:
+    """Return whether a term is of a category; None: of any."""
+    return category is None or term["category"] == category

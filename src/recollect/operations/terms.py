@@ -1,0 +1,76 @@
+"""The operations that search the terms of a glossary. They are executed on the reserved namespace that has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+
+from recollect.errors import InvalidArgumentError
+from recollect.operations.base import Operation
+from recollect.operations.checks import check_count, check_number, check_text
+
+#: A function from a text to its tokens.
+Tokenizer = Callable[[str], Sequence[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallTerms(Operation, name="recall_terms"):
+    """Find the terms of an agent that answer a question. The result is a list of `FoundTerm`, best first.
+
+    Attributes:
+        agent: The agent.
+        question: The question.
+        limit: Maximum number of terms.
+        minimum: The least score; None: any.
+        typos: Whether misspelt words stand for those that resemble them.
+        tokenizer: Returns the tokens of a text; None: words without their endings. It has no JSON form.
+    """
+
+    agent: str
+    question: str
+    limit: int = 5
+    minimum: float | None = None
+    typos: bool = False
+    tokenizer: Tokenizer | None = None
+
+    def __post_init__(self) -> None:
+        check_text("agent", self.agent)
+        check_text("question", self.question, blank=True)
+        check_count("limit", self.limit)
+        if self.minimum is not None:
+            check_number("minimum", self.minimum)
+        if self.tokenizer is not None and not callable(self.tokenizer):
+            raise InvalidArgumentError("tokenizer", self.tokenizer, "must be a function from a text to its tokens")
+        if not isinstance(self.tokenizer, Hashable):
+            raise InvalidArgumentError("tokenizer", self.tokenizer, "must be hashable: its terms are cached by it")
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateTerms(Operation, name="annotate_terms"):
+    """Find where the terms of an agent occur in a text. The result is a list of `Annotation`.
+
+    Attributes:
+        agent: The agent.
+        text: The text.
+    """
+
+    agent: str
+    text: str
+
+    def __post_init__(self) -> None:
+        check_text("agent", self.agent)
+        check_text("text", self.text, blank=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharedNames(Operation, name="shared_names"):
+    """List the names that several terms of an agent have. The result is a list of `SharedName`.
+
+    Attributes:
+        agent: The agent.
+    """
+
+    agent: str
+
+    def __post_init__(self) -> None:
+        check_text("agent", self.agent)
