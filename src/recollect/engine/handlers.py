@@ -383,7 +383,7 @@ def _about_terms(query: Callable[[Glossary, Any], Any]) -> Handler:
         key = TermsOf(branch, scope, request.operation.agent, getattr(request.operation, "tokenizer", None))
 
         def read(view: View, terms: Terms) -> Any:
-            return query(Glossary(terms, view, branch, scope, core.reads_at(view, branch)), request.operation)
+            return query(Glossary(terms, core.reads_at(view, branch)), request.operation)
 
         return core.followed(core.terms, branch, key, read)
 

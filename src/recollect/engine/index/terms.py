@@ -20,8 +20,8 @@ from recollect.text.words import terms as words_of
 
 #: Limit on the memory of the terms of all glossaries together, in bytes.
 _MOST_BYTES = 2**28
-#: Approximate memory of a term, and of a token of it.
-_TERM_BYTES, _TOKEN_BYTES = 1200, 120
+#: Approximate memory of a term with its record, and of a token of it.
+_TERM_BYTES, _TOKEN_BYTES = 4000, 120
 #: Every record is valid at this time.
 _NO_TIME = -(2**63)
 
@@ -56,11 +56,13 @@ class Terms:
 
     Attributes:
         index: The terms, by the stored ids of their records.
+        records: The records as the scope shows them, by their stored ids.
     """
 
     def __init__(self, key: TermsOf, records: Iterable[Record]) -> None:
         self._key = key
         self.index = TermIndex(words if key.tokenizer is None else _checked(key.tokenizer))
+        self.records: dict[str, Record] = {}
         self._expiries: dict[str, int] = {}
         for record in records:
             self.put(record)
@@ -73,11 +75,13 @@ class Terms:
             return
         if record.expires is not None:
             self._expiries[record.id] = microseconds(record.expires)
+        self.records[record.id] = self._key.scope.shown(record)
         self.index.put(record.id, entry.key, entry.aliases, entry.text)
 
     def remove(self, record_id: str) -> None:
         """Remove the term of a record, if it is there."""
         self._expiries.pop(record_id, None)
+        self.records.pop(record_id, None)
         self.index.remove(record_id)
 
     def at(self, now: int) -> TermIndex:

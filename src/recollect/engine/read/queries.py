@@ -203,7 +203,7 @@ class Reading:
         """Return the terms of the agent that an operation names, read from all of its records."""
         tokenizer = operation.tokenizer if isinstance(operation, RecallTerms) else None
         terms = terms_at(self.view, TermsOf(self.branch, self.scope, operation.agent, tokenizer), self.now)
-        return Glossary(terms, self.view, self.branch, self.scope, self.now)
+        return Glossary(terms, self.now)
 
     def policies(self, operation: GetPolicies) -> Policies:
         """Return the policies of the namespace."""

@@ -212,7 +212,9 @@ class TermIndex:
         out: list[Mention] = []
         for start, end, number in names.find(text):
             named = self._named[known[number]]
-            ids = sorted(named, key=lambda each: (named[each] != self.terms[each].key, self.terms[each].key, each))
+            ids = list(named)
+            if len(ids) > 1:
+                ids.sort(key=lambda each: (named[each] != self.terms[each].key, self.terms[each].key, each))
             out.append(Mention(start, end, tuple(ids), named[ids[0]]))
         return out
 

@@ -162,8 +162,16 @@ class Glossary:
             also reads the names of all terms of the agent.
         """
         found: list[Annotation] = self._execute(AnnotateTerms(agent=agent_id, text=text))
+        records = {record.id: record for each in found for record in each.records}
+        terms = {record_id: listed(record) for record_id, record in records.items()}
         return [
-            Occurrence(each.start, each.end, text[each.start : each.end], each.name, tuple(map(listed, each.records)))
+            Occurrence(
+                each.start,
+                each.end,
+                text[each.start : each.end],
+                each.name,
+                tuple(terms[record.id] for record in each.records),
+            )
             for each in found
         ]
 
