@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import recollect
 from recollect import Memory
+from recollect.cli.app import app
 from recollect.errors import (
     InvalidArgumentError,
     QuotaError,
@@ -367,3 +370,31 @@ def test_a_shared_store_gives_every_memory_its_own_glossary() -> None:
     memory = memory_on(MemoryStore())
     add(memory.glossary, "one")
     assert memory.namespace("two").glossary.recall("one", "a") == []
+
+
+def test_the_commands_store_find_list_and_forget(tmp_path: Path) -> None:
+    store = str(tmp_path / "t.db")
+
+    def run(*arguments: str, text: str = "", code: int = 0) -> Any:
+        result = CliRunner().invoke(app, ["glossary", *arguments, "--db", store, "--json"], input=text)
+        assert result.exit_code == code, result.output
+        return json.loads(result.stdout) if code == 0 else result.output
+
+    added = run("add", "PII", "Personal data", "--alias", "private data", "--category", "c", "--agent", "a")
+    assert (added["key"], added["aliases"], added["category"]) == ("PII", ["private data"], "c")
+    run("add", "pii", "Personal information", "--agent", "a")
+    run("add", "JWT", "JSON Web Token", "--category", "c", "--agent", "a")
+    assert keys(run("list", "--agent", "a")) == ["JWT", "pii"]
+    assert keys(run("list", "--agent", "a", "--category", "c")) == ["JWT"]
+    (found,) = run("recall", "What is a JWT?", "--agent", "a", "--minimum", "3")
+    assert found["key"] == "JWT"
+    (place,) = run("annotate", "--agent", "a", text="the pii report")
+    assert (place["start"], place["end"], keys(place["terms"])) == (4, 7, ["pii"])
+    assert [each["term"]["value"] for each in run("history", "PII", "--agent", "a")] == [
+        "Personal data",
+        "Personal information",
+    ]
+    assert run("forget", "pii", "absent", "--agent", "a") == {"forgotten": 1}
+    assert "is empty" in run("add", "", "v", "--agent", "a", code=1)
+    plain = CliRunner().invoke(app, ["glossary", "list", "--agent", "a", "--db", store])
+    assert "terms: 1" in plain.output

@@ -128,6 +128,7 @@ COMMANDS = {
         "embedding": "embed",
         "evaluating": "eval",
         "erasing": "erase",
+        "glossary": "glossary",
         "keeping": "backup compact migrate rescue restore",
         "managing": "consolidate contradictions duplicates entities entity",
         "moving": "export import",
