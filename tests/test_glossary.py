@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +18,9 @@ import recollect
 from recollect import Memory
 from recollect.cli.app import app
 from recollect.errors import (
+    ImportFormatError,
     InvalidArgumentError,
+    MissingExtraError,
     QuotaError,
     ReadOnlyMemoryError,
     RejectedError,
@@ -26,6 +30,9 @@ from recollect.errors import (
 from recollect.memory.glossary.glossary import Glossary
 from recollect.operations import RecallTerms
 from recollect.records.terms import term_id
+from recollect.server.mcp.access import Access
+from recollect.server.mcp.tools import ToolError
+from recollect.server.mcp.toolsets import tools_of
 from recollect.testing import memory_on
 from recollect.testing.loopback import Loopback
 
@@ -398,3 +405,211 @@ def test_the_commands_store_find_list_and_forget(tmp_path: Path) -> None:
     assert "is empty" in run("add", "", "v", "--agent", "a", code=1)
     plain = CliRunner().invoke(app, ["glossary", "list", "--agent", "a", "--db", store])
     assert "terms: 1" in plain.output
+
+
+# Files, expiry, tokenizer.json, tools
+
+
+def test_terms_are_the_same_after_export_and_import_as_csv_and_json(glossary: Glossary) -> None:
+    expires = NOW + timedelta(days=3650)
+    add(
+        glossary,
+        "plain",
+        "a;b",
+        'say "x"',
+        "line\nbreak",
+        "\u00e9\u732b",
+        aliases=["one;two", 'q"', "x\ny", "w\rz", "three"],
+    )
+    glossary.memorize("goes", "v", "c", "a", description="d, e")
+    glossary.set_expiry("goes", "a", expires - datetime.now(UTC))
+    for write, read in ((glossary.to_csv, glossary.from_csv), (glossary.to_json, glossary.from_json)):
+        text = write("a")
+        assert read(text, "b") == 6
+        strip = [{**term, "agent_id": "", "entry_id": ""} for term in glossary.list_all("a")]
+        assert strip == [{**term, "agent_id": "", "entry_id": ""} for term in glossary.list_all("b")]
+        assert glossary.expiry("goes", "b") == glossary.expiry("goes", "a") is not None
+        assert glossary.expiry("plain", "b") is None
+        assert write("b") == text
+        glossary.forget_many(keys(glossary.list_all("b")), "b")
+
+
+def test_an_import_reads_what_a_spreadsheet_writes(glossary: Glossary) -> None:
+    text = "\ufeffvalue,key,aliases\r\nJSON Web Token,JWT,token;web token\r\n\r\nPersonal data,PII,\r\n"
+    assert glossary.from_csv(text, "a") == 2
+    assert [(term["key"], term["aliases"]) for term in glossary.list_all("a")] == [
+        ("JWT", ["token", "web token"]),
+        ("PII", []),
+    ]
+    assert glossary.from_json(json.dumps(glossary.list_all("a")), "b") == 2
+    assert glossary.from_json("[]", "b") == glossary.from_csv("key,value\n", "b") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", "line 1"),
+        ("key\nx\n", "line 1"),
+        ("key,value,value\n", "line 1"),
+        ("key,value\ngood,v\nx\n", "line 3"),
+        ("key,value\ngood,v\nx,\n", "line 3"),
+        ("key,value\ngood,v\nGOOD,w\n", "line 3"),
+        ("key,value,expires\ngood,v,\nx,y,soon\n", "line 3"),
+        ("key,value,expires\ngood,v,\nx,y,2026-01-01\n", "line 3"),
+        ('key,value\ngood,v\n"x,y\n', "line 3"),
+        ("key,value,colour\ngood,v,red\n", "colour"),
+        ('key,value,aliases\ngood,v,"""a;b"\n', "line 2"),
+        ("{}", "array"),
+        ("[3]", "array"),
+        ("[" * 100_000, "not JSON"),
+        ('[{"key": "good", "value": "v"}, {"key": "x"}]', "term 2"),
+        ('[{"key": "good", "value": 3}]', "term 1"),
+        ('[{"key": "good", "value": "v", "aliases": "text"}]', "term 1"),
+        ('[{"key": "good", "value": "v", "category": 3}]', "term 1"),
+        ('[{"key": "good", "value": "v", "expires": 3}]', "term 1"),
+    ],
+)
+def test_a_damaged_file_is_an_error_that_names_the_place_and_stores_nothing(
+    glossary: Glossary, text: str, place: str
+) -> None:
+    read = glossary.from_json if text[:1] in "[{" and text else glossary.from_csv
+    with pytest.raises(ImportFormatError, match=place):
+        read(text, "a")
+    assert glossary.entry_count("a") == 0
+
+
+def test_an_import_that_a_policy_forbids_stores_nothing(memory: Memory) -> None:
+    memory.set_policies(redaction="refuse")
+    with pytest.raises(RejectedError):
+        memory.glossary.from_csv("key,value\none,fine\ntwo,token=abcdef\n", "a")
+    assert memory.glossary.entry_count("a") == 0
+
+
+def test_the_expiry_of_a_term_is_set_and_removed() -> None:
+    now = [NOW]
+    with recollect.open(":memory:", clock=lambda: now[0]) as memory:
+        add(memory.glossary, "one", aliases=["uno"])
+        before = memory.glossary.get("one", "a")
+        assert memory.glossary.set_expiry("ONE", "a", 60)
+        assert memory.glossary.expiry("one", "a") == NOW + timedelta(seconds=60)
+        assert memory.glossary.set_expiry("one", "a", None)
+        assert memory.glossary.expiry("one", "a") is None
+        assert memory.glossary.get("one", "a") == before
+        memory.glossary.set_expiry("one", "a", timedelta(seconds=1))
+        now[0] += timedelta(seconds=2)
+        assert memory.glossary.get("one", "a") is None
+        assert not memory.glossary.set_expiry("one", "a", 60)
+        with pytest.raises(InvalidArgumentError):
+            memory.glossary.set_expiry("absent", "a", -1)
+
+
+def tokenizer_json(path: Path, **more: Any) -> Path:
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+    words = ["[UNK]", "[CLS]", "[SEP]", "pod", "##s", "crash", "what", "is", "a"]
+    tokenizer = Tokenizer(models.WordPiece({word: at for at, word in enumerate(words)}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.add_special_tokens(["[CLS]", "[SEP]"])
+    tokenizer.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
+    tokenizer.enable_truncation(2)
+    tokenizer.save(str(path))
+    return path
+
+
+def test_a_tokenizer_json_decides_what_a_word_is_without_its_special_tokens(glossary: Glossary, tmp_path: Path) -> None:
+    path = tokenizer_json(tmp_path / "tokenizer.json")
+    glossary.memorize("k", "what is a crash", "", "a")
+    glossary.memorize("l", "pods", "", "a")
+    assert keys(glossary.recall("pod", "a", tokenizer=path)) == ["l"]
+    assert keys(glossary.recall("a what crash", "a", tokenizer=str(path))) == ["k"]  # also after the file's limit of 2
+    assert glossary.recall("[CLS] unheard [SEP] [UNK]", "a", tokenizer=path) == []
+
+
+def test_a_missing_or_damaged_tokenizer_json_is_an_error_that_names_the_path(
+    glossary: Glossary, tmp_path: Path
+) -> None:
+    missing, damaged = tmp_path / "missing.json", tmp_path / "damaged.json"
+    damaged.write_text('{"model": ')
+    for path in (missing, damaged, tmp_path):
+        with pytest.raises(InvalidArgumentError, match=re.escape(str(path))):
+            glossary.recall("q", "a", tokenizer=path)
+
+
+def test_a_tokenizer_json_that_was_changed_is_read_again(glossary: Glossary, tmp_path: Path) -> None:
+    path = tokenizer_json(tmp_path / "tokenizer.json")
+    add(glossary, "pods")
+    assert keys(glossary.recall("pod", "a", tokenizer=path)) == ["pods"]
+    path.write_text("{}")
+    with pytest.raises(InvalidArgumentError):
+        glossary.recall("pod", "a", tokenizer=path)
+
+
+def test_without_the_library_a_tokenizer_json_is_a_clear_error(
+    glossary: Glossary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text("{}")
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(MissingExtraError, match=r"recollect\[tokenizers\]"):
+        glossary.recall("q", "a", tokenizer=path)
+
+
+def test_a_model_defines_and_finds_terms_by_tools(memory: Memory) -> None:
+    tools = memory.tools()
+    tools.call("define_term", {"term": "PII", "meaning": "Personal data", "aliases": ["private data"]})
+    assert keys(tools.call("recall_terms", {"question": "privat data?"})) == ["PII"]
+    assert keys(tools.call("terms_in_text", {"text": "PII is private data"})) == ["PII"]
+    assert keys(memory.glossary.list_all("shared")) == ["PII"]
+    scoped = memory.scoped(agent="bot").tools()
+    scoped.call("define_term", {"term": "JWT", "meaning": "token"})
+    assert keys(memory.glossary.list_all("bot")) == ["JWT"]
+    for aliases in ("text", [3]):
+        with pytest.raises(InvalidArgumentError, match="list of texts"):
+            tools.call("define_term", {"term": "x", "meaning": "y", "aliases": aliases})
+    assert tools.call("forget_term", {"term": "pii"}) == {"term": "pii", "forgotten": True}
+    assert not tools.call("judge_text", {"text": "Let me check the logs..."})["accepted"]
+    assert "define_term" not in memory.tools(read_only=True).names
+
+
+def test_the_tools_of_the_server_name_the_client_in_the_history(memory: Memory) -> None:
+    tools = tools_of(["glossary", "salience"])
+    access = Access(lambda **_: memory)
+
+    def call(name: str, **given: Any) -> dict[str, Any]:
+        return tools[name].call(access, given, "a client").structured
+
+    assert call("define_term", term="PII", meaning="Personal data", aliases=["private data"])["terms"] == 1
+    (found,) = call("recall_terms", question="What is PII?")["terms"]
+    assert found == {"key": "PII", "value": "Personal data", "aliases": ["private data"], "score": found["score"]}
+    assert keys(call("terms_in_text", text="the private data")["terms"]) == ["PII"]
+    assert call("forget_term", term="pii") == {"forgotten": True}
+    assert call("terms_in_text", text="the private data")["terms"] == []
+    assert call("judge_text", text="The outage was caused by a full disk.")["reason"] == "signal"
+    changes = memory._beside("terms").changes()
+    assert [(each.actor, each.reason) for each in changes] == [("a client", "define_term"), ("a client", "forget_term")]
+    with pytest.raises(ToolError):
+        call("define_term", term="x", meaning="y", aliases="text")
+
+
+def test_the_commands_export_and_import(tmp_path: Path) -> None:
+    def run(*arguments: str, text: str = "", code: int = 0) -> str:
+        result = CliRunner().invoke(app, ["glossary", *arguments, "--db", str(tmp_path / "t.db")], input=text)
+        assert result.exit_code == code, result.output
+        return result.output
+
+    assert (
+        run("import", "-", "--format", "csv", "--agent", "a", text="key,value\nPII,Personal data\n") == "imported: 1\n"
+    )
+    for suffix in ("csv", "json"):
+        path = tmp_path / f"terms.{suffix}"
+        run("export", str(path), "--agent", "a")
+        run("export", str(path), "--agent", "a")  # replaces its own
+        run("import", str(path), "--agent", suffix)
+        assert run("export", "--agent", suffix) == run("export", "--agent", "a")
+    other = tmp_path / "notes.csv"
+    other.write_text("name,age\n")
+    assert "is not a glossary in CSV" in run("export", str(other), "--agent", "a", code=1)
+    assert other.read_text() == "name,age\n"
+    assert "pass --format" in run("import", str(tmp_path / "t.db"), "--agent", "a", code=2)
+    assert "line 1" in run("import", str(other), "--agent", "a", code=1)
+    assert "is not UTF-8" in run("import", str(tmp_path / "t.db"), "--format", "csv", "--agent", "a", code=1)

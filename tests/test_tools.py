@@ -83,7 +83,13 @@ def test_without_an_embedder_search_says_that_it_measures_confidence(memory: Mem
 
 
 def test_read_only_tools_and_a_selection_have_no_others(memory: Memory) -> None:
-    assert set(memory.tools().names) - set(memory.tools(read_only=True).names) == {"remember", "update", "forget"}
+    assert set(memory.tools().names) - set(memory.tools(read_only=True).names) == {
+        "remember",
+        "update",
+        "forget",
+        "define_term",
+        "forget_term",
+    }
     some_tools = memory.tools(only=["recall"])
     assert some_tools.names == ("recall",)
     assert len(some_tools) == 1

@@ -1,4 +1,4 @@
-"""The command that evaluates recall on public data sets and compares two runs: eval (locomo, beam, memdaily)."""
+"""The command that evaluates on public data sets and compares two runs: eval (locomo, beam, memdaily, glossary)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def eval_(ctx: click.Context, settings: Settings, diff: tuple[Path, Path] | None
     """Measure recall on conversations with known evidence, in memory, with the default settings."""
     if diff is None:
         if ctx.invoked_subcommand is None:
-            raise click.UsageError("name a data set (locomo, beam, memdaily), or --diff BEFORE AFTER")
+            raise click.UsageError("name a data set (locomo, beam, memdaily, glossary), or --diff BEFORE AFTER")
         return
     from recollect.evaluation.difference import differing
 
@@ -121,6 +121,27 @@ def memdaily(settings: Settings, files: tuple[Path, ...], **options: Any) -> Non
     from recollect.evaluation import datasets
 
     _measure(settings, datasets.memdaily(*files), **options)
+
+
+@eval_.command()
+@click.argument("folder", type=_PATH)
+@common
+def glossary(settings: Settings, folder: Path) -> None:
+    """Evaluate the glossary on ambiguous abbreviations: a FOLDER of SDU@AAAI-21, with its diction.json.
+
+    The share of sentences whose right expansion is the first, or among the first three, beside bm25s and the most
+    frequent expansion, over five folds.
+    """
+    from recollect.evaluation.glossary import accuracies, read
+
+    with _progress(settings.as_json) as progress:
+        found = accuracies(read(folder), progress)
+    if settings.as_json:
+        print_json(found)
+        return
+    click.echo(f"sentences: {found['n']}, expansions of an abbreviation: {found['expansions']:.2f}")
+    rows = [(name, *(f"{value:.3f}" for value in values.values())) for name, values in found["methods"].items()]
+    render.show_rows(("method", "accuracy@1", "accuracy@3"), rows)
 
 
 @contextmanager

@@ -1,15 +1,18 @@
-"""The commands of the glossary: glossary add, list, recall, annotate, forget, history."""
+"""The commands of the glossary: glossary add, list, recall, annotate, forget, history, import, export."""
 
 from __future__ import annotations
 
-import sys
+from functools import partial
 from pathlib import Path
 
 import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.errors import InvalidArgumentError
+from recollect.cli.output import write_file
+from recollect.cli.texts import text_of
+from recollect.errors import ImportFormatError, InvalidArgumentError, StoreIOError
+from recollect.memory.glossary.files import from_csv, from_json
 
 _agent = click.option("--agent", required=True, metavar="AGENT", help="The agent that knows the terms.")
 
@@ -87,10 +90,7 @@ def recall(settings: Settings, question: str, agent: str, k: int, minimum: float
 @common
 def annotate(settings: Settings, path: Path, agent: str) -> None:
     """List where terms of an agent occur in the text of PATH ("-": standard input)."""
-    try:
-        text = (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InvalidArgumentError("path", str(path), "is not UTF-8 text") from None
+    text = text_of(path)
     with settings.open() as memory:
         found = memory.glossary.annotate(text, agent)
     if settings.as_json:
@@ -104,6 +104,74 @@ def annotate(settings: Settings, path: Path, agent: str) -> None:
     rows = [(str(each.start), each.text, term["key"], term["value"]) for each in found for term in each.terms]
     render.show_rows(("start", "text", "key", "value"), rows)
     click.echo(f"occurrences: {len(found)}")
+
+
+_FORMAT = click.option("--format", "form", type=click.Choice(["csv", "json"]), help="Default: by the name of FILE.")
+
+
+@glossary.command("import")
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True, exists=True, dir_okay=False))
+@_agent
+@_FORMAT
+@common
+def import_(settings: Settings, path: Path, agent: str, form: str | None) -> None:
+    """Store the terms of a CSV or JSON FILE ("-": standard input), all or none.
+
+    Fields: key, value, category, aliases, description, expires. Only key and value are required. In CSV, aliases are
+    one field with ";" between them.
+    """
+    form, text = _form(path, form), text_of(path)
+    with settings.open(create=True) as memory:
+        glossary = memory.glossary
+        count = glossary.from_csv(text, agent) if form == "csv" else glossary.from_json(text, agent)
+    if settings.as_json:
+        print_json({"imported": count})
+    else:
+        click.echo(f"imported: {count}")
+
+
+@glossary.command()
+@click.argument("path", metavar="FILE", type=click.Path(path_type=Path, allow_dash=True, dir_okay=False), default="-")
+@_agent
+@_FORMAT
+@common
+def export(settings: Settings, path: Path, agent: str, form: str | None) -> None:
+    """Write the terms of an agent to a CSV or JSON FILE ("-": standard output, as JSON)."""
+    form = _form(path, form or ("json" if str(path) == "-" else None))
+    with settings.open() as memory:
+        store = memory.stats()["store"]["path"]
+        text = memory.glossary.to_csv(agent) if form == "csv" else memory.glossary.to_json(agent) + "\n"
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    write_file(
+        path,
+        lambda file: file.write(text),
+        store,
+        replaces=partial(_is_glossary, form=form),
+        kind=f"a glossary in {form.upper()}",
+    )
+    if settings.as_json:
+        print_json({"written": str(path)})
+    else:
+        click.echo(f"written: {render.plain(str(path))}")
+
+
+def _is_glossary(path: Path, form: str) -> bool:
+    """Return whether a file has the terms of a glossary, so that an export may replace it."""
+    try:
+        text = text_of(path)
+        return bool(from_csv(text) if form == "csv" else from_json(text)) or not text
+    except (ImportFormatError, InvalidArgumentError, StoreIOError):
+        return False
+
+
+def _form(path: Path, form: str | None) -> str:
+    """Return the format that was chosen, or that the name of a file has."""
+    form = form or path.suffix.lower().removeprefix(".")
+    if form not in ("csv", "json"):
+        raise click.UsageError("the name of FILE does not say its format: pass --format csv or --format json")
+    return form
 
 
 @glossary.command()

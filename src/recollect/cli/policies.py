@@ -10,7 +10,7 @@ import click
 
 from recollect.cli import render
 from recollect.cli.app import Settings, app, common, print_json
-from recollect.errors import InvalidArgumentError
+from recollect.cli.texts import text_of
 from recollect.operations.upkeep import REDACTIONS, Redaction
 from recollect.redaction import CATEGORIES
 from recollect.redaction import redact as redact_text
@@ -34,7 +34,7 @@ def redact(settings: Settings, path: Path, categories: tuple[str, ...]) -> None:
 
     It needs no store. What was found is counted on standard error; exit code 0 also if there is nothing to replace.
     """
-    redacted = redact_text(_text_of(path), categories or CATEGORIES)
+    redacted = redact_text(text_of(path), categories or CATEGORIES)
     if settings.as_json:
         print_json({"text": redacted.text, "found": dict(redacted.found)})
         return
@@ -55,7 +55,7 @@ def salience(settings: Settings, path: Path, strict: bool) -> None:
 
     It needs no store. Exit code 0 also if lines are rejected.
     """
-    lines = [line for line in _text_of(path).splitlines() if line.strip()]
+    lines = [line for line in text_of(path).splitlines() if line.strip()]
     verdicts = [judge(line, "strict" if strict else "normal") for line in lines]
     if settings.as_json:
         print_json([{"text": line, **each._asdict()} for line, each in zip(lines, verdicts, strict=True)])
@@ -97,11 +97,3 @@ def policies(
     )
     judged = "" if current.salience == "off" else f"; salience {current.salience}"
     click.echo(f"namespace {settings.namespace}: {secrets}{judged}")
-
-
-def _text_of(path: Path) -> str:
-    """Return the text of a file, or of standard input for "-"."""
-    try:
-        return (sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()).decode("utf-8")
-    except UnicodeDecodeError:
-        raise InvalidArgumentError("path", str(path), "is not UTF-8 text") from None

@@ -13,7 +13,7 @@ from recollect.errors import InvalidArgumentError, MissingExtraError
 from recollect.memory import Memory
 from recollect.server.mcp.access import GRAPH_TOKENS, Access
 from recollect.server.mcp.first_start import GRAPH_VARIABLE, import_graph
-from recollect.server.mcp.toolsets import TOOLSETS, tools_of
+from recollect.server.mcp.toolsets import DEFAULT_SETS, TOOLSETS, tools_of
 from recollect.stores.files import open_regular
 
 #: A token is at least this long, so that it cannot be guessed.
@@ -28,10 +28,10 @@ _LEAST_TOKEN, _MOST_TOKEN = 16, 4096
 @click.option(
     "--tools",
     "sets",
-    default=",".join(TOOLSETS),
+    default=",".join(DEFAULT_SETS),
     show_default=True,
     metavar="SETS",
-    help="Sets of tools to offer.",
+    help=f"Sets of tools to offer, of {', '.join(TOOLSETS)}.",
 )
 @click.option(
     "--user",

@@ -71,6 +71,10 @@ class AsyncGlossary:
         self._wrapped = glossary
         self._pool = pool
 
+    def by(self, actor: str | None, reason: str | None = None) -> AsyncGlossary:
+        """Return this glossary with commits that name who makes a change, and why. See `Glossary.by`."""
+        return AsyncGlossary(self._wrapped.by(actor, reason), self._pool)
+
     memorize = _awaited(Glossary.memorize)
     """Store a term. One with the same key, in any casing, is replaced; its former version stays in the history."""
     get = _awaited(Glossary.get)
@@ -91,6 +95,18 @@ class AsyncGlossary:
     """Return the categories of the terms of an agent, sorted, each with the number of its terms."""
     history = _awaited(Glossary.history)
     """Return every version of a term, oldest first; [] if the agent never knew it."""
+    expiry = _awaited(Glossary.expiry)
+    """Return when a term expires; None if it never does, or if the agent knows no such term."""
+    set_expiry = _awaited(Glossary.set_expiry)
+    """Make a term expire after some time, or never, and return whether the agent knows it."""
+    to_csv = _awaited(Glossary.to_csv)
+    """Return the terms of an agent as CSV, by key: key, value, category, aliases, description and expires."""
+    to_json = _awaited(Glossary.to_json)
+    """Return the terms of an agent as a JSON array of objects, by key."""
+    from_csv = _awaited(Glossary.from_csv)
+    """Store the terms of CSV as `to_csv` writes it, and return how many there are."""
+    from_json = _awaited(Glossary.from_json)
+    """Store the terms of a JSON array of objects, as `from_csv` does, and return how many there are."""
     shared_names = _awaited(Glossary.shared_names)
     """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
 

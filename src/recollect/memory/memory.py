@@ -377,8 +377,9 @@ class Memory(Histories, Upkeep, Consolidation, Facets):
             tools.openai(), tools.anthropic()
             tools.call("recall", {"question": "Which seat?"})
 
-        The tools are remember, recall, search (by similarity of meaning), context, update, forget, history, entity and
-        contradictions. They read and write what this memory may: pass them one that is scoped to the user.
+        The tools are remember, recall, search (by similarity of meaning), context, update, forget, history, entity,
+        contradictions, judge_text, and for the glossary define_term, recall_terms, terms_in_text and forget_term. They
+        read and write what this memory may: pass them one that is scoped to the user.
 
         Args:
             prefix: Put before each name, such as "memory_".

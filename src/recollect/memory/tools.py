@@ -19,6 +19,8 @@ from recollect.embedding.base import embedded
 from recollect.embedding.similarity import cosine
 from recollect.errors import InvalidArgumentError, InvalidOperationError, RecollectError, UnknownArgumentError
 from recollect.records.record import Record
+from recollect.records.terms import DEFAULT_AGENT
+from recollect.salience import judge
 
 if TYPE_CHECKING:
     from recollect.memory.memory import Memory
@@ -131,6 +133,37 @@ def _contradictions(memory: Memory, given: Json) -> Any:
     ]
 
 
+def _agent_of(memory: Memory, given: Json) -> str:
+    return str(given.get("agent") or memory.scope.get("agent") or DEFAULT_AGENT)
+
+
+def _define_term(memory: Memory, given: Json) -> Any:
+    agent = _agent_of(memory, given)
+    meaning, aliases = given["meaning"], given.get("aliases")
+    category, description = given.get("category", ""), given.get("description")
+    memory.glossary.memorize(given["term"], meaning, category, agent, aliases, description)
+    return memory.glossary.get(given["term"], agent)
+
+
+def _recall_terms(memory: Memory, given: Json) -> Any:
+    found = memory.glossary.recall(given["question"], _agent_of(memory, given), given.get("limit", 5), typos=True)
+    return [{**term, "score": round(term["score"], 3)} for term in found]
+
+
+def _terms_in_text(memory: Memory, given: Json) -> Any:
+    found = memory.glossary.annotate(given["text"], _agent_of(memory, given))
+    return list({term["entry_id"]: term for each in found for term in each.terms}.values())
+
+
+def _forget_term(memory: Memory, given: Json) -> Any:
+    return {"term": given["term"], "forgotten": memory.glossary.forget(given["term"], _agent_of(memory, given))}
+
+
+def _judge(_: Memory, given: Json) -> Any:
+    return judge(given["text"], given.get("level", "normal"))._asdict()
+
+
+_AGENT = _string("The agent whose glossary it is. Default: the agent of this memory, else the one that all share")
 _ID = _string("The id of the memory, as another tool returned it")
 TOOLS: tuple[Tool, ...] = (
     Tool(
@@ -204,6 +237,46 @@ TOOLS: tuple[Tool, ...] = (
         _entity,
     ),
     Tool("contradictions", "Return facts that disagree.", _schema((), limit=_limit(20)), _contradictions),
+    Tool(
+        "define_term",
+        "Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
+        _schema(
+            ("term", "meaning"),
+            term=_string("The term"),
+            meaning=_string("What it means"),
+            aliases={"type": "array", "items": {"type": "string"}, "description": "Its other names"},
+            category=_string("Its category, such as abbreviation"),
+            description=_string("More about it"),
+            agent=_AGENT,
+        ),
+        _define_term,
+        writes=True,
+    ),
+    Tool(
+        "recall_terms",
+        "Find the terms of the glossary that a question is about, best first.",
+        _schema(("question",), question=_string("The question"), limit=_limit(5), agent=_AGENT),
+        _recall_terms,
+    ),
+    Tool(
+        "terms_in_text",
+        "Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
+        _schema(("text",), text=_string("The text"), agent=_AGENT),
+        _terms_in_text,
+    ),
+    Tool(
+        "forget_term",
+        "Remove a term from the glossary. Its history stays.",
+        _schema(("term",), term=_string("The term"), agent=_AGENT),
+        _forget_term,
+        writes=True,
+    ),
+    Tool(
+        "judge_text",
+        "Say whether a text is worth remembering, by rules: narration of one's own steps is not.",
+        _schema(("text",), text=_string("The text"), level=_string("How strictly", enum=["normal", "strict"])),
+        _judge,
+    ),
 )
 
 
@@ -308,7 +381,8 @@ def _get(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
 
 
-_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float)}
+_TYPES: dict[str, tuple[type, ...]] = {"string": (str,), "integer": (int,), "number": (int, float), "array": (list,)}
+_CALLED = {"string": "text", "integer": "a number", "number": "a number", "array": "a list of texts"}
 
 
 def _checked(tool: str, schema: Json, arguments: object) -> Json:
@@ -330,7 +404,9 @@ def _checked(tool: str, schema: Json, arguments: object) -> Json:
         if expected is None:
             raise UnknownArgumentError(tool, str(name), "")
         if isinstance(value, bool) or not isinstance(value, _TYPES[expected["type"]]):
-            raise InvalidArgumentError(name, value, f"must be {'text' if expected['type'] == 'string' else 'a number'}")
+            raise InvalidArgumentError(name, value, f"must be {_CALLED[expected['type']]}")
+        if isinstance(value, list) and not all(isinstance(each, str) for each in value):
+            raise InvalidArgumentError(name, value, "must be a list of texts")
         if "enum" in expected and value not in expected["enum"]:
             raise InvalidArgumentError(name, value, f"must be one of {', '.join(expected['enum'])}")
         if "minimum" in expected and not expected["minimum"] <= value <= expected.get("maximum", value):

@@ -13,6 +13,8 @@ from recollect.records.record import Record
 
 #: The kind of a term.
 TERM = "term"
+#: The agent whose glossary the tools of a model use if none is named.
+DEFAULT_AGENT = "shared"
 #: The names of ids of agents and keys with a "::", which the usual names would confuse with others.
 _AMBIGUOUS = uuid.uuid5(uuid.NAMESPACE_DNS, "terms.recollect")
 _BETWEEN = "::"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import partial
+from os import PathLike
 from typing import Any
 
 from recollect.arguments import all_named
@@ -18,6 +20,8 @@ from recollect.engine.term_results import Annotation, FoundTerm, SharedName
 from recollect.errors import InvalidArgumentError
 from recollect.filters.tree import AllOf, Is
 from recollect.memory.calls import stored
+from recollect.memory.glossary import files
+from recollect.memory.glossary.tokenizer import tokenizer_of
 from recollect.memory.glossary.values import (
     Listed,
     Occurrence,
@@ -35,17 +39,18 @@ from recollect.operations import (
     ForgetWhere,
     Get,
     History,
-    Operation,
     RecallTerms,
     Remember,
+    RememberAll,
     SharedNames,
     Tokenizer,
 )
-from recollect.operations.checks import check_text
+from recollect.operations.checks import check_seconds, check_text
+from recollect.records.record import Record
 from recollect.records.terms import TERM, entry_of, term_fields, term_id
 
-#: Executes an operation on the namespace of the terms.
-Execute = Callable[[Operation], Any]
+#: Executes an operation on the namespace of the terms, with an actor and a reason as `Memory.execute` takes them.
+Execute = Callable[..., Any]
 
 
 @all_named
@@ -61,6 +66,15 @@ class Glossary:
 
     def __init__(self, execute: Execute) -> None:
         self._execute = execute
+
+    def by(self, actor: str | None, reason: str | None = None) -> Glossary:
+        """Return this glossary with commits that name who makes a change, and why.
+
+        Args:
+            actor: Who makes it.
+            reason: Why it is made.
+        """
+        return Glossary(partial(self._execute, actor=actor, reason=reason))
 
     def memorize(
         self,
@@ -94,18 +108,8 @@ class Glossary:
             check_text(name, text)
         check_text("category", category, blank=True)
         check_text("description", description or "", blank=True)
-        names = _texts("aliases", aliases)
-        fields = term_fields(agent_id, key, value, category, names, description or "")
-        if ttl is None:
-            fields["expires"] = None  # also if it had one before
-        remembered = Remember(
-            content=fields.pop("content"),
-            id=fields.pop("id"),
-            fields=fields,
-            if_exists="update",
-            ttl=ttl,  # type: ignore[arg-type]
-        )
-        stored(self._execute(remembered))
+        term = files.Stated(key, value, category, _texts("aliases", aliases), description or "", None)
+        stored(self._execute(_remembered(term, agent_id, ttl)))
 
     def get(self, key: str, agent_id: str) -> Listed | None:
         """Return the term with a key, in any casing, or None if the agent knows none."""
@@ -120,7 +124,7 @@ class Glossary:
         score_threshold: float | None = None,
         *,
         typos: bool = False,
-        tokenizer: Tokenizer | None = None,
+        tokenizer: Tokenizer | str | PathLike[str] | None = None,
     ) -> list[Recalled]:
         """Return the terms that answer a question, best first, ties by key.
 
@@ -134,12 +138,19 @@ class Glossary:
             top_k: Maximum number of terms, 1 or more.
             score_threshold: The least score, inclusive. 1.0 to 3.0 usually leave out near misses.
             typos: Whether a word that no term has stands for those that resemble it, with a lower weight.
-            tokenizer: A function from a text to its tokens, to be used for terms and question. Default: words without
-                their endings and without stop words.
+            tokenizer: A function from a text to its tokens, to be used for terms and question, or the path of a
+                tokenizer.json (extra `tokenizers`), without its special tokens. Default: words without their endings
+                and without stop words.
+
+        Raises:
+            InvalidArgumentError: Also if the tokenizer.json is missing or damaged.
+            MissingExtraError: The library for a tokenizer.json is not installed.
 
         Cost:
             In proportion to the terms that share a word with the question. The first call reads all terms of the agent.
         """
+        if isinstance(tokenizer, (str, PathLike)):
+            tokenizer = tokenizer_of(tokenizer)
         found: list[FoundTerm] = self._execute(
             RecallTerms(
                 agent=agent_id, question=query, limit=top_k, minimum=score_threshold, typos=typos, tokenizer=tokenizer
@@ -158,7 +169,7 @@ class Glossary:
             agent_id: The agent.
 
         Cost:
-            Linear in the text, whatever the terms are: about 15 milliseconds for 100 KB with a thousand occurrences. The first call after a change
+            Linear in the text, whatever the terms are: about 15 milliseconds for 100 KB. The first call after a change
             also reads the names of all terms of the agent.
         """
         found: list[Annotation] = self._execute(AnnotateTerms(agent=agent_id, text=text))
@@ -213,10 +224,103 @@ class Glossary:
             for each in versions
         ]
 
+    def expiry(self, key: str, agent_id: str) -> datetime | None:
+        """Return when a term expires; None if it never does, or if the agent knows no such term."""
+        record = self._execute(Get(id=_id(key, agent_id)))
+        return None if record is None else record.expires
+
+    def set_expiry(self, key: str, agent_id: str, ttl: float | timedelta | None) -> bool:
+        """Make a term expire after some time, or never, and return whether the agent knows it.
+
+        Args:
+            key: The term.
+            agent_id: The agent.
+            ttl: Seconds or a timedelta from now; None: it never expires.
+
+        Raises:
+            ConflictError: The term was changed at the same time. Its expiry was not set.
+        """
+        if ttl is not None:
+            check_seconds("ttl", ttl.total_seconds() if isinstance(ttl, timedelta) else ttl)
+        record = self._execute(Get(id=_id(key, agent_id)))
+        if record is None:
+            return False
+        stored(self._execute(_remembered(_stated(record)._replace(expires=None), agent_id, ttl, expect=record.hash)))
+        return True
+
+    def to_csv(self, agent_id: str) -> str:
+        """Return the terms of an agent as CSV, by key: key, value, category, aliases, description and expires.
+
+        The aliases are one cell, with ";" between them.
+        """
+        return files.to_csv(self._exported(agent_id))
+
+    def to_json(self, agent_id: str) -> str:
+        """Return the terms of an agent as a JSON array of objects, by key."""
+        return files.to_json(self._exported(agent_id))
+
+    def from_csv(self, text: str, agent_id: str) -> int:
+        """Store the terms of CSV as `to_csv` writes it, and return how many there are.
+
+        They are stored in one commit, or not at all. Terms with the same keys are replaced, and others stay.
+
+        Args:
+            text: The CSV, with a header. Only the fields key and value are required.
+            agent_id: The agent that shall know the terms.
+
+        Raises:
+            ImportFormatError: It is not such a file. The message names the line.
+        """
+        return self._imported(files.from_csv(text), agent_id)
+
+    def from_json(self, text: str, agent_id: str) -> int:
+        """Store the terms of a JSON array of objects, as `from_csv` does, and return how many there are.
+
+        Raises:
+            ImportFormatError: It is not such an array. The message says which term is wrong.
+        """
+        return self._imported(files.from_json(text), agent_id)
+
+    def _exported(self, agent_id: str) -> list[files.Stated]:
+        found: RecordList = self._execute(Find(where=_of(agent_id), order="id"))
+        return sorted(map(_stated, found), key=lambda term: (term.key.casefold(), term.key))
+
+    def _imported(self, terms: list[files.Stated], agent_id: str) -> int:
+        check_text("agent_id", agent_id)
+        items = tuple(_remembered(term, agent_id, None) for term in terms)
+        if items:
+            self._execute(RememberAll(items=items, on_error="raise"))
+        return len(items)
+
     def shared_names(self, agent_id: str) -> list[SharedName]:
         """Return the keys and aliases that several terms of an agent have, so that a text can mean each of them."""
         found: list[SharedName] = self._execute(SharedNames(agent=agent_id))
         return found
+
+
+def _remembered(
+    term: files.Stated, agent_id: str, ttl: float | timedelta | None, expect: str | None = None
+) -> Remember:
+    """Return the operation that stores a term. Without a `ttl` it expires as the term states."""
+    fields = term_fields(agent_id, term.key, term.value, term.category, term.aliases, term.description)
+    if ttl is None:
+        fields["expires"] = term.expires  # None also ends an expiry that it had before
+    content, term_id = fields.pop("content"), fields.pop("id")
+    return Remember(
+        content=content,
+        id=term_id,
+        fields=fields,
+        if_exists="update",
+        ttl=ttl,  # type: ignore[arg-type]
+        expect=expect,
+    )
+
+
+def _stated(record: Record) -> files.Stated:
+    term = listed(record)
+    return files.Stated(
+        term["key"], term["value"], term["category"], tuple(term["aliases"]), term["description"], record.expires
+    )
 
 
 def _id(key: str, agent_id: str) -> str:

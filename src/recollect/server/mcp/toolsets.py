@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from recollect.errors import InvalidArgumentError
-from recollect.server.mcp import history, reading, reference, writing
+from recollect.server.mcp import glossary, history, reading, reference, writing
 from recollect.server.mcp.tools import Tool
 
 #: Name of a set -> its tools.
 TOOLSETS: Mapping[str, tuple[Tool, ...]] = {
     "recollect": (*writing.TOOLS, *reading.TOOLS, *history.TOOLS),
     "reference": reference.TOOLS,
+    "glossary": glossary.TOOLS,
+    "salience": glossary.JUDGE,
 }
+#: The sets that a server offers unless others are named: each further tool costs every client some of its context.
+DEFAULT_SETS = ("recollect", "reference")
 
 
 def tools_of(names: Iterable[str], *, read_only: bool = False, scoped: bool = False) -> dict[str, Tool]:

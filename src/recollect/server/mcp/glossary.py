@@ -1,0 +1,142 @@
+"""Tools for the terms of a glossary, and for judging whether a text is worth remembering.
+
+The terms are those of one agent: of the one that a call names, else of `DEFAULT_AGENT`, which all clients share.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from recollect.records.terms import DEFAULT_AGENT
+from recollect.salience import judge
+from recollect.server.mcp.schemas import array, boolean, integer, mapping, number, string
+from recollect.server.mcp.tools import Call, Result, Tool
+
+_AGENT = string(f"The agent whose glossary it is. Default: {DEFAULT_AGENT}")
+_TERM = {
+    "key": string(),
+    "value": string("What it means"),
+    "category": string(),
+    "aliases": array(string()),
+    "description": string(),
+}
+
+
+def _shown(term: Any) -> dict[str, Any]:
+    return {name: term[name] for name in _TERM if term[name]}
+
+
+def _define(call: Call, given: dict[str, Any]) -> Result:
+    agent = given.get("agent", DEFAULT_AGENT)
+    glossary = call.access.writing().glossary.by(call.actor, call.tool)
+    glossary.memorize(
+        given["term"],
+        given["meaning"],
+        given.get("category", ""),
+        agent,
+        given.get("aliases"),
+        given.get("description"),
+    )
+    return Result({"term": given["term"], "terms": glossary.entry_count(agent)})
+
+
+def _recall(call: Call, given: dict[str, Any]) -> Result:
+    found = call.memory.glossary.recall(
+        given["question"], given.get("agent", DEFAULT_AGENT), given.get("k", 5), typos=True
+    )
+    return Result({"terms": [{**_shown(term), "score": round(term["score"], 2)} for term in found]})
+
+
+def _in_text(call: Call, given: dict[str, Any]) -> Result:
+    found = call.memory.glossary.annotate(given["text"], given.get("agent", DEFAULT_AGENT))
+    terms = {term["entry_id"]: term for each in found for term in each.terms}
+    return Result({"terms": [_shown(term) for term in terms.values()]})
+
+
+def _forget(call: Call, given: dict[str, Any]) -> Result:
+    glossary = call.access.writing().glossary.by(call.actor, call.tool)
+    return Result({"forgotten": glossary.forget(given["term"], given.get("agent", DEFAULT_AGENT))})
+
+
+def _judge(_call: Call, given: dict[str, Any]) -> Result:
+    verdict = judge(given["text"], given.get("level", "normal"))
+    return Result({"accepted": verdict.accepted, "score": verdict.score, "reason": verdict.reason})
+
+
+TOOLS = (
+    Tool(
+        name="define_term",
+        title="Define a term",
+        description="Store what a term, an abbreviation or a name means here. The same term in any casing is replaced.",
+        inputs={
+            "term": string("The term"),
+            "meaning": string("What it means"),
+            "aliases": array(string(), "Its other names"),
+            "category": string("Its category, such as abbreviation"),
+            "description": string("More about it"),
+            "agent": _AGENT,
+        },
+        required=("term", "meaning"),
+        outputs=mapping({"term": string(), "terms": integer()}, required=("term", "terms"), closed=True),
+        run=_define,
+        destructive=True,
+    ),
+    Tool(
+        name="recall_terms",
+        title="Recall terms",
+        description="Find the terms of the glossary that a question is about, best first. Misspelt words are accepted.",
+        inputs={
+            "question": string("The question"),
+            "k": integer("Maximum number of terms. Default: 5", minimum=1, maximum=100),
+            "agent": _AGENT,
+        },
+        required=("question",),
+        outputs=mapping(
+            {"terms": array(mapping({**_TERM, "score": number()}, required=("key", "value", "score")))},
+            required=("terms",),
+            closed=True,
+        ),
+        run=_recall,
+        reads=True,
+    ),
+    Tool(
+        name="terms_in_text",
+        title="Terms in a text",
+        description="Return every term of the glossary that a text names, by its key or an alias, with its meaning.",
+        inputs={"text": string("The text, such as a message or a document"), "agent": _AGENT},
+        required=("text",),
+        outputs=mapping({"terms": array(mapping(_TERM, required=("key", "value")))}, required=("terms",), closed=True),
+        run=_in_text,
+        reads=True,
+    ),
+    Tool(
+        name="forget_term",
+        title="Forget a term",
+        description="Remove a term from the glossary. Its history stays.",
+        inputs={"term": string("The term"), "agent": _AGENT},
+        required=("term",),
+        outputs=mapping({"forgotten": boolean()}, required=("forgotten",), closed=True),
+        run=_forget,
+        destructive=True,
+    ),
+)
+
+JUDGE = (
+    Tool(
+        name="judge_text",
+        title="Judge a text",
+        description="Say whether a text is worth remembering, by rules: narration of one's own steps is not.",
+        inputs={
+            "text": string("The text"),
+            "level": string("Default: normal", enum=["normal", "strict"]),
+        },
+        required=("text",),
+        outputs=mapping(
+            {"accepted": boolean(), "score": number(), "reason": string()},
+            required=("accepted", "score", "reason"),
+            closed=True,
+        ),
+        run=_judge,
+        reads=True,
+    ),
+)
