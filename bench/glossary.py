@@ -1,4 +1,4 @@
-"""`python -m bench.glossary`: recall and annotate of a glossary of 10,000 terms, and how annotate grows.
+"""`python -m bench glossary`: recall and annotate of a glossary of 10,000 terms, and how annotate grows.
 
 Terms are one to three words of the rarer half of a generated vocabulary with ranks by Zipf's law. Texts and
 questions are of all of its words.
@@ -14,13 +14,15 @@ from functools import partial
 from typing import Any
 
 import recollect
+from bench.measuring import versions
 from recollect.indexes.terms.occurrences import Names, tokens
 from recollect.memory.glossary.glossary import Glossary
 from recollect.records.terms import term_fields
 
 _VOCABULARY, _QUESTIONS, _REPEATS = 20_000, 500, 7
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
-_GROWTH = ((1_000, 100_000), (10_000, 10_000), (10_000, 100_000), (10_000, 1_000_000), (100_000, 100_000))
+#: The numbers of terms and of characters for which the automaton is timed.
+_TERMS, _CHARACTERS = (1_000, 10_000, 100_000), (1_000, 10_000, 100_000, 1_000_000)
 
 
 def measured(records: int = 10_000) -> dict[str, Any]:
@@ -39,7 +41,7 @@ def measured(records: int = 10_000) -> dict[str, Any]:
     def names(count: int) -> list[str]:
         return [" ".join(chance.sample(words[_VOCABULARY // 2 :], chance.choice((1, 1, 2, 3)))) for _ in range(count)]
 
-    figures: dict[str, Any] = {}
+    figures: dict[str, Any] = {"command": "glossary", "records": records}
     with recollect.open(":memory:") as memory:
         memory._beside("terms").remember_all(
             term_fields("a", f"{name} {number}", text(12), "c", names(2), text(20))
@@ -48,11 +50,16 @@ def measured(records: int = 10_000) -> dict[str, Any]:
         figures |= _recalled(memory.glossary, [text(8) for _ in range(_QUESTIONS)])
         said = text(18_000)[:100_000]
         figures["occurrences"] = len(memory.glossary.annotate(said, "a"))
-        figures["annotate 100 KB"] = _best(lambda: memory.glossary.annotate(said, "a"))
+        figures["annotate_100_kb_ms"] = _best(lambda: memory.glossary.annotate(said, "a"))
+    said = text(_CHARACTERS[-1] // 5)
     figures["growth"] = []
-    for count, size in _GROWTH:
-        known, said = Names([tokens(name) for name in names(count)]), text(size // 5)[:size]
-        figures["growth"].append((count, len(said), _best(partial(known.find, said))))
+    for count in _TERMS:
+        known = Names([tokens(name) for name in names(count)])
+        for size in _CHARACTERS:
+            figures["growth"].append(
+                {"terms": count, "characters": size, "ms": _best(partial(known.find, said[:size]))}
+            )
+    figures["versions"] = versions()
     return figures
 
 
@@ -64,7 +71,7 @@ def _recalled(glossary: Glossary, questions: list[str]) -> dict[str, float]:
         glossary.recall(question, "a")
         times.append(1000 * (time.perf_counter() - begin))
     ordered = sorted(times)
-    return {"recall p50": statistics.median(times), "recall p95": ordered[int(0.95 * len(ordered))]}
+    return {"recall_p50_ms": statistics.median(times), "recall_p95_ms": ordered[int(0.95 * len(ordered))]}
 
 
 def _best(run: Callable[[], object]) -> float:
@@ -75,8 +82,3 @@ def _best(run: Callable[[], object]) -> float:
         run()
         times.append(1000 * (time.perf_counter() - begin))
     return min(times)
-
-
-if __name__ == "__main__":
-    for name, value in measured().items():
-        print(name, value)

@@ -71,8 +71,17 @@ def throughputs(results: Sequence[Result]) -> dict[str, float]:
     return ours | peers
 
 
+def occurrences(results: Sequence[Result]) -> Points:
+    """Number of terms -> (characters, milliseconds), by rising size, of finding terms in a text."""
+    out: Points = {}
+    for result in results:
+        for each in result["growth"] if result["command"] == "glossary" else ():
+            out.setdefault(f"{each['terms']:,} terms", []).append((each["characters"], each["ms"]))
+    return {name: sorted(points) for name, points in out.items()}
+
+
 def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
-    """Write latency.svg, memory.svg and writes.svg, each where there are results for it; what was written.
+    """Write latency.svg, memory.svg, writes.svg and annotate.svg, where there are results for them; what was written.
 
     Raises: PeerMissingError where matplotlib is not installed.
     """
@@ -82,6 +91,7 @@ def plot(paths: Iterable[Path], folder: Path) -> list[Path]:
         _against_size(latencies(results), "median of a question, ms", folder / "latency.svg"),
         _against_size(memories(results), "resident memory, MiB", folder / "memory.svg"),
         _bars(throughputs(results), "records a second", folder / "writes.svg"),
+        _against_size(occurrences(results), "finding all terms in a text, ms", folder / "annotate.svg", "characters"),
     ]
     return [path for path in written if path is not None]
 
@@ -94,7 +104,7 @@ def _figure() -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _against_size(points: Points, label: str, path: Path) -> Path | None:
+def _against_size(points: Points, label: str, path: Path, size: str = "records") -> Path | None:
     if not points:
         return None
     figure, axes = _figure()
@@ -102,7 +112,7 @@ def _against_size(points: Points, label: str, path: Path) -> Path | None:
     for name, mark in zip(sorted(points, key=lambda name: name != "recollect"), cycle("os^vDP*X<>p")):
         width = 3 if name == "recollect" else 1.2
         axes.plot(*zip(*points[name], strict=True), marker=mark, label=name, linewidth=width)
-    axes.set(xscale="log", yscale="log", xlabel="records", ylabel=label)
+    axes.set(xscale="log", yscale="log", xlabel=size, ylabel=label)
     axes.grid(alpha=0.3, which="both")
     figure.legend(loc="outside right upper", fontsize="small")
     figure.savefig(path, metadata={"Date": None})

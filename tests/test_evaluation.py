@@ -355,3 +355,32 @@ class TestCommand:
         self.run("eval", "--diff", str(before), str(after), code=1)
         self.run("eval", "--diff", str(before), str(talks), code=1)
         self.run("eval", code=2)
+
+
+def test_the_glossary_is_evaluated_beside_its_peers_and_the_sentences_of_a_fold_are_unknown(tmp_path: Path) -> None:
+    pytest.importorskip("bm25s")
+    candidates = {"RF": ["random forest", "radio frequency"], "DE": ["differential evolution"]}
+    meant = [
+        ("RF", "random forest", "trees vote"),
+        ("RF", "radio frequency", "antennas send"),
+        ("DE", "differential evolution", "x"),
+    ]
+    sentences = [
+        {"tokens": [*words.split(), short], "acronym": len(words.split()), "expansion": expansion}
+        for short, expansion, words in meant * 5
+    ]
+    (tmp_path / "diction.json").write_text(json.dumps(candidates))
+    (tmp_path / "dev.json").write_text(json.dumps(sentences))
+    result = CliRunner().invoke(app, ["eval", "glossary", str(tmp_path), "--json"])
+    found = json.loads(result.stdout)
+    assert found["n"] == 15
+    assert found["methods"]["recollect"] == found["methods"]["bm25s"] == {"accuracy@1": 1.0, "accuracy@3": 1.0}
+    assert found["methods"]["most frequent"]["accuracy@1"] < 1.0
+    # What only one fold has cannot be learnt from the others.
+    (tmp_path / "dev.json").write_text(json.dumps([*sentences[1:2] * 4, sentences[0]]))
+    found = json.loads(CliRunner().invoke(app, ["eval", "glossary", str(tmp_path), "--json"]).stdout)
+    assert found["methods"]["most frequent"]["accuracy@1"] == 0.8
+    for text in ("{}", '[{"tokens": ["RF"], "acronym": 3, "expansion": "x"}]', "["):
+        (tmp_path / "dev.json").write_text(text)
+        result = CliRunner().invoke(app, ["eval", "glossary", str(tmp_path)])
+        assert result.exit_code == (0 if text == "{}" else 1), result.output

@@ -72,6 +72,8 @@ def memory_on(
     return Memory(Loopback(engine) if loopback else engine, Branch(namespace))
 
 
+TERM_KEYS = st.sampled_from(["Tea", "TEA", "boat", "long boat", "\u732b"])
+AGENTS = st.sampled_from(["a", "b"])
 IDS = st.sampled_from([f"r{number}" for number in range(6)])
 
 
@@ -100,6 +102,7 @@ def memory_machine(
             self.redacted: set[tuple[int, str]] = set()  # moments with ids that were redacted since
             self.erasing: set[int] = set()  # commits that erased something
             self.snapshots: list[tuple[str | None, int]] = []  # name and seq, newest first
+            self.terms: dict[tuple[str, str], tuple[str, str]] = {}  # agent and key in lower case -> key and value
 
         def _committed(self, before: dict[str, Record]) -> None:
             """A commit removes expired records, except those that it wrote."""
@@ -397,6 +400,32 @@ def memory_machine(
                 return
             self.model.update(staged)
             self._committed(before)
+
+        @rule(key=TERM_KEYS, text=texts, agent=AGENTS)
+        def memorize(self, key: str, text: str, agent: str) -> None:
+            """A term replaces the one with its key in any casing, and is no record of the memory."""
+            self.memory.glossary.memorize(key, f"means {text}", "", agent, aliases=["cup"])
+            self.terms[agent, key.lower()] = key, f"means {text}"
+
+        @rule(key=TERM_KEYS, agent=AGENTS)
+        def forget_a_term(self, key: str, agent: str) -> None:
+            known = self.terms.pop((agent, key.lower()), None) is not None
+            assert self.memory.glossary.forget(key, agent) == known
+
+        @rule(question=texts, agent=AGENTS)
+        def recall_terms(self, question: str, agent: str) -> None:
+            """The glossary answers as one that never had other terms, nor those of another agent."""
+            got, again = self.memory.glossary, memory_on(MemoryStore(), clock=TickingClock(self.clock.time))
+            for (owner, _), (key, value) in self.terms.items():
+                if owner == agent:
+                    again.glossary.memorize(key, value, "", agent, aliases=["cup"])
+            wanted = again.glossary
+            text = f"{question} a cup of tea in the LONG  boat"
+            assert got.list_all(agent) == wanted.list_all(agent)
+            assert got.recall(text, agent) == wanted.recall(text, agent)
+            assert got.annotate(text, agent) == wanted.annotate(text, agent)
+            assert got.shared_names(agent) == wanted.shared_names(agent)
+            again.close()
 
         @rule()
         def restart(self) -> None:
